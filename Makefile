@@ -1,0 +1,46 @@
+# Needs Python 3.11 or newer with pip; the tests with Spark need Java 17 as well.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -q -n auto
+BENCH_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench
+
+help:
+	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
+	@echo "make test    run the tests"
+	@echo "make lint    check style, types and the direction of imports"
+	@echo "make bench   measure, and write docs/benchmarks.md (some minutes, 4 GB of disk)"
+	@echo
+	@echo "Each sets up $(VENV) first, once."
+
+demo: $(STAMP)
+	@$(BIN)/python -m fixtures.demo
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	@$(BIN)/ruff format --check --quiet --diff .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@PYTHONPATH=.:cli $(BIN)/lint-imports --no-logo
+	@echo "lint: clean"
+
+bench: $(STAMP)
+	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+$(VENV): $(STAMP)
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
+	@echo "setting up $(VENV) (once; takes a few minutes where packages must be fetched)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

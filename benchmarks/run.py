@@ -1,0 +1,201 @@
+"""Measure, and write `docs/benchmarks.md`: `python -m benchmarks.run [--only build,copy,...]`.
+
+With `--only` the tables are printed and the page is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import report
+from benchmarks.measure import (
+    BLOOMIFY,
+    OUTPUT,
+    REFERENCE,
+    SINGLE,
+    Figure,
+    alternate,
+    at_least,
+    at_most,
+    below,
+    read_timings,
+    run,
+    task,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+_REFERENCE, _SINGLE, _OUTPUT = str(REFERENCE), str(SINGLE), str(OUTPUT)
+
+
+def _bloomify(source: str, *options: str, columns: str = "id,email") -> tuple[str, ...]:
+    return (BLOOMIFY, source, "--columns", columns, "--fpp", "0.01", "-o", _OUTPUT, *options)
+
+
+def build(repeats: int) -> Iterator[Figure]:
+    """Building the filters, against decoding the columns."""
+    timings = read_timings(run(task("build_and_decode", _REFERENCE, str(repeats))).output)
+    yield at_most(
+        "Building both filters, nothing written, against pyarrow decoding the two columns with "
+        "two threads (within one process)",
+        timings["build"],
+        base=timings["decode"],
+        limit=1.8,
+    )
+
+
+def copy(repeats: int) -> Iterator[Figure]:
+    """The whole command, against copying and decoding."""
+    timings = alternate(
+        {
+            "end": _bloomify(_REFERENCE, "--placement", "end"),
+            "default": _bloomify(_REFERENCE),
+            "plain": task("copy_decode", _REFERENCE, _OUTPUT),
+            "fsync": task("copy_fsync_decode", _REFERENCE, _OUTPUT),
+            "copy": task("copy", _REFERENCE, _OUTPUT),
+            "copy_fsync": task("copy_fsync", _REFERENCE, _OUTPUT),
+            "decode": task("decode", _REFERENCE),
+        },
+        repeats=repeats,
+    )
+    for placement, limit in (("end", 1.1), ("default", 1.2)):
+        what = f"`bloomify`, placement {placement}, against "
+        for base, words in (
+            ("fsync", "copying the file (flushed to disk) and decoding the two columns"),
+            ("plain", "copying the file (not flushed) and decoding the two columns"),
+        ):
+            yield at_most(what + words, timings[placement], base=timings[base], limit=limit)
+    for name, what in (
+        ("copy", "Copying the file, not flushed"),
+        ("copy_fsync", "Copying the file, flushed to disk"),
+        ("decode", "Decoding the two columns"),
+    ):
+        yield Figure(what=what, figure=str(timings[name]))
+
+
+def rewrite(repeats: int) -> Iterator[Figure]:
+    """The whole command, against writing the file anew with another tool."""
+    timings = alternate(
+        {"bloomify": _bloomify(_REFERENCE)}
+        | {
+            name: task(name, _REFERENCE, _OUTPUT)
+            for name in ("pyarrow_rewrite", "duckdb_copy", "duckdb_plain", "datafusion_copy")
+        },
+        repeats=repeats,
+    )
+    for name, words, limit in (
+        ("pyarrow_rewrite", "pyarrow read + write with `bloom_filter_options`", 4),
+        ("duckdb_copy", "DuckDB COPY with dictionaries, its condition for Bloom filters", 5),
+        ("duckdb_plain", "DuckDB COPY as it comes, no filters on the two columns", 5),
+        ("datafusion_copy", "DataFusion COPY with Bloom filters on the two columns", 5),
+    ):
+        base = timings[name]
+        yield at_least(f"`bloomify` against {words}", timings["bloomify"], base=base, limit=limit)
+
+
+def memory(_repeats: int) -> Iterator[Figure]:
+    """Peak memory of the whole command."""
+    peak = run(_bloomify(_REFERENCE)).peak_mb
+    yield below("Peak memory, reference file", peak, limit=400, unit="MB")
+    peak = run(_bloomify(_SINGLE)).peak_mb
+    yield below("Peak memory, the same rows in one row group", peak, limit=500, unit="MB")
+
+
+def rate(_repeats: int) -> Iterator[Figure]:
+    """False positive rates, counted."""
+    absent, rows = 1_000_000, 1_000_000
+    for asked in (0.1, 0.01, 0.001, 0.0001):
+        # The count scatters around the true rate: three standard deviations are allowed for.
+        most = asked * absent + 3 * (asked * absent) ** 0.5
+        for sizing, words in (("exact", "exact size"), ("pow2", "power of two")):
+            result = json.loads(run(task("fpp", str(rows), str(asked), sizing)).output)
+            yield Figure(
+                what=f"False positives, asked {asked:.2%}, {rows:,} values, {words}",
+                figure=f"{result['hits'] / absent:.4%} of {absent:,} absent values; "
+                f"{result['bytes'] * 8 / rows:.1f} bits per value",
+                target=f"at most {asked:.2%}, give or take chance",
+                met=result["hits"] <= most,
+            )
+
+
+def start(repeats: int) -> Iterator[Figure]:
+    """What a short run takes."""
+    with tempfile.TemporaryDirectory() as scratch:
+        small = str(Path(scratch, "small.parquet"))
+        run(task("small", small))
+        kilobytes = Path(small).stat().st_size / 1000
+        commands = {"help": (BLOOMIFY, "--help"), "small": _bloomify(small)}
+        timings = alternate(commands, repeats=max(repeats, 5))
+        yield below("`bloomify --help`", timings["help"].best, limit=0.2, unit="s")
+        what = f"`bloomify` on a file of {kilobytes:,.0f} kB"
+        yield below(what, timings["small"].best, limit=1, unit="s")
+        with tempfile.TemporaryDirectory() as cache:
+            first = run(_bloomify(small), environment={"NUMBA_CACHE_DIR": cache}).seconds
+        yield below(f"{what}, first run ever (nothing compiled)", first, limit=10, unit="s")
+
+
+def kernels() -> str:
+    """Return the table that `benchmarks.kernels` prints."""
+    return run((sys.executable, "-m", "benchmarks.kernels")).output
+
+
+SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
+    "build": ("Building", build),
+    "copy": ("Against the limits", copy),
+    "rewrite": ("Against rewriting", rewrite),
+    "memory": ("Memory", memory),
+    "fpp": ("Rates", rate),
+    "start": ("Short runs", start),
+}
+
+
+def _measured(names: Sequence[str], repeats: int) -> dict[str, list[Figure]]:
+    sections = {}
+    for name in names:
+        heading, measure = SECTIONS[name]
+        print(f"measuring: {name}", file=sys.stderr, flush=True)
+        sections[heading] = list(measure(repeats))
+        print(f"\n## {heading}\n\n{report.table(sections[heading])}", flush=True)
+    return sections
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    pieces = (*SECTIONS, "kernels")
+    parser.add_argument("--only", default="", help=f"of {','.join(pieces)}; commas between")
+    parser.add_argument("--repeats", type=int, default=5, help="runs that count (default 5)")
+    arguments = parser.parse_args()
+    arguments.only = arguments.only.split(",") if arguments.only else []
+    if unknown := set(arguments.only) - set(pieces):
+        parser.error(f"no such piece: {', '.join(sorted(unknown))}")
+    return arguments
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    arguments = _arguments()
+    subprocess.run((sys.executable, "-m", "benchmarks.reference"), check=True)
+    names = [name for name in SECTIONS if not arguments.only or name in arguments.only]
+    try:
+        sections = _measured(names, arguments.repeats)
+        table = kernels() if not arguments.only or "kernels" in arguments.only else ""
+    finally:
+        OUTPUT.unlink(missing_ok=True)
+    if arguments.only:
+        print(table)
+        return
+    size = REFERENCE.stat().st_size
+    PAGE.write_text(report.document(sections, kernels=table, size=size))
+    print(f"wrote {PAGE}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The tasks that are timed as processes of their own: `python -m benchmarks.tasks NAME ...`.
+
+Libraries are imported inside the task that uses them, so that each pays for its own start only.
+All writers get zstd at the level of pyarrow's default, row groups of 1 M rows, two threads, and
+Bloom filters of 1 % on `id` and `email` as far as they can:
+
+- DuckDB makes filters for dictionary-encoded columns only, all of them, so that it has to encode
+  unique values as dictionaries; `duckdb_plain` is the same without filters.
+- None of them calls fsync, which `bloomify` does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from benchmarks.measure import timed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COLUMNS = ("id", "email")
+FPP = 0.01
+ROWS_PER_GROUP = 1_000_000
+THREADS = 2
+ABSENT_FROM = 10_000_000
+"""Values of row numbers from here on are in no reference file."""
+
+
+def copy(source: str, target: str) -> None:
+    """Copy a file within the kernel, as cp does, and leave writing it out to the system."""
+    with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
+        left = Path(source).stat().st_size
+        while left:
+            left -= os.copy_file_range(reader.fileno(), writer.fileno(), left)
+
+
+def copy_fsync(source: str, target: str) -> None:
+    """Copy a file and wait until it is on disk."""
+    copy(source, target)
+    with Path(target).open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def decode(source: str) -> None:
+    """Decode the two columns with pyarrow and keep nothing."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(THREADS)
+    with pq.ParquetFile(source) as file:
+        for ordinal in range(file.num_row_groups):
+            file.read_row_group(ordinal, columns=list(COLUMNS))
+
+
+def copy_decode(source: str, target: str) -> None:
+    """Copy a file and decode its two columns."""
+    copy(source, target)
+    decode(source)
+
+
+def copy_fsync_decode(source: str, target: str) -> None:
+    """Copy a file, decode its two columns, and wait until the copy is on disk."""
+    copy_fsync(source, target)
+    decode(source)
+
+
+def build(source: str) -> None:
+    """Build the filters of the two columns and write nothing."""
+    import parquet_bloomwriter
+
+    parquet_bloomwriter.bloomify(source, columns=COLUMNS, fpp=FPP, dry_run=True)
+
+
+def build_and_decode(source: str, repeats: str) -> None:
+    """Time building and decoding within one process, in turn."""
+
+    def seconds(function: Callable[[str], None]) -> float:
+        began = time.perf_counter()
+        function(source)
+        return time.perf_counter() - began
+
+    cases = {"build": lambda: seconds(build), "decode": lambda: seconds(decode)}
+    timings = timed(cases, int(repeats))
+    print(json.dumps({name: timing.seconds for name, timing in timings.items()}))
+
+
+def pyarrow_rewrite(source: str, target: str) -> None:
+    """Read and write with pyarrow, row group by row group, Bloom filters on two columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(THREADS)
+    filters = {column: {"ndv": ROWS_PER_GROUP, "fpp": FPP} for column in COLUMNS}
+    with (
+        pq.ParquetFile(source) as file,
+        pq.ParquetWriter(
+            target, file.schema_arrow, compression="zstd", bloom_filter_options=filters
+        ) as writer,
+    ):
+        for ordinal in range(file.num_row_groups):
+            writer.write_table(file.read_row_group(ordinal), row_group_size=ROWS_PER_GROUP)
+
+
+def duckdb_copy(source: str, target: str) -> None:
+    """COPY with DuckDB, dictionaries big enough for filters on every column."""
+    _duckdb(source, target, f", DICTIONARY_SIZE_LIMIT {ROWS_PER_GROUP}")
+
+
+def duckdb_plain(source: str, target: str) -> None:
+    """COPY with DuckDB as it comes, which leaves the two columns without filters."""
+    _duckdb(source, target, "")
+
+
+def _duckdb(source: str, target: str, options: str) -> None:
+    import duckdb
+
+    with duckdb.connect(config={"threads": THREADS}) as connection:
+        connection.execute(
+            f"COPY (FROM '{source}') TO '{target}' (FORMAT parquet, COMPRESSION zstd, "
+            f"COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {ROWS_PER_GROUP}, "
+            f"BLOOM_FILTER_FALSE_POSITIVE_RATIO {FPP}{options})"
+        )
+
+
+def datafusion_copy(source: str, target: str) -> None:
+    """COPY with DataFusion, Bloom filters on two columns."""
+    import datafusion as df
+
+    filtered = df.ParquetColumnOptions(
+        bloom_filter_enabled=True, bloom_filter_fpp=FPP, bloom_filter_ndv=ROWS_PER_GROUP
+    )
+    options = df.ParquetWriterOptions(
+        compression="zstd(1)",
+        max_row_group_size=ROWS_PER_GROUP,
+        column_specific_options=dict.fromkeys(COLUMNS, filtered),
+    )
+    context = df.SessionContext(df.SessionConfig().with_target_partitions(THREADS))
+    context.read_parquet(source).write_parquet_with_options(target, options)
+
+
+def small(target: str) -> None:
+    """Write a file of about 1 MB: the first rows of the reference file."""
+    import pyarrow.parquet as pq
+
+    from benchmarks import reference
+
+    pq.write_table(reference.table(0, 16_000), target, compression="zstd")
+
+
+def fpp(rows: str, asked: str, sizing: Literal["exact", "pow2"]) -> None:
+    """Print size and false positive rate of a filter, counted over 1 M absent values."""
+    import numpy as np
+
+    from benchmarks import reference
+    from parquet_bloomwriter.hashing import hash_array
+    from parquet_bloomwriter.sbbf import Sbbf, num_blocks_for
+
+    present = np.arange(int(rows), dtype=np.uint64)
+    absent = np.arange(ABSENT_FROM, ABSENT_FROM + 1_000_000, dtype=np.uint64)
+    sbbf = Sbbf.empty(num_blocks_for(int(rows), float(asked), sizing=sizing))
+    sbbf.insert_hashes(hash_array(reference.ids(present)))
+    hits = sbbf.check_hashes(hash_array(reference.ids(absent)))
+    print(json.dumps({"hits": int(hits.sum()), "bytes": sbbf.num_bytes}))
+
+
+TASKS: dict[str, Callable[..., None]] = {
+    function.__name__: function
+    for function in (
+        copy,
+        copy_fsync,
+        decode,
+        copy_decode,
+        copy_fsync_decode,
+        build,
+        build_and_decode,
+        pyarrow_rewrite,
+        duckdb_copy,
+        duckdb_plain,
+        datafusion_copy,
+        small,
+        fpp,
+    )
+}
+
+if __name__ == "__main__":
+    TASKS[sys.argv[1]](*sys.argv[2:])

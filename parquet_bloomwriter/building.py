@@ -1,0 +1,196 @@
+"""Column chunk -> hashes -> one Bloom filter, or the reason why there is none.
+
+A filter is built once, large enough for every value of the chunk to be different, and then folded
+to the smallest size whose exact rate is within the one asked for. The number of distinct values
+need not be known beforehand, and costs nothing to respect afterwards.
+
+What equality means to readers decides two additions:
+
+- zero: `x = 0.0` finds -0.0 too, but their bytes differ. If one may be there, both go in.
+- NaN: there are many bit patterns of it. If any is there, the canonical one goes in too.
+
+No filter is ever partial: if any page of a chunk cannot be read, the chunk gets none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.hashing import hash_array, hash_plain
+from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.sbbf.header import Dialect
+    from parquet_bloomwriter.values import LeafReader
+
+SAMPLED_HASHES = 4096
+"""Hashes kept of each chunk, to be looked up again in the file that was written."""
+
+_TRUSTED_VALUES = 1 << 20
+_VALUES_PER_BYTE = 64
+"""A count of values above both this many per stored byte and `_TRUSTED_VALUES` is not taken at its
+word when memory is reserved."""
+
+_SAMPLE_PER_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterOptions:
+    """What is asked of the filters of one column."""
+
+    fpp: float = 0.01
+    """False positive probability, in (0, 1)."""
+
+    ndv: int | None = None
+    """Distinct values expected per row group; None takes the number of values."""
+
+    max_bytes: int = MAX_BYTES
+    """Largest bitset, bytes. It wins over `fpp`."""
+
+    sizing: Sizing = "pow2"
+    dialect: Dialect = "xxhash"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BuiltFilter:
+    """A finished filter of one column chunk."""
+
+    data: bytes
+    """Header and bitset."""
+
+    num_bytes: int
+    """Bytes of the bitset."""
+
+    ndv: int
+    """Distinct values, estimated from the filter as it was built, rounded."""
+
+    fpp: float
+    """Exact rate: the chance that an absent value passes this very filter."""
+
+    sample: NDArray[np.uint64]
+    """Some of the hashes inserted, shape (at most `SAMPLED_HASHES` + 3,)."""
+
+
+def build_filter(
+    reader: LeafReader, footer: Footer, leaf: Leaf, row_group: int, options: FilterOptions
+) -> BuiltFilter | None:
+    """Build the filter of one column chunk; None if it has no values.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read.
+        BloomwriterError: If a hash that was inserted is not found.
+    """
+    expected = options.ndv or _plausible_values(footer, leaf, row_group)
+    while True:
+        filter_, inserted, sample = _fill(reader, leaf, row_group, expected, options)
+        if not inserted:
+            return None
+        folded = filter_.fold_to_target_fpp(options.fpp, sizing=options.sizing)
+        if folded.exact_fpp() <= options.fpp or filter_.num_blocks >= _blocks(inserted, options):
+            break
+        # More distinct values than expected: start again, with what is known now.
+        expected = inserted
+    ndv = filter_.estimated_ndv()
+    return BuiltFilter(
+        data=folded.to_bytes(options.dialect),
+        num_bytes=folded.num_bytes,
+        ndv=min(round(ndv) if np.isfinite(ndv) else inserted, inserted),
+        fpp=folded.exact_fpp(),
+        sample=sample,
+    )
+
+
+def holds_all_values(
+    filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int
+) -> bool:
+    """Whether a filter that is there already contains every value of its column chunk.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read.
+    """
+    return all(
+        filter_.contains_all(hashes)
+        for array in reader.batches(row_group)
+        for hashes in [hash_array(array)]
+    )
+
+
+def _fill(
+    reader: LeafReader, leaf: Leaf, row_group: int, expected: int, options: FilterOptions
+) -> tuple[Sbbf, int, NDArray[np.uint64]]:
+    """Insert every value; return the filter, the number of values, and a sample of their hashes."""
+    filter_: Sbbf | None = None
+    inserted = 0
+    samples: list[NDArray[np.uint64]] = []
+    for hashes in _hashes(reader, leaf, row_group, options.dialect):
+        if filter_ is None:
+            filter_ = Sbbf.empty(_blocks(expected, options))
+        filter_.insert_hashes(hashes)
+        if not filter_.contains_all(hashes):
+            raise BloomwriterError(
+                "a value is missing from the filter it was put into",
+                row_group=row_group,
+                column=leaf.name,
+                remedy="This is a bug or a hardware fault; no file was changed.",
+            )
+        inserted += len(hashes)
+        if len(samples) * _SAMPLE_PER_BATCH < SAMPLED_HASHES:
+            samples.append(hashes[:_SAMPLE_PER_BATCH].copy())
+    if filter_ is None:
+        return Sbbf.empty(1), 0, np.empty(0, np.uint64)
+    return filter_, inserted, np.concatenate(samples)
+
+
+def _hashes(
+    reader: LeafReader, leaf: Leaf, row_group: int, dialect: Dialect
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield the hashes of every batch, and last those that zeros and NaNs ask for."""
+    dtype = _floating_dtype(leaf)
+    zero = nan = False
+    for array in reader.batches(row_group):
+        hashes = hash_array(array, dialect=dialect)
+        if len(hashes):
+            yield hashes
+        if dtype is not None and len(array):
+            values = np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
+            zero = zero or not values.all()
+            nan = nan or bool(np.isnan(values).any())
+    if dtype is not None and (zero or nan):
+        plus, minus, canonical_nan = (
+            hash_plain(np.array(value, dtype).tobytes(), dialect) for value in (0.0, -0.0, np.nan)
+        )
+        wanted = [plus, minus] * zero + [canonical_nan] * nan
+        yield np.array(wanted, np.uint64)
+
+
+def _floating_dtype(leaf: Leaf) -> type[np.floating] | None:
+    if leaf.is_float16:
+        return np.float16
+    return {PhysicalType.FLOAT: np.float32, PhysicalType.DOUBLE: np.float64}.get(leaf.physical_type)
+
+
+def _blocks(values: int, options: FilterOptions) -> int:
+    return initial_num_blocks(
+        values, options.fpp, sizing=options.sizing, max_bytes=options.max_bytes
+    )
+
+
+def _plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:
+    """The number of values by the metadata, as far as the bytes of the chunk make it credible."""
+    chunk = footer.chunks.values[row_group, leaf.ordinal]
+    stored = max(int(chunk[ChunkField.TOTAL_COMPRESSED_SIZE]), 0)
+    credible = max(_TRUSTED_VALUES, _VALUES_PER_BYTE * stored)
+    return max(1, min(int(chunk[ChunkField.NUM_VALUES]), credible))

@@ -1,0 +1,76 @@
+"""Column names as people give them -> leaf columns, and which of those can have filters."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import ColumnNotFound
+from parquet_bloomwriter.footer import PhysicalType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from parquet_bloomwriter.footer import Leaf
+
+_ORDINAL = "#"
+
+
+def select_columns(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[Leaf, ...]:
+    """Find leaf columns by name, in the order of the names, each once.
+
+    A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
+    0-based leaf ordinal, which is unambiguous where paths are not.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or two leaves of the same path.
+    """
+    return tuple(dict.fromkeys(leaf for name in names for leaf in _select(leaves, name)))
+
+
+def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
+    exact = [leaf for leaf in leaves if leaf.name == name]
+    if len(exact) > 1:
+        ordinals = " or ".join(f"{_ORDINAL}{leaf.ordinal}" for leaf in exact)
+        raise ColumnNotFound(
+            f'{len(exact)} columns are named "{name}"',
+            column=name,
+            remedy=f"Choose by ordinal: {ordinals}.",
+        )
+    if exact:
+        return exact
+    ordinal = name.removeprefix(_ORDINAL)
+    if ordinal != name and ordinal.isdecimal() and int(ordinal) < len(leaves):
+        return [leaves[int(ordinal)]]
+    inside = [leaf for leaf in leaves if leaf.name.startswith(f"{name}.")]
+    if inside:
+        return inside
+    raise ColumnNotFound(f'there is no column "{name}"', remedy=_suggestion(leaves, name))
+
+
+def _suggestion(leaves: Sequence[Leaf], name: str) -> str:
+    names = [leaf.name for leaf in leaves]
+    by_case = [candidate for candidate in names if candidate.lower() == name.lower()]
+    close = by_case or difflib.get_close_matches(name, names, n=3)
+    if close:
+        return f"Did you mean {' or '.join(close)}?"
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return f"The columns are: {shown}."
+
+
+def why_no_filter(leaf: Leaf) -> str | None:
+    """Why columns of this type get no filter; None if they can have one."""
+    if leaf.physical_type == PhysicalType.BOOLEAN:
+        return "BOOLEAN columns get no filters: readers and writers disagree on them"
+    if leaf.is_interval:
+        return "INTERVAL columns get no filters: readers hash them differently"
+    return None
+
+
+def notes_on(leaf: Leaf) -> tuple[str, ...]:
+    """What readers of this column's filters should know."""
+    fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
+    if (fixed and leaf.is_decimal) or leaf.physical_type == PhysicalType.INT96:
+        kind = "decimals" if fixed else "INT96 timestamps"
+        return (f"DataFusion before 55 and cuDF look up {kind} with another hash",)
+    return ()

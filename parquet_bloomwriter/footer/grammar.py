@@ -1,0 +1,205 @@
+"""The fields of parquet.thrift that this package looks at, by the names the specification gives.
+
+A `Field` names a slot of the scan table. ColumnMetaData shares the row of its ColumnChunk, so that
+one row tells all about one column chunk.
+
+Source: parquet.thrift of the Parquet format, version 2.12.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, STRUCT, Grammar, Kind
+
+
+class FileField(IntEnum):
+    """FileMetaData."""
+
+    STRUCT = 0
+    SCHEMA = 2
+    NUM_ROWS = 3
+    ROW_GROUPS = 4
+    KEY_VALUE_METADATA = 5
+    CREATED_BY = 6
+    COLUMN_ORDERS = 7
+    ENCRYPTION_ALGORITHM = 8
+    FOOTER_SIGNING_KEY_METADATA = 9
+    UNKNOWN = 10
+
+
+class SchemaField(IntEnum):
+    """SchemaElement."""
+
+    STRUCT = 0
+    TYPE = 1
+    TYPE_LENGTH = 2
+    REPETITION_TYPE = 3
+    NAME = 4
+    NUM_CHILDREN = 5
+    CONVERTED_TYPE = 6
+    SCALE = 7
+    PRECISION = 8
+    FIELD_ID = 9
+    LOGICAL_TYPE = 10
+
+
+class RowGroupField(IntEnum):
+    """RowGroup."""
+
+    STRUCT = 0
+    COLUMNS = 1
+    TOTAL_BYTE_SIZE = 2
+    NUM_ROWS = 3
+    FILE_OFFSET = 5
+    TOTAL_COMPRESSED_SIZE = 6
+    UNKNOWN = 10
+
+
+class ChunkField(IntEnum):
+    """ColumnChunk (1-9) and, from 10, its ColumnMetaData."""
+
+    STRUCT = 0
+    FILE_PATH = 1
+    FILE_OFFSET = 2
+    META_DATA = 3
+    OFFSET_INDEX_OFFSET = 4
+    OFFSET_INDEX_LENGTH = 5
+    COLUMN_INDEX_OFFSET = 6
+    COLUMN_INDEX_LENGTH = 7
+    CRYPTO_METADATA = 8
+    ENCRYPTED_COLUMN_METADATA = 9
+    TYPE = 10
+    ENCODINGS = 11
+    PATH_IN_SCHEMA = 12
+    CODEC = 13
+    NUM_VALUES = 14
+    TOTAL_UNCOMPRESSED_SIZE = 15
+    TOTAL_COMPRESSED_SIZE = 16
+    DATA_PAGE_OFFSET = 17
+    INDEX_PAGE_OFFSET = 18
+    DICTIONARY_PAGE_OFFSET = 19
+    STATISTICS = 20
+    ENCODING_STATS = 21
+    BLOOM_FILTER_OFFSET = 22
+    BLOOM_FILTER_LENGTH = 23
+    BLOOM_MARK = 24
+    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the field id before them."""
+    UNKNOWN = 25
+    UNKNOWN_META = 26
+
+
+class PageLocationField(IntEnum):
+    """PageLocation."""
+
+    STRUCT = 0
+    OFFSET = 1
+    UNKNOWN = 2
+
+
+BLOOM_FILTER_OFFSET_ID = 14
+BLOOM_FILTER_LENGTH_ID = 15
+
+FOOTER = Grammar.of(
+    {
+        "FileMetaData": Kind(
+            slots={
+                2: (FileField.SCHEMA, LIST),
+                3: (FileField.NUM_ROWS, I64),
+                4: (FileField.ROW_GROUPS, LIST),
+                5: (FileField.KEY_VALUE_METADATA, LIST),
+                6: (FileField.CREATED_BY, BINARY),
+                7: (FileField.COLUMN_ORDERS, LIST),
+                8: (FileField.ENCRYPTION_ALGORITHM, STRUCT),
+                9: (FileField.FOOTER_SIGNING_KEY_METADATA, BINARY),
+            },
+            children={2: "SchemaElement", 4: "RowGroup"},
+            ignored=(1,),
+            unknown_slot=FileField.UNKNOWN,
+        ),
+        "SchemaElement": Kind(
+            slots={
+                1: (SchemaField.TYPE, I32),
+                2: (SchemaField.TYPE_LENGTH, I32),
+                3: (SchemaField.REPETITION_TYPE, I32),
+                4: (SchemaField.NAME, BINARY),
+                5: (SchemaField.NUM_CHILDREN, I32),
+                6: (SchemaField.CONVERTED_TYPE, I32),
+                7: (SchemaField.SCALE, I32),
+                8: (SchemaField.PRECISION, I32),
+                9: (SchemaField.FIELD_ID, I32),
+                10: (SchemaField.LOGICAL_TYPE, STRUCT),
+            },
+            min_bytes=3,
+        ),
+        "RowGroup": Kind(
+            slots={
+                1: (RowGroupField.COLUMNS, LIST),
+                2: (RowGroupField.TOTAL_BYTE_SIZE, I64),
+                3: (RowGroupField.NUM_ROWS, I64),
+                5: (RowGroupField.FILE_OFFSET, I64),
+                6: (RowGroupField.TOTAL_COMPRESSED_SIZE, I64),
+            },
+            children={1: "ColumnChunk"},
+            ignored=(4, 7),
+            unknown_slot=RowGroupField.UNKNOWN,
+            min_bytes=6,
+        ),
+        "ColumnChunk": Kind(
+            slots={
+                1: (ChunkField.FILE_PATH, BINARY),
+                2: (ChunkField.FILE_OFFSET, I64),
+                3: (ChunkField.META_DATA, STRUCT),
+                4: (ChunkField.OFFSET_INDEX_OFFSET, I64),
+                5: (ChunkField.OFFSET_INDEX_LENGTH, I32),
+                6: (ChunkField.COLUMN_INDEX_OFFSET, I64),
+                7: (ChunkField.COLUMN_INDEX_LENGTH, I32),
+                8: (ChunkField.CRYPTO_METADATA, STRUCT),
+                9: (ChunkField.ENCRYPTED_COLUMN_METADATA, BINARY),
+            },
+            children={3: "ColumnMetaData"},
+            unknown_slot=ChunkField.UNKNOWN,
+            min_bytes=6,
+        ),
+        "ColumnMetaData": Kind(
+            slots={
+                1: (ChunkField.TYPE, I32),
+                2: (ChunkField.ENCODINGS, LIST),
+                3: (ChunkField.PATH_IN_SCHEMA, LIST),
+                4: (ChunkField.CODEC, I32),
+                5: (ChunkField.NUM_VALUES, I64),
+                6: (ChunkField.TOTAL_UNCOMPRESSED_SIZE, I64),
+                7: (ChunkField.TOTAL_COMPRESSED_SIZE, I64),
+                9: (ChunkField.DATA_PAGE_OFFSET, I64),
+                10: (ChunkField.INDEX_PAGE_OFFSET, I64),
+                11: (ChunkField.DICTIONARY_PAGE_OFFSET, I64),
+                12: (ChunkField.STATISTICS, STRUCT),
+                13: (ChunkField.ENCODING_STATS, LIST),
+                BLOOM_FILTER_OFFSET_ID: (ChunkField.BLOOM_FILTER_OFFSET, I64),
+                BLOOM_FILTER_LENGTH_ID: (ChunkField.BLOOM_FILTER_LENGTH, I32),
+            },
+            ignored=(8, 16, 17),
+            shares_row=True,
+            unknown_slot=ChunkField.UNKNOWN_META,
+            mark_id=BLOOM_FILTER_OFFSET_ID,
+            mark_slot=ChunkField.BLOOM_MARK,
+        ),
+    }
+)
+
+OFFSET_INDEX = Grammar.of(
+    {
+        "OffsetIndex": Kind(
+            slots={},
+            children={1: "PageLocation"},
+            ignored=(1, 2),
+            unknown_slot=PageLocationField.UNKNOWN,
+        ),
+        "PageLocation": Kind(
+            slots={1: (PageLocationField.OFFSET, I64)},
+            ignored=(2, 3),
+            unknown_slot=PageLocationField.UNKNOWN,
+            min_bytes=7,
+        ),
+    }
+)

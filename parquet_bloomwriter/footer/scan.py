@@ -1,0 +1,367 @@
+"""One pass over Thrift compact bytes that notes where every field of interest lies.
+
+Parquet's metadata is Thrift compact protocol. A struct is a run of fields and a zero byte:
+
+    field  = (delta << 4 | type) value            id = previous id + delta, delta 1..15
+           | (0 << 4 | type) zigzag-varint(id) value
+    list   = (size << 4 | type) values             size 0..14
+           | (15 << 4 | type) varint(size) values
+    map    = varint(size) [key type << 4 | value type] keys and values in turn
+
+`scan` decodes no object. It fills one table: a row for each struct of an interesting kind,
+a slot for each interesting field, and in it the field's integer (or its length, for binaries
+and lists) and three byte positions: of its header, of its first byte, and past its last.
+Everything else is stepped over. The tables that say what is interesting are a `Grammar`.
+
+The loop is one function without helpers or recursion: CPython runs it as it is on small
+inputs, numba compiles the same source for large ones (`COMPILE_FROM` bytes and up, and wherever
+numba is loaded already).
+
+Nothing is trusted: every read is bounded, nesting is limited, list sizes are held against the
+bytes that are left, and a slot that is filled twice is an error.
+
+Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parquet_bloomwriter.errors import MalformedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+ABSENT = -(2**63)
+"""The integer of a slot whose field is not there."""
+
+HEADER, START, STOP = 0, 1, 2
+"""Columns of `Table.spans`: position of the field header, first byte, and past the last byte."""
+
+COMPILE_FROM = 128 * 1024
+"""Bytes from which loading the compiled loop is quicker than running it as it is."""
+
+I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
+"""Wire types of the compact protocol."""
+
+_MAX_DEPTH = 64
+_UNKNOWN, _IGNORED = -1, -2
+_MAX_FIELD = 32
+_PROBLEMS = {
+    1: "the metadata ends in the middle of a value",
+    2: "the metadata uses a Thrift type that does not exist",
+    3: "the metadata is nested too deeply",
+    4: "the metadata claims more elements than it has bytes for",
+    5: "the metadata holds the same field twice",
+    6: "the metadata has a varint of more than 64 bits",
+    7: "the metadata has a struct too short for its required fields",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A struct type of interest."""
+
+    slots: Mapping[int, tuple[int, int]]
+    """Field id -> slot that its position and integer go to, and the wire type it must have. With
+    another wire type it is an unknown field, as it is for generated readers."""
+
+    children: Mapping[int, str] = field(default_factory=dict)
+    """Field id -> name of the kind of the struct (or of the list's structs) it holds."""
+
+    ignored: tuple[int, ...] = ()
+    """Ids of known fields that are of no interest."""
+
+    shares_row: bool = False
+    """Write into the row of the enclosing struct instead of a new one."""
+
+    unknown_slot: int = -1
+    """Slot that takes the first field that is neither in `slots` nor ignored: its id, its place."""
+
+    mark_id: int = 0
+    """Note where a field with this id belongs: before the first field that has this id or a
+    higher one, or before the struct's closing zero. 0 notes nothing."""
+
+    mark_slot: int = -1
+    """Slot of that note: its integer is the field id before the mark, its header the position."""
+
+    min_bytes: int = 0
+    """Bytes that the required fields take at least; keeps the table in proportion to the input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The kinds of interest, as the arrays that the loop reads."""
+
+    names: tuple[str, ...]
+    slots: NDArray[np.int64]
+    wires: NDArray[np.int64]
+    children: NDArray[np.int64]
+    traits: NDArray[np.int64]
+    width: int
+
+    @staticmethod
+    def of(kinds: Mapping[str, Kind]) -> Grammar:
+        """Number the kinds from 1 in the order given; the first is the root."""
+        names = ("", *kinds)
+        slots = np.full((len(names), _MAX_FIELD), _UNKNOWN, np.int64)
+        wires = np.zeros((len(names), _MAX_FIELD), np.int64)
+        children = np.zeros((len(names), _MAX_FIELD), np.int64)
+        traits = np.full((len(names), 5), -1, np.int64)
+        traits[:, 0] = 0
+        for number, kind in enumerate(kinds.values(), start=1):
+            for field_id in kind.ignored:
+                slots[number, field_id] = _IGNORED
+            for field_id, (slot, wire) in kind.slots.items():
+                slots[number, field_id] = slot
+                wires[number, field_id] = wire
+            for field_id, child in kind.children.items():
+                children[number, field_id] = names.index(child)
+            traits[number] = (
+                kind.shares_row,
+                kind.unknown_slot,
+                kind.mark_id,
+                kind.mark_slot,
+                kind.min_bytes,
+            )
+        width = 1 + max(int(slots.max()), int(traits[:, 1].max()), int(traits[:, 3].max()))
+        return Grammar(names, slots, wires, children, traits, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What `scan` found: n structs, w slots each, in the order of their first bytes."""
+
+    kinds: NDArray[np.int64]
+    """Kind number of each row, shape (n,)."""
+
+    values: NDArray[np.int64]
+    """Integer, or length, of each field; `ABSENT` where it is not there. Shape (n, w)."""
+
+    spans: NDArray[np.int32]
+    """Positions `HEADER`, `START`, `STOP` of each field, -1 where absent. Shape (n, w, 3).
+    Slot 0 is the struct itself."""
+
+    stop: int
+    """Position past the root struct."""
+
+
+def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> Table:
+    """Find the fields of interest of the struct at `start`.
+
+    Args:
+        data: Thrift compact bytes.
+        grammar: What is of interest.
+        start: Position of the root struct's first byte in `data`.
+        origin: Absolute position of `data` in its file, for error messages.
+
+    Returns:
+        The table; positions are relative to `data`.
+
+    Raises:
+        MalformedFile: If the bytes are not well-formed Thrift.
+    """
+    big = len(data) - start >= COMPILE_FROM or "numba" in sys.modules
+    loop: Callable[..., Any] = _compiled() if big else _scan
+    view = np.frombuffer(data, np.uint8) if big else data
+    problem, stop, kinds, values, spans = loop(
+        view, start, grammar.slots, grammar.wires, grammar.children, grammar.traits, grammar.width
+    )
+    if problem:
+        raise MalformedFile(_PROBLEMS[int(problem)], byte=origin + int(stop))
+    return Table(kinds, values, spans, int(stop))
+
+
+@cache
+def _compiled() -> Callable[..., Any]:
+    import numba
+
+    return numba.njit(cache=True, nogil=True)(_scan)  # type: ignore[no-any-return]
+
+
+def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, C901, PLR0911, PLR0912, PLR0913, PLR0915
+    limit = len(data)
+    rows = 0
+    kinds = np.zeros(16, np.int64)
+    values = np.full((16, width), ABSENT, np.int64)
+    spans = np.full((16, width, 3), -1, np.int32)
+    # The open struct or list: its kind and row, its last field id, the elements left in it (-1 for
+    # a struct), the types of its elements (two for a map, in turn), and the slot whose STOP is
+    # written when it closes.
+    stack = np.zeros((_MAX_DEPTH, 8), np.int64)
+    depth = 0
+    kind, row, last, left, element, other, owner_row, owner_slot = 0, 0, 0, 0, 12, 12, -1, -1
+    child = 1
+    wire = 12
+    slot = _IGNORED
+    header = pos
+    while True:
+        # A value of type `wire` stands at `pos`; (row, slot) is where to note it, if slot >= 0.
+        start = pos
+        value = 0
+        follows = wire == 4 or wire == 5 or wire == 6 or wire == 8 or wire == 11
+        if wire == 3 or wire == 9 or wire == 10:
+            if pos >= limit:
+                return 1, pos, kinds, values, spans
+            value = data[pos] & 255
+            pos += 1
+            if wire != 3:
+                inner = value & 15
+                value >>= 4
+                follows = value == 15
+        elif wire == 1 or wire == 2:
+            value = 2 - wire
+            pos += 1 if left >= 0 else 0
+        elif wire == 7:
+            pos += 8
+        elif wire == 13:
+            pos += 16
+        elif wire != 12 and not follows:
+            return 2, pos, kinds, values, spans
+        if follows:
+            value = 0
+            shift = 0
+            byte = 128
+            while byte >= 128:
+                if pos >= limit:
+                    return 1, pos, kinds, values, spans
+                byte = data[pos] & 255
+                if shift > 62 and byte > 1:
+                    return 6, pos, kinds, values, spans
+                low = byte & 127
+                # The 64th bit is the sign bit: written so that neither Python nor int64 overflows.
+                if shift < 63:
+                    value |= low << shift
+                elif low:
+                    value |= -(1 << 62) * 2
+                shift += 7
+                pos += 1
+            if wire < 8:
+                half = (value >> 1) & 0x7FFFFFFFFFFFFFFF
+                value = -half - 1 if value & 1 else half
+        if wire == 8:
+            if value < 0 or value > limit - pos:
+                return 1, start, kinds, values, spans
+            pos += value
+        elif wire == 11:
+            inner, second = 0, 0
+            if value:
+                if pos >= limit:
+                    return 1, pos, kinds, values, spans
+                inner = (data[pos] & 255) >> 4
+                second = data[pos] & 15
+                pos += 1
+        if pos > limit:
+            return 1, start, kinds, values, spans
+        if slot >= 0:
+            if spans[row, slot, 0] >= 0:
+                return 5, header, kinds, values, spans
+            values[row, slot] = value
+            spans[row, slot, 0] = header
+            spans[row, slot, 1] = start
+            spans[row, slot, 2] = pos
+        if wire >= 9 and wire <= 12:
+            # Go down into the list, map or struct.
+            if depth == _MAX_DEPTH:
+                return 3, start, kinds, values, spans
+            saved = (kind, row, last, left, element, other, owner_row, owner_slot)
+            for i in range(8):
+                stack[depth, i] = saved[i]
+            depth += 1
+            owner_row, owner_slot = row, slot
+            if wire == 12:
+                kind, last, left = child, 0, -1
+                if kind and not traits[kind, 0]:
+                    if rows == len(kinds):
+                        kinds = np.concatenate((kinds, np.zeros(rows, np.int64)))
+                        values = np.concatenate((values, np.full((rows, width), ABSENT, np.int64)))
+                        spans = np.concatenate((spans, np.full((rows, width, 3), -1, np.int32)))
+                    row = rows
+                    rows += 1
+                    kinds[row] = kind
+                    spans[row, 0, 0] = start
+                    spans[row, 0, 1] = start
+            else:
+                kind = child
+                left = value if wire != 11 else 2 * value
+                element = inner
+                other = inner if wire != 11 else second
+                if left < 0 or left > limit - pos:
+                    return 4, start, kinds, values, spans
+        # Find the next value, closing whatever ends here.
+        while True:
+            if left > 0:
+                left -= 1
+                wire = element
+                element, other = other, wire
+                slot, child = _IGNORED, kind
+                header = pos
+                break
+            if left < 0:
+                if pos >= limit:
+                    return 1, pos, kinds, values, spans
+                header = pos
+                byte = data[pos] & 255
+                pos += 1
+                ends = byte == 0
+                before = last
+                if not ends:
+                    wire = byte & 15
+                    last += byte >> 4
+                    if byte < 16:
+                        last = 0
+                        shift = 0
+                        byte = 128
+                        while byte >= 128:
+                            if pos >= limit:
+                                return 1, pos, kinds, values, spans
+                            if shift > 14:
+                                return 6, pos, kinds, values, spans
+                            byte = data[pos] & 255
+                            last |= (byte & 127) << shift
+                            shift += 7
+                            pos += 1
+                        last = (last >> 1) ^ -(last & 1)
+                mark = traits[kind, 2]
+                if mark > 0 and (ends or last >= mark):
+                    at = traits[kind, 3]
+                    if spans[row, at, 0] < 0:
+                        values[row, at] = before
+                        spans[row, at, 0] = header
+                if not ends:
+                    slot, child = _UNKNOWN, 0
+                    if last > 0 and last < _MAX_FIELD:
+                        slot = slots[kind, last]
+                        child = children[kind, last]
+                        if slot >= 0 and wires[kind, last] != wire:
+                            slot, child = _UNKNOWN, 0
+                    unknown = traits[kind, 1]
+                    if slot == _UNKNOWN and unknown >= 0 and spans[row, unknown, 0] < 0:
+                        values[row, unknown] = last
+                        spans[row, unknown, 0] = header
+                    break
+                if kind and not traits[kind, 0]:
+                    spans[row, 0, 2] = pos
+                    if pos - spans[row, 0, 1] < traits[kind, 4]:
+                        return 7, pos, kinds, values, spans
+            # The struct or list ends here: go up.
+            if owner_slot >= 0:
+                spans[owner_row, owner_slot, 2] = pos
+            depth -= 1
+            kind = stack[depth, 0]
+            row = stack[depth, 1]
+            last = stack[depth, 2]
+            left = stack[depth, 3]
+            element = stack[depth, 4]
+            other = stack[depth, 5]
+            owner_row = stack[depth, 6]
+            owner_slot = stack[depth, 7]
+            if depth == 0:
+                return 0, pos, kinds[:rows], values[:rows], spans[:rows]

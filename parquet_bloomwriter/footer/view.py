@@ -1,0 +1,218 @@
+"""A Parquet footer as it lies in the file: every field of interest with its bytes' positions.
+
+The last bytes of a file are
+
+    ... | footer: FileMetaData | footer length: 4 bytes, little endian | "PAR1"
+
+Nothing here reads a file: the bytes come in, and the view tells where what is. Unknown fields are
+no obstacle; they are kept because nobody touches their bytes.
+
+Source: the Parquet format's README, "File format"; parquet.thrift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
+from parquet_bloomwriter.footer.grammar import FOOTER, ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.footer.scan import ABSENT, START, STOP, scan
+from parquet_bloomwriter.footer.schema import Leaf, leaves_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAGIC = b"PAR1"
+MAGIC_ENCRYPTED = b"PARE"
+TAIL_BYTES = 8
+"""Footer length and magic."""
+
+_MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structs:
+    """n structs of one kind: the integers and positions of their fields.
+
+    Fields are given by the enums of `footer.grammar`. Positions are relative to the footer.
+    """
+
+    values: NDArray[np.int64]
+    """Shape (..., slots)."""
+
+    spans: NDArray[np.int32]
+    """Shape (..., slots, 3): `HEADER`, `START`, `STOP`."""
+
+    def value(self, field: int) -> NDArray[np.int64]:
+        """Integers (lengths, for binaries and lists) of one field, `ABSENT` where not set."""
+        return self.values[..., field]
+
+    def has(self, field: int) -> NDArray[np.bool_]:
+        """Whether the field is set."""
+        return self.spans[..., field, START] >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Footer:
+    """The view of one footer."""
+
+    data: bytes
+    """FileMetaData, Thrift compact bytes."""
+
+    start: int
+    """Absolute position of `data` in the file, in bytes."""
+
+    leaves: tuple[Leaf, ...]
+    """The c leaf columns."""
+
+    file: Structs
+    """FileMetaData: shape (1, slots), by `FileField`."""
+
+    row_groups: Structs
+    """Shape (r, slots), by `RowGroupField`."""
+
+    chunks: Structs
+    """Column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups, r."""
+        return len(self.row_groups.values)
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of the whole file."""
+        return self.start + len(self.data) + TAIL_BYTES
+
+    @property
+    def created_by(self) -> bytes:
+        """The writer's name and version as it gives them, b"" if absent."""
+        length = int(self.file.value(FileField.CREATED_BY)[0])
+        stop = int(self.file.spans[0, FileField.CREATED_BY, STOP])
+        return self.data[stop - length : stop] if length > 0 else b""
+
+    def chunk_starts(self) -> NDArray[np.int64]:
+        """First byte of each column chunk, shape (r, c): its smallest positive page offset.
+
+        Sizes are no help: some writers leave the dictionary page out of them. An offset of zero or
+        below means "none" (row groups without rows). 0 where a chunk has no page at all.
+        """
+        fields = [
+            ChunkField.DATA_PAGE_OFFSET,
+            ChunkField.INDEX_PAGE_OFFSET,
+            ChunkField.DICTIONARY_PAGE_OFFSET,
+        ]
+        offsets = self.chunks.values[..., fields]
+        none = np.int64(2**63 - 1)
+        starts = np.where(offsets > 0, offsets, none).min(axis=-1, initial=none)
+        return np.where(starts == none, 0, starts)
+
+
+def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
+    """Check both magics and return the footer's absolute position.
+
+    Args:
+        head: The first 4 bytes of the file.
+        tail: The last 8 bytes of the file.
+        file_size: Bytes of the file.
+
+    Raises:
+        NotParquet: If this is no Parquet file, or not all of one.
+        UnsupportedFile: If the footer is encrypted.
+    """
+    if file_size < _MIN_FILE_BYTES:
+        raise NotParquet(
+            f"the file has {file_size} bytes, fewer than the smallest Parquet file",
+            remedy="Check that it was copied whole.",
+        )
+    if head[:2] == b"\x1f\x8b":
+        raise NotParquet("the file is compressed with gzip", byte=0, remedy="Unpack it first.")
+    if MAGIC_ENCRYPTED in (head, tail[4:]):
+        raise UnsupportedFile(
+            "the footer is encrypted",
+            remedy="Filters for encrypted files can only be written by their writer.",
+        )
+    if tail[4:] != MAGIC:
+        raise NotParquet(
+            'the last four bytes are not "PAR1"',
+            byte=file_size - len(MAGIC),
+            remedy="Check that it was copied whole.",
+        )
+    if head != MAGIC:
+        raise NotParquet(
+            'the first four bytes are not "PAR1"',
+            byte=0,
+            remedy="Check that it was not copied as text.",
+        )
+    length = int.from_bytes(tail[:4], "little")
+    if length > file_size - _MIN_FILE_BYTES or not length:
+        raise MalformedFile(
+            f"the footer claims {length} bytes in a file of {file_size}",
+            byte=file_size - TAIL_BYTES,
+            remedy="Check that it was copied whole.",
+        )
+    return file_size - TAIL_BYTES - length
+
+
+def parse_footer(data: bytes, *, start: int) -> Footer:
+    """View the footer `data`, which begins at byte `start` of its file.
+
+    Raises:
+        MalformedFile: If the bytes are no FileMetaData, or not exactly one.
+        UnsupportedFile: If the file is encrypted with a plaintext footer, which is signed.
+    """
+    table = scan(data, FOOTER, origin=start)
+
+    def structs(kind: str) -> Structs:
+        rows = table.kinds == FOOTER.names.index(kind)
+        return Structs(table.values[rows], table.spans[rows])
+
+    file = structs("FileMetaData")
+    if file.has(FileField.ENCRYPTION_ALGORITHM)[0]:
+        raise UnsupportedFile(
+            "the file is encrypted and its footer is signed",
+            remedy="Filters for encrypted files can only be written by their writer.",
+        )
+    if table.stop != len(data):
+        raise MalformedFile(
+            f"{len(data) - table.stop} bytes follow the metadata inside the footer",
+            byte=start + table.stop,
+        )
+    for field in (FileField.SCHEMA, FileField.ROW_GROUPS):
+        if not file.has(field)[0]:
+            raise MalformedFile(f"the footer has no {field.name.lower()}", byte=start)
+    schema = structs("SchemaElement")
+    leaves = leaves_of(data, schema.values, schema.spans, origin=start)
+    row_groups = structs("RowGroup")
+    chunks = structs("ColumnChunk")
+    _check_columns(row_groups, chunks, len(leaves), start)
+    shape = (len(row_groups.values), len(leaves))
+    return Footer(
+        data=data,
+        start=start,
+        leaves=leaves,
+        file=file,
+        row_groups=row_groups,
+        chunks=Structs(
+            chunks.values.reshape(*shape, FOOTER.width),
+            chunks.spans.reshape(*shape, FOOTER.width, 3),
+        ),
+    )
+
+
+def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start: int) -> None:
+    columns = row_groups.value(RowGroupField.COLUMNS)
+    wrong = np.flatnonzero(np.where(columns == ABSENT, 0, columns) != num_leaves)
+    if len(wrong):
+        ordinal = int(wrong[0])
+        raise MalformedFile(
+            f"the row group has {max(int(columns[ordinal]), 0)} column chunks, "
+            f"the schema {num_leaves} leaf columns",
+            row_group=ordinal,
+            byte=start + int(row_groups.spans[ordinal, RowGroupField.STRUCT, START]),
+        )
+    if len(chunks.values) != len(row_groups.values) * num_leaves:
+        raise MalformedFile("a row group's columns are not column chunks", byte=start)

@@ -1,0 +1,77 @@
+"""One value -> its PLAIN encoding, the bytes that are hashed.
+
+Parquet specification, "Plain: (PLAIN = 0)": fixed-width numbers are little-endian; INT96
+is twelve bytes as they are stored. A BYTE_ARRAY is hashed without its 4-byte length
+("Bloom Filter", section "Technical Approach"), a FIXED_LEN_BYTE_ARRAY has none.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+_INTEGER_BITS = {"INT32": 32, "INT64": 64}
+_FLOAT_FORMAT = {"FLOAT": "<f", "DOUBLE": "<d"}
+_INT96_BYTES = 12
+
+
+def plain_bytes(
+    value: float | str | bytes,
+    physical_type: str,
+    *,
+    type_length: int | None = None,
+) -> bytes:
+    """Encode one value as a column of the physical type stores it.
+
+    Integers may be given signed or unsigned, as long as they fit the width. A FLOAT is
+    rounded to the nearest float32. Text is encoded as UTF-8.
+
+    Args:
+        value: The value, already converted from the logical to the physical type.
+        physical_type: Its name in the Parquet specification, such as "INT32".
+        type_length: Bytes of a FIXED_LEN_BYTE_ARRAY; checked if given.
+
+    Raises:
+        InvalidArgument: If the value cannot be stored in such a column, or the type
+            carries no Bloom filter (BOOLEAN).
+    """
+    if isinstance(value, bool):
+        raise InvalidArgument("BOOLEAN columns carry no Bloom filter, and no other stores booleans")
+    if physical_type in _INTEGER_BITS and isinstance(value, int):
+        return _integer(value, _INTEGER_BITS[physical_type])
+    if physical_type in _FLOAT_FORMAT and isinstance(value, int | float):
+        return _float(value, _FLOAT_FORMAT[physical_type])
+    if physical_type == "BYTE_ARRAY" and isinstance(value, str | bytes):
+        return _text(value)
+    if physical_type == "FIXED_LEN_BYTE_ARRAY" and isinstance(value, str | bytes):
+        return _sized(_text(value), type_length)
+    if physical_type == "INT96" and isinstance(value, bytes):
+        return _sized(value, _INT96_BYTES)
+    raise InvalidArgument(f"{value!r} is not a value of a {physical_type} column")
+
+
+def _integer(value: int, bits: int) -> bytes:
+    if not -(1 << (bits - 1)) <= value < 1 << bits:
+        raise InvalidArgument(f"{value} does not fit {bits} bits")
+    return (value % (1 << bits)).to_bytes(bits // 8, "little")
+
+
+def _float(value: float, layout: str) -> bytes:
+    try:
+        return struct.pack(layout, value)
+    except (OverflowError, struct.error) as error:
+        raise InvalidArgument(f"{value} does not fit a floating-point column") from error
+
+
+def _text(value: str | bytes) -> bytes:
+    try:
+        return value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{value!r} is not valid Unicode") from error
+
+
+def _sized(value: bytes, length: int | None) -> bytes:
+    if length is not None and len(value) != length:
+        raise InvalidArgument(f"the value has {len(value)} bytes, the column {length}")
+    return value

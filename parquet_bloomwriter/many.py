@@ -1,0 +1,131 @@
+"""One verb over many files: each atomic on its own, and one bad file does not stop the others."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
+from parquet_bloomwriter.parallel import default_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+R = TypeVar("R")
+
+_SUFFIXES = (".parquet", ".parq", ".pq")
+_HIDDEN = (".", "_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutcome(Generic[R]):
+    """What became of one file."""
+
+    path: str
+    output: str | None
+    """Where the new version was to go; None for in place."""
+
+    report: R | None
+    """What the verb returned; None if it failed."""
+
+    error: BloomwriterError | OSError | None
+    """Why it failed."""
+
+
+def for_each_file(
+    inputs: Iterable[str | os.PathLike[str]],
+    verb: Callable[[str, str | None, int], R],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+) -> Iterator[FileOutcome[R]]:
+    """Apply `verb` to every file and yield the outcomes in the order of the files.
+
+    Args:
+        inputs: Files, folders (searched through for Parquet files; names that begin with `.` or
+            `_` are left out, as readers of datasets do) and glob patterns.
+        verb: Called with a path, the path of its new version (None for in place), and the number
+            of threads it may use.
+        output: A file, for one input file; or a folder, in which the inputs' relative paths are
+            kept.
+        jobs: Threads in all; by default all cores.
+
+    Raises:
+        InvalidArgument: If an input matches nothing, or the outputs would overwrite each other.
+    """
+    files = list(dict.fromkeys(found for given in inputs for found in _expand(os.fspath(given))))
+    outputs = _outputs(files, None if output is None else os.fspath(output))
+    threads = default_jobs() if jobs is None else jobs
+    at_once = max(1, min(threads, len(files)))
+
+    def attempt(place: tuple[tuple[str, str], str | None]) -> FileOutcome[R]:
+        (path, _), target = place
+        try:
+            if target is not None:
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+            report = verb(path, target, max(1, threads // at_once))
+        except (BloomwriterError, OSError) as error:
+            return FileOutcome(path=path, output=target, report=None, error=error)
+        return FileOutcome(path=path, output=target, report=report, error=None)
+
+    pool = ThreadPoolExecutor(at_once)
+    try:
+        yield from pool.map(attempt, zip(files, outputs, strict=True))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+Found = tuple[str, str]
+"""A file, and its path relative to the input that named it."""
+
+
+def _expand(given: str) -> list[Found]:
+    if os.path.isdir(given):
+        found = [(path, os.path.relpath(path, given)) for path in sorted(_walk(given))]
+        if not found:
+            raise InvalidArgument(f'there are no Parquet files in the folder "{given}"')
+        return found
+    if glob.has_magic(given) and not os.path.lexists(given):
+        found = [
+            pair
+            for match in sorted(glob.glob(given, recursive=True))
+            for pair in ([(match, os.path.basename(match))] if os.path.isfile(match) else [])
+        ]
+        if not found:
+            raise InvalidArgument(f'no file matches "{given}"')
+        return found
+    return [(given, os.path.basename(given))]
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+        for name in names:
+            if name.endswith(_SUFFIXES) and not name.startswith(_HIDDEN):
+                yield os.path.join(parent, name)
+
+
+def _outputs(files: list[Found], output: str | None) -> list[str | None]:
+    if output is None:
+        return [None] * len(files)
+    is_folder = os.path.isdir(output) or output.endswith((os.sep, "/")) or len(files) > 1
+    if not is_folder:
+        return [output]
+    if os.path.isfile(output):
+        raise InvalidArgument(
+            f'"{output}" is a file, but there are {len(files)} inputs',
+            remedy="Name a folder.",
+        )
+    targets = [os.path.join(output, relative) for _, relative in files]
+    twice = [target for target, count in Counter(targets).items() if count > 1]
+    if twice:
+        raise InvalidArgument(
+            f'several inputs would be written to "{min(twice)}"',
+            remedy="Name one folder as the input, or write to several folders.",
+        )
+    return list(targets)

@@ -1,0 +1,92 @@
+"""Fill in the lengths of Bloom filters that their writer left out.
+
+parquet-mr wrote no `bloom_filter_length` before 1.14, and readers from 1.14.0 to 1.15.2 lose rows
+on remote stores without it. Only the footer changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.report import RepairReport
+from parquet_bloomwriter.rewriting import (
+    Destination,
+    Input,
+    StrPath,
+    opened,
+    target_of,
+    write_new_version,
+    write_plan,
+)
+from parquet_bloomwriter.splice.plan import Draft, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def repair(  # noqa: PLR0913  the verb's options, all by keyword
+    source: Input,
+    *,
+    output: StrPath | None = None,
+    overwrite: bool = False,
+    force: bool = False,
+    backup_suffix: str | None = None,
+    regenerate_crc: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> RepairReport:
+    """Set `bloom_filter_length` where it is missing and the filter itself is sound.
+
+    Args:
+        source: A path, or the file's bytes.
+        output: Path of the new file; None replaces the file in place, atomically. A buffer's new
+            version is in the report.
+        overwrite: Replace `output` if it exists.
+        force: Go on although something outside refers to the file, or it has hard links.
+        backup_suffix: Keep the old file under its name and this suffix.
+        regenerate_crc: Renew the Hadoop checksum file beside the file.
+        dry_run: Write nothing.
+        progress: Told the number of bytes as they are written.
+
+    Raises:
+        FileProblem: If the file cannot be worked on; it is then unchanged.
+        OSError: If reading or writing fails; the file is then unchanged.
+    """
+    destination = Destination(
+        output=output,
+        overwrite=overwrite,
+        force=force,
+        backup_suffix=backup_suffix,
+        regenerate_crc=regenerate_crc,
+    )
+    with opened(source, destination) as file:
+        layout = file.layout
+        repairs = tuple(
+            f for f in layout.existing if f.problem is None and f.footer_length is None
+        )
+        unrepaired = tuple(
+            f"row group {f.row_group}, column {layout.footer.leaves[f.column].name}: {f.problem}"
+            for f in layout.existing
+            if f.problem is not None
+        )
+        draft = Draft(
+            placement="end", fallback=None, insertions=(), drops=(), skips=(), repairs=repairs
+        )
+        plan = make_plan(layout, draft, {})
+        writes = not dry_run and bool(repairs or output is not None)
+        data = None
+        if writes:
+            target = target_of(file)
+            data = write_new_version(file, target, write_plan(plan), progress=progress)
+        return RepairReport(
+            path=file.path,
+            output=file.output if writes else None,
+            written=writes,
+            dry_run=dry_run,
+            size_before=file.source.size,
+            size_after=plan.size,
+            num_repaired=len(repairs),
+            unrepaired=unrepaired,
+            pieces=plan.pieces,
+            data=data,
+        )

@@ -1,0 +1,204 @@
+"""The frame that all rewriting verbs share: open, view, plan, write, verify, replace.
+
+A verb says what to write; this module sees to where, and that it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from parquet_bloomwriter.errors import FileProblem, VerificationFailed
+from parquet_bloomwriter.source import BufferSource, FileSource, Source, read_footer
+from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, verify
+from parquet_bloomwriter.splice.layout import Layout, layout_of
+from parquet_bloomwriter.splice.replace import replacing
+from parquet_bloomwriter.splice.source import SourceFile, open_source
+from parquet_bloomwriter.splice.surroundings import (
+    check_surroundings,
+    crc_path,
+    regenerate_crc,
+)
+from parquet_bloomwriter.splice.target import Target, choose_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from parquet_bloomwriter.splice.plan import Chunk, Plan
+
+StrPath: TypeAlias = "str | os.PathLike[str]"
+Input: TypeAlias = "StrPath | bytes | bytearray | memoryview"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where the new version goes, and what is allowed for it."""
+
+    output: StrPath | None = None
+    """Path of the new file; None replaces the file that is read."""
+
+    overwrite: bool = False
+    """Replace `output` if it exists."""
+
+    force: bool = False
+    """Rewrite in place although something outside refers to the file, or it has hard links."""
+
+    backup_suffix: str | None = None
+    """Keep the replaced file under its name and this suffix."""
+
+    regenerate_crc: bool = False
+    """Renew the Hadoop checksum file beside the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a verb wrote."""
+
+    plan: Plan
+    filters: dict[Chunk, WrittenFilter]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """An input that is open, with its layout."""
+
+    source: Source
+    layout: Layout
+    file: SourceFile | None
+    """None for a buffer."""
+
+    destination: Destination
+
+    @property
+    def path(self) -> str | None:
+        """The path as the caller gave it; None for a buffer."""
+        return self.file.name if self.file else None
+
+    @property
+    def output(self) -> str | None:
+        """The path that will be written; None for a buffer."""
+        if self.destination.output is not None:
+            return os.fspath(self.destination.output)
+        return self.path
+
+
+@contextmanager
+def opened(source: Input, destination: Destination) -> Iterator[Opened]:
+    """Open a file or wrap a buffer, and view its footer; errors get the path.
+
+    Raises:
+        FileProblem: If it cannot be worked on.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        buffer = BufferSource(source)
+        yield Opened(
+            source=buffer,
+            layout=layout_of(read_footer(buffer), buffer.read_at),
+            file=None,
+            destination=destination,
+        )
+        return
+    with open_source(source) as file:
+        try:
+            on_disk = FileSource(file.path, file.fd, file.identity.size)
+            layout = layout_of(read_footer(on_disk), on_disk.read_at)
+            yield Opened(source=on_disk, layout=layout, file=file, destination=destination)
+        except FileProblem as error:
+            error.path = error.path or file.name
+            raise
+
+
+def target_of(opened: Opened) -> Target | None:
+    """Decide where the new version of a file goes; None for a buffer. Nothing is written.
+
+    Raises:
+        UnsafeTarget: If writing there would break or overwrite something.
+    """
+    if opened.file is None:
+        return None
+    options = opened.destination
+    target = choose_target(
+        opened.file,
+        options.output,
+        overwrite=options.overwrite,
+        permit_hard_links=options.force,
+        backup_suffix=options.backup_suffix,
+    )
+    if target.replaces is not None:
+        check_surroundings(
+            target.path, force=options.force, regenerates_crc=options.regenerate_crc
+        )
+    return target
+
+
+def write_new_version(
+    opened: Opened,
+    target: Target | None,
+    write: Callable[[NewFile], Written],
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> bytes | None:
+    """Let `write` write the new version, read it back, and put it in its place.
+
+    Returns:
+        The new version if the input is a buffer without an output path.
+
+    Raises:
+        FileChanged: If somebody else changed a file meanwhile.
+        VerificationFailed: If the new version does not read back as planned.
+        OSError: If writing fails. In all cases nothing has changed.
+    """
+    if opened.file is None or target is None:
+        buffer = _NewBuffer(opened.source)
+        written = write(buffer)
+        _verify(opened, BufferSource(buffer.data), written)
+        return bytes(buffer.data)
+    done: list[Written] = []
+
+    def verify_file(path: str) -> None:
+        with open_source(path) as file:
+            _verify(opened, FileSource(path, file.fd, file.identity.size), done[0])
+
+    with replacing(opened.file, target, verify=verify_file, progress=progress) as new:
+        done.append(write(new))
+    if opened.destination.regenerate_crc and crc_path(target.path).exists():
+        regenerate_crc(target.path)
+    return None
+
+
+def write_plan(plan: Plan) -> Callable[[NewFile], Written]:
+    """A writer for plans without new filters."""
+
+    def write(new: NewFile) -> Written:
+        Assembler(new, _no_filters).complete(plan)
+        return Written(plan=plan, filters={})
+
+    return write
+
+
+def _no_filters(chunk: Chunk) -> bytes:
+    raise AssertionError(f"no filter was built for {chunk}")
+
+
+def _verify(opened: Opened, new: Source, written: Written) -> None:
+    try:
+        footer = read_footer(new)
+    except FileProblem as error:
+        raise VerificationFailed(f"the new footer does not parse: {error.problem}") from error
+    verify(opened.source, opened.layout.footer, new, footer, written.plan, written.filters)
+
+
+class _NewBuffer:
+    """A new file in memory."""
+
+    def __init__(self, old: Source) -> None:
+        self._old = old
+        self.data = bytearray()
+
+    def copy(self, start: int, stop: int) -> None:
+        self.data += self._old.read_at(start, stop)
+
+    def write(self, data: bytes) -> None:
+        self.data += data

@@ -1,0 +1,1 @@
+"""Where the filters go, what moves, and how the new file takes the place of the old."""

@@ -1,0 +1,120 @@
+"""Give a new file the owner, mode and extended attributes of the one it replaces.
+
+Never, not even for an instant, may anyone read the new file who could not read the old
+one. So the owner comes first, while the mode is 0600, then the access control list, then
+the mode. What cannot be kept gives way to less, never to more:
+
+    owner lost    no setuid and setgid bits
+    group lost    others and group get only what both had (g & o); with an access control
+                  list, nothing: its mask hides what the group really had
+
+A folder's default access control list, which the system puts on new files, is taken off
+if the old file had none. Access control lists are the attribute `system.posix_acl_access`
+on Linux; other platforms offer no extended attributes here, and lose them.
+
+Attributes about the content (`security.ima`, `security.evm`, `security.capability`) are
+not carried over, as the content is new. Labels that we have no right to set are left to
+the system. The modification time is new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+__all__ = ["carry_over"]
+
+ACL = "system.posix_acl_access"
+
+_ABOUT_CONTENT = frozenset({"security.ima", "security.evm", "security.capability"})
+_MUST_BE_KEPT = ("user.", "system.")
+_REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL})
+
+
+def carry_over(old_fd: int, new_fd: int) -> None:
+    """Give the new file the owner, mode and extended attributes of the old.
+
+    Args:
+        old_fd: The file that will be replaced.
+        new_fd: The complete new file, with mode 0600 or less: writing to it later would
+            clear bits again.
+
+    Raises:
+        OSError: An attribute that belongs to the user, or an access right, cannot be kept.
+    """
+    old = os.fstat(old_fd)
+    mode = stat.S_IMODE(old.st_mode)
+    attributes = _read_attributes(old_fd)
+    acl = attributes.pop(ACL, None)
+    owner_kept, group_kept = _give_owner(new_fd, uid=old.st_uid, gid=old.st_gid)
+    if not (owner_kept and group_kept):
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+    if not group_kept:
+        mode, acl = _narrowed(mode, has_acl=acl is not None), None
+    for name, value in attributes.items():
+        _set_attribute(new_fd, name, value)
+    _give_access(new_fd, mode=mode, acl=acl)
+
+
+def _give_owner(fd: int, *, uid: int, gid: int) -> tuple[bool, bool]:
+    """Change owner and group as far as allowed; return whether each is as wished."""
+    new = os.fstat(fd)
+    if (new.st_uid, new.st_gid) != (uid, gid):
+        for wish in ((uid, gid), (-1, gid)):
+            try:
+                os.fchown(fd, *wish)
+            except OSError as error:
+                if error.errno not in _REFUSED:
+                    raise
+            else:
+                break
+        new = os.fstat(fd)
+    return new.st_uid == uid, new.st_gid == gid
+
+
+def _narrowed(mode: int, *, has_acl: bool) -> int:
+    """Return a mode that gives nobody more although the group is another one."""
+    shared = 0 if has_acl else (mode >> 3) & mode & 0o007
+    return mode & ~0o077 | shared << 3 | shared
+
+
+def _give_access(fd: int, *, mode: int, acl: bytes | None) -> None:
+    if hasattr(os, "setxattr"):
+        if acl is not None:
+            os.setxattr(fd, ACL, acl)
+        elif ACL in _list_attributes(fd):
+            os.removexattr(fd, ACL)
+    if hasattr(os, "fchmod") and stat.S_IMODE(os.fstat(fd).st_mode) != mode:
+        os.fchmod(fd, mode)
+
+
+def _read_attributes(fd: int) -> dict[str, bytes]:
+    found = {}
+    for name in _list_attributes(fd):
+        if name not in _ABOUT_CONTENT:
+            with contextlib.suppress(*_optional(name)):
+                found[name] = os.getxattr(fd, name)
+    return found
+
+
+def _list_attributes(fd: int) -> list[str]:
+    if not hasattr(os, "listxattr"):
+        return []
+    try:
+        return os.listxattr(fd)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            return []
+        raise
+
+
+def _set_attribute(fd: int, name: str, value: bytes) -> None:
+    with contextlib.suppress(*_optional(name)):
+        os.setxattr(fd, name, value)
+
+
+def _optional(name: str) -> tuple[type[OSError], ...]:
+    """Which errors are overlooked for this attribute."""
+    return () if name.startswith(_MUST_BE_KEPT) else (OSError,)

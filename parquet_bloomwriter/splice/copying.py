@@ -1,0 +1,116 @@
+"""Copy byte ranges of one open file to another.
+
+The kernel copies by itself where it can (`copy_file_range`: no byte passes through this
+process, and file systems that share blocks or copy on the server do so). Where it cannot,
+or stops early without a reason, the rest of the range is read and written here, which is
+as quick on a local disk. Both go on after signals and release the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import FileChanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    Progress: TypeAlias = Callable[[int], None]
+    """Told the number of bytes written since the last call."""
+
+__all__ = ["CHUNK", "SLICE", "copy_range", "write_all"]
+
+SLICE = 32 << 20
+"""Bytes of one kernel copy: a progress report and a chance to interrupt for each."""
+
+CHUNK = 4 << 20
+"""Bytes of one read where the kernel does not copy by itself."""
+
+_NOT_BY_KERNEL = frozenset(
+    {
+        errno.EXDEV,  # two file systems, before Linux 5.3 or of different types
+        errno.EINVAL,  # the file system offers no such copy
+        errno.ENOSYS,  # the kernel has no such call
+        errno.EOPNOTSUPP,
+        errno.EBADF,  # the target is open for appending
+        errno.EPERM,  # forbidden by a sandbox that does not know the call
+    },
+)
+
+
+def copy_range(  # noqa: PLR0913  a range, two files, and whom to tell
+    source_fd: int,
+    target_fd: int,
+    start: int,
+    stop: int,
+    *,
+    path: str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Append bytes [start, stop) of the source at the target's current position.
+
+    The source's own position stays as it is, except on platforms without `pread`.
+
+    Args:
+        source_fd: Open for reading.
+        target_fd: Open for writing; its position moves by stop - start.
+        start: Offset of the first byte in the source, 0-based.
+        stop: Offset after the last byte in the source.
+        path: Name of the source for errors.
+        progress: Called after every slice.
+
+    Raises:
+        FileChanged: If the source ends before `stop`.
+        OSError: What reading or writing raises.
+    """
+    position = start
+    by_kernel = True
+    while position < stop:
+        count = 0
+        if by_kernel:
+            count = _copy_by_kernel(source_fd, target_fd, position, min(SLICE, stop - position))
+            by_kernel = count > 0
+        if not by_kernel:
+            count = _copy_by_hand(source_fd, target_fd, position, min(CHUNK, stop - position))
+        if count == 0:
+            problem = "the file became shorter while it was being copied"
+            raise FileChanged(problem, path=path, byte=position, remedy="Run the command again.")
+        position += count
+        if progress is not None:
+            progress(count)
+
+
+def write_all(target_fd: int, data: bytes | bytearray | memoryview) -> None:
+    """Write all of `data` at the current position; `os.write` may stop half-way."""
+    rest = memoryview(data).cast("B")
+    while rest:
+        rest = rest[os.write(target_fd, rest) :]
+
+
+def _copy_by_kernel(source_fd: int, target_fd: int, position: int, length: int) -> int:
+    """Copy up to `length` bytes and return how many; 0 if the kernel will not do it."""
+    if not hasattr(os, "copy_file_range"):
+        return 0
+    try:
+        return os.copy_file_range(source_fd, target_fd, length, offset_src=position)
+    except OSError as error:
+        if error.errno in _NOT_BY_KERNEL:
+            return 0
+        raise
+
+
+def _copy_by_hand(source_fd: int, target_fd: int, position: int, length: int) -> int:
+    """Read up to `length` bytes, write them all, return how many; 0 at the end of the file."""
+    data = _read_at(source_fd, position, length)
+    write_all(target_fd, data)
+    return len(data)
+
+
+def _read_at(source_fd: int, position: int, length: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(source_fd, length, position)
+    os.lseek(source_fd, position, os.SEEK_SET)
+    return os.read(source_fd, length)

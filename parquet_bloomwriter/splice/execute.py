@@ -1,0 +1,203 @@
+"""Carry out a plan, and prove afterwards that the new file is what the plan says.
+
+The assembler decides nothing. It may be given the beginning of the plan before the rest is known,
+to copy data while filters are still being built; `complete` holds what was written by then against
+the finished plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import xxhash
+
+from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
+from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.splice.existing import existing_filters
+from parquet_bloomwriter.splice.plan import Chunk, Copy, Emit, EmitFilter, Piece, Plan, Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.sbbf import Dialect
+    from parquet_bloomwriter.source import Source
+
+_COMPARED_BYTES = 64
+
+
+class NewFile(Protocol):
+    """Where the new file is written, from its first byte to its last."""
+
+    def copy(self, start: int, stop: int) -> None:
+        """Append bytes [start, stop) of the old file."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Append `data`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WrittenFilter:
+    """What must be found again in the new file."""
+
+    digest: int
+    """XXH64 of header and bitset."""
+
+    sample: NDArray[np.uint64]
+    """Hashes that the filter must contain."""
+
+    dialect: Dialect
+
+
+class Assembler:
+    """Writes pieces, in order, each once."""
+
+    def __init__(self, new: NewFile, filter_of: Callable[[Chunk], bytes]) -> None:
+        """Write to `new`; `filter_of` returns, and need not keep, a new filter's bytes."""
+        self._new = new
+        self._filter_of = filter_of
+        self._done: list[Piece] = []
+
+    def write(self, piece: Piece) -> None:
+        """Carry out one piece."""
+        match piece:
+            case Copy(start, stop):
+                self._new.copy(start, stop)
+                last = self._done[-1] if self._done else None
+                if isinstance(last, Copy) and last.stop == start:
+                    self._done[-1] = Copy(last.start, stop)
+                    return
+            case Emit(data):
+                self._new.write(data)
+            case EmitFilter(row_group, column, length):
+                data = self._filter_of((row_group, column))
+                if len(data) != length:
+                    raise AssertionError(f"{piece} has {len(data)} bytes")
+                self._new.write(data)
+            case Skip():
+                pass
+        self._done.append(piece)
+
+    def complete(self, plan: Plan) -> None:
+        """Write what is left of the plan.
+
+        Raises:
+            AssertionError: If what was written so far is not its beginning. That is a bug.
+        """
+        done = tuple(self._done)
+        rest = list(plan.pieces[len(done) :])
+        if done and done[-1] != plan.pieces[len(done) - 1]:
+            begun, planned = done[-1], plan.pieces[len(done) - 1]
+            if not isinstance(begun, Copy) or not isinstance(planned, Copy):
+                raise AssertionError(f"{begun} was written instead of {planned}")
+            rest.insert(0, Copy(begun.stop, planned.stop))
+            done = (*done[:-1], Copy(begun.start, planned.stop))
+        if done != plan.pieces[: len(done)] or any(_is_backwards(piece) for piece in rest):
+            raise AssertionError("what was written is not the beginning of the plan")
+        for piece in rest:
+            self.write(piece)
+
+
+def digest_of(data: bytes) -> int:
+    """XXH64 of header and bitset, to find them again in the new file."""
+    return xxhash.xxh64_intdigest(data)
+
+
+def verify(
+    old: Source,
+    old_footer: Footer,
+    new: Source,
+    new_footer: Footer,
+    plan: Plan,
+    written: Mapping[Chunk, WrittenFilter],
+) -> None:
+    """Read the new file back.
+
+    Checked are its size; the bytes of every new filter, and hashes that it must contain; the first
+    bytes of every column chunk; and that old filters that were kept are as good as before.
+
+    Raises:
+        VerificationFailed: If anything is not as planned.
+    """
+    if new.size != plan.size:
+        raise VerificationFailed(f"the new file has {new.size} bytes, not {plan.size}")
+    for place in plan.filters:
+        chunk = (place.row_group, place.column)
+        data = new.read_at(place.offset, place.offset + place.length)
+        if not _is_as_written(data, written[chunk]):
+            raise VerificationFailed(
+                "the filter did not read back as it was built",
+                row_group=place.row_group,
+                column=new_footer.leaves[place.column].name,
+                byte=place.offset,
+            )
+        fields = new_footer.chunks.values[chunk]
+        named = (fields[ChunkField.BLOOM_FILTER_OFFSET], fields[ChunkField.BLOOM_FILTER_LENGTH])
+        if named != (place.offset, place.length):
+            raise VerificationFailed("the footer does not lead to the filter", byte=place.offset)
+    _compare_starts(old, old_footer, new, new_footer)
+    _compare_kept(old, old_footer, new, new_footer, written)
+
+
+def _is_as_written(data: bytes, expected: WrittenFilter) -> bool:
+    if digest_of(data) != expected.digest:
+        return False
+    try:
+        filter_ = Sbbf.from_bytes(data, expected.dialect)
+    except BloomwriterError:
+        return False
+    return filter_.contains_all(expected.sample)
+
+
+def _compare_starts(old: Source, old_footer: Footer, new: Source, new_footer: Footer) -> None:
+    """Every column chunk must begin with the same bytes as before."""
+    before, after = old_footer.chunk_starts(), new_footer.chunk_starts()
+    sizes = old_footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+    if before.shape != after.shape or ((before > 0) != (after > 0)).any():
+        raise VerificationFailed("the new footer has other column chunks")
+    for place in np.argwhere((before > 0) & (sizes > 0)).tolist():
+        index = tuple(place)
+        length = min(int(sizes[index]), _COMPARED_BYTES)
+        was, is_ = int(before[index]), int(after[index])
+        if old.read_at(was, was + length) != new.read_at(is_, is_ + length):
+            raise VerificationFailed(
+                "the column chunk is not where the new footer says",
+                row_group=index[0],
+                column=old_footer.leaves[index[1]].name,
+                byte=is_,
+            )
+
+
+def _compare_kept(
+    old: Source,
+    old_footer: Footer,
+    new: Source,
+    new_footer: Footer,
+    written: Mapping[Chunk, WrittenFilter],
+) -> None:
+    """Old filters that stay must look as they did."""
+    before = {(f.row_group, f.column): f for f in existing_filters(old_footer, old.read_at)}
+    after = {(f.row_group, f.column): f for f in existing_filters(new_footer, new.read_at)}
+    for chunk, kept in after.items():
+        if chunk not in written and (
+            chunk not in before
+            or before[chunk].length != kept.length
+            or (before[chunk].problem is None) != (kept.problem is None)
+        ):
+            raise VerificationFailed(
+                "an old filter did not read back as it was",
+                row_group=chunk[0],
+                column=new_footer.leaves[chunk[1]].name,
+                byte=kept.offset,
+            )
+
+
+def _is_backwards(piece: Piece) -> bool:
+    return isinstance(piece, Copy) and piece.stop < piece.start

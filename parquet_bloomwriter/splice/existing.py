@@ -1,0 +1,106 @@
+"""The Bloom filters that a file already has: where they lie, and whether they can be trusted.
+
+A filter is trusted only if its header says what the specification says, its length in the footer
+agrees with its header, it lies inside the file, and its column has a type that writers hash alike.
+Of the bitset nothing is read here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import MalformedFilter
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.footer.scan import ABSENT
+from parquet_bloomwriter.sbbf import decode_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parquet_bloomwriter.footer import Footer, Leaf
+
+    ReadAt = Callable[[int, int], bytes]
+
+_HEADER_BYTES = 64
+"""Read for a header; known ones have 15 to 19 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExistingFilter:
+    """One filter that the footer points to."""
+
+    row_group: int
+    column: int
+    """Leaf ordinal, 0-based."""
+
+    offset: int
+    """Absolute position of the header, bytes."""
+
+    length: int | None
+    """Bytes of header and bitset by its own header; None if there is no such header there."""
+
+    footer_length: int | None
+    """`bloom_filter_length`; None where the writer left it out."""
+
+    problem: str | None
+    """Why it must not be trusted; None if nothing speaks against it."""
+
+    @property
+    def stop(self) -> int:
+        """Absolute position past it; `offset` if its length is unknown."""
+        return self.offset + (self.length or 0)
+
+
+def existing_filters(footer: Footer, read_at: ReadAt) -> tuple[ExistingFilter, ...]:
+    """Look at the header of every filter in the file, in the order of the footer."""
+    places = np.argwhere(footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET))
+    return tuple(_look(footer, row_group, column, read_at) for row_group, column in places.tolist())
+
+
+def _look(footer: Footer, row_group: int, column: int, read_at: ReadAt) -> ExistingFilter:
+    chunk = footer.chunks.values[row_group, column]
+    offset = int(chunk[ChunkField.BLOOM_FILTER_OFFSET])
+    footer_length = int(chunk[ChunkField.BLOOM_FILTER_LENGTH])
+    known = None if footer_length == ABSENT else footer_length
+    length: int | None = None
+    try:
+        length = _length(footer, offset, read_at)
+        problem = _distrust(footer.leaves[column], length, known)
+    except MalformedFilter as error:
+        problem = error.problem
+    return ExistingFilter(
+        row_group=row_group,
+        column=column,
+        offset=offset,
+        length=length,
+        footer_length=known,
+        problem=problem,
+    )
+
+
+def _length(footer: Footer, offset: int, read_at: ReadAt) -> int:
+    """Bytes of header and bitset."""
+    if not 0 < offset < footer.start:
+        raise MalformedFilter(f"its offset {offset} is outside the file's data")
+    header = decode_header(read_at(offset, min(offset + _HEADER_BYTES, footer.start)))
+    if header.unsupported is not None:
+        raise MalformedFilter(header.unsupported)
+    if header.compression is None:
+        raise MalformedFilter("it is of a draft of the specification, which does not name its hash")
+    if offset + header.length + header.num_bytes > footer.start:
+        raise MalformedFilter(f"its bitset of {header.num_bytes} bytes reaches into the footer")
+    return header.length + header.num_bytes
+
+
+def _distrust(leaf: Leaf, length: int, footer_length: int | None) -> str | None:
+    if footer_length not in (None, length):
+        return f"the footer gives it {footer_length} bytes, its header {length}"
+    if leaf.physical_type == PhysicalType.BOOLEAN:
+        return "writers leave filters of BOOLEAN columns empty"
+    if leaf.is_interval:
+        return "INTERVAL values are hashed differently by different writers"
+    return None

@@ -1,0 +1,203 @@
+"""What lies where in a file, and where it may be cut.
+
+    "PAR1" | chunk | chunk | ... | page indexes | filters | ... | footer | length | "PAR1"
+
+A *unit* is a run of bytes that somebody finds by one position and a length: a column chunk, a part
+of the page index, a filter. Units may be moved, but never cut. Bytes between units belong to
+nobody we know (padding, copies of metadata, old footers); they stay behind what they follow.
+
+Sizes in real files lie, so a cut is made only where a unit is known to start, and only if no other
+unit claims the bytes on both sides of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
+from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index
+from parquet_bloomwriter.footer.patch import longer_than_needed
+from parquet_bloomwriter.footer.scan import ABSENT
+from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.splice.existing import ReadAt
+
+_MAGIC_BYTES = 4
+_INDEXES = (
+    (ChunkField.OFFSET_INDEX_OFFSET, ChunkField.OFFSET_INDEX_LENGTH),
+    (ChunkField.COLUMN_INDEX_OFFSET, ChunkField.COLUMN_INDEX_LENGTH),
+)
+_ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layout:
+    """The units of one file."""
+
+    footer: Footer
+    existing: tuple[ExistingFilter, ...]
+    starts: NDArray[np.int64]
+    """First byte of every unit, ascending, shape (n,)."""
+
+    reaches: NDArray[np.int64]
+    """Furthest end of the units up to each one, shape (n,)."""
+
+    read_at: ReadAt
+
+    @cached_property
+    def offset_indexes(self) -> tuple[OffsetIndex, ...]:
+        """Every OffsetIndex once, by position.
+
+        Raises:
+            MalformedFile: If one is not well-formed.
+        """
+        offsets = self.footer.chunks.value(ChunkField.OFFSET_INDEX_OFFSET)
+        lengths = self.footer.chunks.value(ChunkField.OFFSET_INDEX_LENGTH)
+        used = (offsets > 0) & (lengths > 0)
+        places = set(zip(offsets[used].tolist(), lengths[used].tolist(), strict=True))
+        return tuple(
+            parse_offset_index(self.read_at(start, start + length), start=start)
+            for start, length in sorted(places)
+        )
+
+    def why_not_move(self) -> str | None:
+        """Why nothing in this file may be moved; None if it may."""
+        footer = self.footer
+        if (
+            footer.file.has(FileField.UNKNOWN).any()
+            or footer.row_groups.has(RowGroupField.UNKNOWN).any()
+            or footer.chunks.has(ChunkField.UNKNOWN).any()
+            or footer.chunks.has(ChunkField.UNKNOWN_META).any()
+        ):
+            return "the footer has fields that this version does not know"
+        if longer_than_needed(footer):
+            return "the footer writes offsets in an unusual way that could not be restored"
+        try:
+            indexes = self.offset_indexes
+        except MalformedFile as error:
+            return error.problem
+        if not all(index.is_movable for index in indexes):
+            return "a page index has fields that this version does not know"
+        if any(a.stop > b.start for a, b in zip(indexes, indexes[1:], strict=False)):
+            return "page indexes overlap"
+        return None
+
+    def cuts_are_safe(self, positions: Sequence[int]) -> bool:
+        """Whether no unit has bytes on both sides of any of these positions."""
+        before = np.searchsorted(self.starts, np.asarray(positions, np.int64), side="left")
+        reached = np.concatenate(([0], self.reaches))[before]
+        return bool((reached <= positions).all())
+
+    def next_start(self, position: int) -> int:
+        """The first unit's start after `position`, or the footer's."""
+        following = self.starts[np.searchsorted(self.starts, position, side="right") :]
+        return int(following[0]) if len(following) else self.footer.start
+
+    def is_alone(self, start: int, stop: int) -> bool:
+        """Whether exactly one unit claims any of the bytes [start, stop), and starts there."""
+        first = int(np.searchsorted(self.starts, start, side="left"))
+        last = int(np.searchsorted(self.starts, stop, side="left"))
+        reached = int(self.reaches[first - 1]) if first else 0
+        return last - first == 1 and reached <= start
+
+
+def layout_of(footer: Footer, read_at: ReadAt) -> Layout:
+    """Find the units of a file and refuse files that must not be touched.
+
+    Args:
+        footer: The file's footer.
+        read_at: Returns the file's bytes [start, stop).
+
+    Raises:
+        UnsupportedFile: If column chunks are encrypted or lie in other files.
+        MalformedFile: If a column chunk or an index lies outside the file's data.
+    """
+    _refuse_foreign(footer)
+    existing = existing_filters(footer, read_at)
+    spans = [_chunk_spans(footer), *_index_spans(footer)]
+    spans.append(
+        np.array([(f.offset, f.stop) for f in existing if f.length], np.int64).reshape(-1, 2)
+    )
+    units = np.concatenate(spans)
+    units = units[np.argsort(units[:, 0], kind="stable")]
+    return Layout(
+        footer=footer,
+        existing=existing,
+        starts=units[:, 0],
+        reaches=np.maximum.accumulate(units[:, 1]),
+        read_at=read_at,
+    )
+
+
+def _refuse_foreign(footer: Footer) -> None:
+    chunks = footer.chunks
+    if chunks.has(ChunkField.FILE_PATH).any():
+        raise UnsupportedFile(
+            "this is a summary file: its column chunks lie in other files",
+            remedy="Name the data files instead.",
+        )
+    if any(chunks.has(field).any() for field in _ENCRYPTED):
+        raise UnsupportedFile(
+            "columns are encrypted",
+            remedy="Filters for encrypted files can only be written by their writer.",
+        )
+    missing = np.argwhere(~chunks.has(ChunkField.META_DATA))
+    if len(missing):
+        row_group, column = missing[0].tolist()
+        raise MalformedFile(
+            "the column chunk has no metadata",
+            row_group=row_group,
+            column=footer.leaves[column].name,
+        )
+
+
+def _chunk_spans(footer: Footer) -> NDArray[np.int64]:
+    starts = footer.chunk_starts()
+    sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+    stops = starts + sizes
+    has_bytes = sizes > 0
+    has_values = footer.chunks.value(ChunkField.NUM_VALUES) > 0
+    wrong = has_bytes & (starts > 0) & ((starts < _MAGIC_BYTES) | (stops > footer.start))
+    wrong |= has_values & ((starts <= 0) | (starts >= footer.start) | (sizes < 0))
+    if wrong.any():
+        row_group, column = np.argwhere(wrong)[0].tolist()
+        start, size = int(starts[row_group, column]), int(sizes[row_group, column])
+        raise MalformedFile(
+            f"the column chunk's {size} bytes lie outside the file's data",
+            row_group=row_group,
+            column=footer.leaves[column].name,
+            byte=start,
+        )
+    used = has_bytes & (starts > 0)
+    return np.stack((starts[used], stops[used]), axis=1)
+
+
+def _index_spans(footer: Footer) -> list[NDArray[np.int64]]:
+    spans = []
+    for offset_field, length_field in _INDEXES:
+        offsets = footer.chunks.value(offset_field)
+        lengths = footer.chunks.value(length_field)
+        used = (offsets > 0) & (lengths != ABSENT) & (lengths != 0)
+        wrong = used & ((lengths < 0) | (offsets + lengths > footer.start))
+        if wrong.any():
+            row_group, column = np.argwhere(wrong)[0].tolist()
+            raise MalformedFile(
+                "the page index lies outside the file's data",
+                row_group=row_group,
+                column=footer.leaves[column].name,
+                byte=int(offsets[row_group, column]),
+            )
+        pairs = np.stack((offsets[used], (offsets + lengths)[used]), axis=1)
+        spans.append(np.unique(pairs, axis=0))
+    return spans

@@ -1,0 +1,283 @@
+"""Put a new version of a file in the place of the old one, or under a new name.
+
+At every instant the path leads to all of the old bytes or all of the new ones:
+
+    open_source      regular file, identity recorded          -+
+    choose_target    symbolic links, hard links, -o, backup   -+ nothing written so far
+    replacing        temporary file beside the target, mode 0600
+      copy, write    the new bytes
+                     owner, mode, attributes; fsync; verify by the caller
+                     lock -> compare identity -> backup -> rename -> unlock
+                     fsync the folder
+
+Any exception before the renaming, KeyboardInterrupt and SystemExit too, removes the
+temporary file and leaves the target alone. One after it (the folder's `fsync` failed)
+finds the new version in place and complete.
+
+**Two runs on one file.** Each takes the lock of the *old* file, the one it opened, between
+comparing and renaming. The lock goes with the inode: the second run either finds it taken
+or, once it has it, finds that the path leads elsewhere; both are FileChanged, and nothing
+is lost. The lock leaves no file behind. What remains possible:
+
+- A program that does not ask for the lock can write to the old file, or replace it, in
+  the microseconds between the comparison and the renaming. That write is lost.
+- A program that holds the old file open goes on reading (and writing) the old bytes.
+- Where files opened for reading cannot be locked (NFS, Windows), our own runs have the
+  same window of microseconds.
+
+**A new name** is given by `link`, which never overwrites. Where hard links are impossible
+(FAT, some FUSE mounts) an empty file claims the name first, and the new one is renamed
+over it. A name that exists is replaced like the source itself, if the caller said so.
+
+On Windows the files must be closed before the renaming, and folders cannot be synced; the
+same holds for folders that we may not read and file systems that refuse it.
+"""
+
+# ruff: noqa: PTH104, PTH105, PTH108, PTH116, PTH120  the steps are system calls, spelled as such
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING, Self
+
+from parquet_bloomwriter.errors import FileChanged
+from parquet_bloomwriter.splice.attributes import carry_over
+from parquet_bloomwriter.splice.copying import SLICE, copy_range, write_all
+from parquet_bloomwriter.splice.locking import Lock, try_lock, unlock
+from parquet_bloomwriter.splice.source import SourceFile, open_source
+from parquet_bloomwriter.splice.target import Target, choose_target
+from parquet_bloomwriter.splice.temporary import (
+    PRIVATE,
+    Temporary,
+    remove_stale,
+    temporary_beside,
+)
+from parquet_bloomwriter.splice.writeback import WriteBack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+
+    from parquet_bloomwriter.splice.copying import Progress
+
+__all__ = ["NewVersion", "SourceFile", "Target", "choose_target", "open_source", "replacing"]
+
+_CLOSE_BEFORE_RENAMING = sys.platform == "win32"
+_NO_LINKS = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK},
+)
+_NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
+
+
+class NewVersion:
+    """The new bytes, written from the first to the last."""
+
+    def __init__(self, source: SourceFile, fd: int, *, progress: Progress | None) -> None:
+        """Write to the open, empty file `fd`; `progress` is told the bytes as they come."""
+        self.source = source
+        self.written = 0
+        """Bytes so far; the offset of the next one."""
+        self._fd = fd
+        self._progress = progress
+        self._write_back = WriteBack(fd, every=SLICE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._write_back.stop()
+        if kind is None:
+            self._write_back.check()
+
+    def copy(self, start: int, stop: int) -> None:
+        """Append bytes [start, stop) of the source.
+
+        Raises:
+            FileChanged: If the source ends before `stop`.
+        """
+        name = self.source.name
+        copy_range(self.source.fd, self._fd, start, stop, path=name, progress=self._advance)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append `data`."""
+        write_all(self._fd, data)
+        self._advance(memoryview(data).nbytes)
+
+    def _advance(self, count: int) -> None:
+        self.written += count
+        self._write_back.advance(count)
+        if self._progress is not None:
+            self._progress(count)
+
+
+@contextlib.contextmanager
+def replacing(
+    source: SourceFile,
+    target: Target,
+    *,
+    verify: Callable[[str], None],
+    progress: Progress | None = None,
+) -> Iterator[NewVersion]:
+    """Write a new version in the body of the `with` statement; at its end it takes its place.
+
+    Args:
+        source: The file that `copy` reads; checked for changes at the end.
+        target: From `choose_target`.
+        verify: Given the path of the complete new file, synced but not yet in place; an
+            exception from it throws the file away.
+        progress: Told the number of bytes as they are written.
+
+    Raises:
+        FileChanged: Source or target were changed by somebody else, or are being so now.
+        OSError: What any step raises.
+    """
+    with contextlib.ExitStack() as stack:
+        old = _open_old(source, target, stack)
+        for path in filter(None, (target.path, target.backup)):
+            remove_stale(path)
+        permissions = PRIVATE if old else os.fstat(source.fd).st_mode
+        temporary = stack.enter_context(temporary_beside(target.path, permissions=permissions))
+        with NewVersion(source, temporary.fd, progress=progress) as new:
+            yield new
+        _complete(temporary, old)
+        verify(temporary.path)
+        source.check_unchanged()
+        if old is None:
+            _publish(temporary, target.path, name=target.name)
+        else:
+            _take_place(temporary, old, backup=target.backup)
+    _sync_folder(os.path.dirname(target.path))
+
+
+def _open_old(source: SourceFile, target: Target, stack: contextlib.ExitStack) -> SourceFile | None:
+    """Open the file that will be replaced, if any."""
+    if target.replaces is None or target.in_place:
+        return source if target.in_place else None
+    old = stack.enter_context(open_source(target.path))
+    old = dataclasses.replace(old, name=target.name, identity=target.replaces)
+    old.check_unchanged()
+    return old
+
+
+def _complete(temporary: Temporary, old: SourceFile | None) -> None:
+    """Give the written file its attributes and bring it to the disk."""
+    if old is not None:
+        carry_over(old.fd, temporary.fd)
+    elif hasattr(os, "fchmod"):
+        os.fchmod(temporary.fd, temporary.granted)
+    os.fsync(temporary.fd)
+
+
+def _take_place(temporary: Temporary, old: SourceFile, *, backup: str | None) -> None:
+    """Rename the new file over the old one, which must be as it was opened."""
+    if try_lock(old.fd) is Lock.BUSY:
+        remedy = "Run the command again when the other process has ended."
+        raise FileChanged("another process has locked the file", path=old.name, remedy=remedy)
+    try:
+        old.check_unchanged()
+        if not temporary.is_in_place():
+            raise FileChanged("the temporary file was removed meanwhile", path=old.name)
+        with _kept(old, backup, temporary=temporary):
+            if _CLOSE_BEFORE_RENAMING:
+                os.close(temporary.fd)
+                os.close(old.fd)
+            os.replace(temporary.path, old.path)
+    finally:
+        unlock(old.fd)
+
+
+@contextlib.contextmanager
+def _kept(old: SourceFile, backup: str | None, *, temporary: Temporary) -> Iterator[None]:
+    """Keep the old file under a second name; take that away if the renaming fails."""
+    if backup is None:
+        yield
+        return
+    _make_backup(old, backup)
+    try:
+        old.check_unchanged(content_only=True)
+        yield
+    except BaseException:
+        if os.path.lexists(temporary.path):  # nothing was renamed
+            os.unlink(backup)
+        raise
+
+
+def _make_backup(old: SourceFile, backup: str) -> None:
+    try:
+        os.link(old.path, backup)
+    except FileExistsError:
+        raise _created_meanwhile(backup) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _copy_backup(old, backup)
+
+
+def _copy_backup(old: SourceFile, backup: str) -> None:
+    with temporary_beside(backup, permissions=PRIVATE) as temporary:
+        copy_range(old.fd, temporary.fd, 0, old.identity.size, path=old.name)
+        carry_over(old.fd, temporary.fd)
+        os.utime(temporary.path, ns=(old.identity.mtime_ns, old.identity.mtime_ns))
+        os.fsync(temporary.fd)
+        _publish(temporary, backup, name=backup)
+
+
+def _publish(temporary: Temporary, path: str, *, name: str) -> None:
+    """Give the new file a name that nobody has."""
+    try:
+        if _CLOSE_BEFORE_RENAMING:
+            os.close(temporary.fd)
+            os.rename(temporary.path, path)  # refuses an existing name on Windows
+        else:
+            os.link(temporary.path, path)
+    except FileExistsError:
+        raise _created_meanwhile(name) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _claim_and_rename(temporary, path, name=name)
+
+
+def _claim_and_rename(temporary: Temporary, path: str, *, name: str) -> None:
+    try:
+        claim = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except FileExistsError:
+        raise _created_meanwhile(name) from None
+    try:
+        os.replace(temporary.path, path)
+    except BaseException:
+        if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(claim)):
+            os.unlink(path)
+        raise
+    finally:
+        os.close(claim)
+
+
+def _created_meanwhile(name: str) -> FileChanged:
+    remedy = "Choose another name."
+    return FileChanged("the file was created by somebody else meanwhile", path=name, remedy=remedy)
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring the new name to the disk, where the platform can."""
+    if sys.platform == "win32":
+        return
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        os.close(fd)

@@ -1,0 +1,153 @@
+"""An open file together with what it was when it was opened.
+
+Whoever reads a file for minutes must be able to tell at the end that nobody changed it
+meanwhile. The identity is what `stat` says: device, inode, size and the times of the last
+change of content and of attributes. A change that keeps the size and falls into the same
+clock tick as the opening (1-10 ms on older systems) is not seen.
+"""
+
+# ruff: noqa: PTH116  the steps are system calls, and spelled as such
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import FileChanged, UnsupportedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+__all__ = ["FileIdentity", "SourceFile", "check_regular", "open_source"]
+
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO put in place after the check must not block
+    | getattr(os, "O_BINARY", 0)
+)
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileIdentity:
+    """Which file this is, and in which state."""
+
+    device: int
+    """`st_dev`."""
+    inode: int
+    """`st_ino`, unique within the device."""
+    size: int
+    """Bytes."""
+    mtime_ns: int
+    """Last change of the content, nanoseconds since 1970 UTC."""
+    ctime_ns: int
+    """Last change of content, owner, mode, attributes or number of names (Windows: creation)."""
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileIdentity:
+        """Take the identity from what `stat` found."""
+        return cls(
+            device=found.st_dev,
+            inode=found.st_ino,
+            size=found.st_size,
+            mtime_ns=found.st_mtime_ns,
+            ctime_ns=found.st_ctime_ns,
+        )
+
+    def same_content(self, other: FileIdentity) -> bool:
+        """Whether both are one file with the same content; attributes and names may differ."""
+        return (self.device, self.inode, self.size, self.mtime_ns) == (
+            other.device,
+            other.inode,
+            other.size,
+            other.mtime_ns,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceFile:
+    """A regular file that is open for reading."""
+
+    name: str
+    """The path as the caller spelled it, for messages."""
+    path: str
+    """Absolute path after all symbolic links."""
+    fd: int
+    """Open for reading; closed by `open_source`. `os.dup` it for readers that close theirs."""
+    identity: FileIdentity = field(repr=False)
+    """What the file was when it was opened."""
+
+    def check_unchanged(self, *, content_only: bool = False) -> None:
+        """Check that the open file, and the file that the path leads to, are still as opened.
+
+        Args:
+            content_only: Let owner, mode, attributes and number of names differ.
+
+        Raises:
+            FileChanged: If either differs or the path leads nowhere.
+        """
+        try:
+            found = (os.stat(self.path, follow_symlinks=False), os.fstat(self.fd))
+        except FileNotFoundError:
+            raise self._changed("the file was removed or renamed meanwhile") from None
+        for identity in map(FileIdentity.of, found):
+            same = self.identity.same_content if content_only else self.identity.__eq__
+            if not same(identity):
+                raise self._changed(f"the file was {self._what(identity)} meanwhile")
+
+    def _what(self, now: FileIdentity) -> str:
+        then = self.identity
+        if (now.device, now.inode) != (then.device, then.inode):
+            return "replaced by another one"
+        return "given other attributes" if then.same_content(now) else "written to"
+
+    def _changed(self, problem: str) -> FileChanged:
+        return FileChanged(problem, path=self.name, remedy="Run the command again.")
+
+
+@contextlib.contextmanager
+def open_source(path: StrPath) -> Iterator[SourceFile]:
+    """Open a regular file for reading and record its identity; close it at the end.
+
+    Args:
+        path: The file; symbolic links are followed.
+
+    Raises:
+        UnsupportedFile: If it is a directory, FIFO, socket or device.
+        OSError: What opening raises.
+    """
+    name = os.fspath(path)
+    real = os.path.realpath(name)
+    check_regular(os.stat(real), name=name)  # before opening: that alone can move a tape
+    fd = os.open(real, _FLAGS)
+    try:
+        found = os.fstat(fd)
+        check_regular(found, name=name)
+        yield SourceFile(name=name, path=real, fd=fd, identity=FileIdentity.of(found))
+    finally:
+        with contextlib.suppress(OSError):  # closed before the renaming on Windows
+            os.close(fd)
+
+
+def check_regular(found: os.stat_result, *, name: str) -> None:
+    """Refuse everything but regular files.
+
+    Raises:
+        UnsupportedFile: If it is a directory, FIFO, socket or device.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+        raise UnsupportedFile(f"this is {kind}", path=name, remedy="Name a regular file.")

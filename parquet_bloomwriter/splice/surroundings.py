@@ -1,0 +1,213 @@
+r"""What refers to a file from outside, and would be wrong after a rewrite in place.
+
+    reference                   holds                            after a rewrite
+    .NAME.crc beside the file   CRC32 of every 512 bytes         Spark: ChecksumException
+    _metadata                   offsets of every column chunk    readers seek to wrong bytes
+    _delta_log/ above           size of every file               Delta readers may fail
+    metadata/*.metadata.json    Iceberg: size of every file      Iceberg readers may fail
+    .hoodie/ above              Hudi: size of every file         Hudi readers may fail
+    _common_metadata            the schema only                  nothing: reported, not refused
+
+`_metadata` is looked for beside the file and, as long as folders are partitions
+(`key=value`), one folder further up. Tables are looked for in all folders up to the root:
+a few file system calls each. Where the file is reached by a symbolic link, both the
+link's and the file's own folders count. A `metadata/` that cannot be listed counts as
+Iceberg's: unknown is not "no".
+
+Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
+
+    63 72 63 00 | int32 bytesPerChecksum | CRC32 of each run of that many bytes; the last
+    "crc\0"      | 512 unless configured  | run may be shorter; none for an empty file
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import UnsafeTarget
+from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parquet_bloomwriter.splice.replace import SourceFile
+    from parquet_bloomwriter.splice.source import StrPath
+
+__all__ = [
+    "Reference",
+    "ReferenceKind",
+    "check_surroundings",
+    "crc_path",
+    "find_references",
+    "regenerate_crc",
+]
+
+CHECKSUM_MAGIC_VERSION = b"crc\0"
+BYTES_PER_CHECKSUM = 512
+"""Hadoop's default of `file.bytes-per-checksum`."""
+
+_HEADER = struct.Struct(">4si")
+_READ = 4 << 20
+"""Bytes read at a time, about."""
+
+
+class ReferenceKind(enum.StrEnum):
+    """What kind of thing refers to the file."""
+
+    HADOOP_CRC = "Hadoop checksum file"
+    SUMMARY_METADATA = "_metadata file with the offsets of this file"
+    COMMON_METADATA = "_common_metadata file with the schema"
+    DELTA_LOG = "Delta table log"
+    ICEBERG_METADATA = "Iceberg table metadata"
+    HUDI_TIMELINE = "Hudi table timeline"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """One thing that refers to the file."""
+
+    kind: ReferenceKind
+    """What it is."""
+    path: str
+    """Where it is, absolute."""
+
+    @classmethod
+    def at(cls, path: Path, kind: ReferenceKind) -> Reference:
+        """Name what was found at `path`."""
+        return cls(kind=kind, path=str(path))
+
+
+_REMEDY = {
+    ReferenceKind.HADOOP_CRC: "Have the checksum file regenerated",
+    ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
+    ReferenceKind.DELTA_LOG: "Use the table format's own writer",
+    ReferenceKind.ICEBERG_METADATA: "Use the table format's own writer",
+    ReferenceKind.HUDI_TIMELINE: "Use the table format's own writer",
+}
+
+
+def find_references(path: StrPath) -> tuple[Reference, ...]:
+    """Find what refers to a file, the nearest first. Nothing is opened but folders."""
+    places = dict.fromkeys((Path(path).absolute(), Path(path).resolve()))
+    return tuple(dict.fromkeys(found for place in places for found in _references(place)))
+
+
+def check_surroundings(
+    path: StrPath,
+    *,
+    force: bool = False,
+    regenerates_crc: bool = False,
+) -> None:
+    """Check that nothing refers to a file that is about to be rewritten in place.
+
+    Args:
+        path: The file.
+        force: Allow it all the same.
+        regenerates_crc: The caller will call `regenerate_crc` afterwards, so a checksum
+            file is no obstacle.
+
+    Raises:
+        UnsafeTarget: Something refers to the file; the nearest one is named.
+    """
+    harmless = {ReferenceKind.COMMON_METADATA}
+    if regenerates_crc:
+        harmless.add(ReferenceKind.HADOOP_CRC)
+    for found in () if force else find_references(path):
+        if found.kind not in harmless:
+            problem = f"a rewrite would contradict {found.path} ({found.kind})"
+            remedy = f"{_REMEDY[found.kind]}, write to another path, or force it."
+            raise UnsafeTarget(problem, path=path, remedy=remedy)
+
+
+def crc_path(path: StrPath) -> Path:
+    """Return where Hadoop keeps the checksums of a file: `.NAME.crc` beside it."""
+    return Path(path).with_name(f".{Path(path).name}.crc")
+
+
+def regenerate_crc(path: StrPath) -> None:
+    """Replace the Hadoop checksum file beside `path` by one that fits its bytes.
+
+    The checksum file keeps its bytes per checksum. Between the replacement of the file
+    and this one readers of Hadoop's local file system fail; they never read wrong bytes.
+
+    Raises:
+        FileNotFoundError: There is no checksum file.
+        FileChanged: The file or its checksum file changed meanwhile.
+    """
+    with open_source(path) as data, open_source(crc_path(path)) as old:
+        run = _bytes_per_checksum(old)
+
+        def verify(_: str) -> None:
+            data.check_unchanged()
+
+        with replacing(old, choose_target(old), verify=verify) as new:
+            new.write(_HEADER.pack(CHECKSUM_MAGIC_VERSION, run))
+            for piece in _read(data, length=_READ // run * run or run):
+                new.write(_checksums(piece, run=run))
+
+
+def _references(place: Path) -> Iterator[Reference]:
+    if crc_path(place).exists():
+        yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
+    within_dataset = True
+    for folder in place.parents:
+        if within_dataset:
+            yield from _summaries(folder)
+            within_dataset = "=" in folder.name
+        yield from _tables(folder)
+
+
+def _summaries(folder: Path) -> Iterator[Reference]:
+    if (folder / "_metadata").is_file():
+        yield Reference.at(folder / "_metadata", ReferenceKind.SUMMARY_METADATA)
+    if (folder / "_common_metadata").is_file():
+        yield Reference.at(folder / "_common_metadata", ReferenceKind.COMMON_METADATA)
+
+
+def _tables(folder: Path) -> Iterator[Reference]:
+    if (folder / "_delta_log").is_dir():
+        yield Reference.at(folder / "_delta_log", ReferenceKind.DELTA_LOG)
+    if _holds_table_metadata(folder / "metadata"):
+        yield Reference.at(folder / "metadata", ReferenceKind.ICEBERG_METADATA)
+    if (folder / ".hoodie").is_dir():
+        yield Reference.at(folder / ".hoodie", ReferenceKind.HUDI_TIMELINE)
+
+
+def _holds_table_metadata(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.name.endswith(".metadata.json") for entry in entries)
+    except PermissionError:
+        return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _bytes_per_checksum(old: SourceFile) -> int:
+    """Read the run length from a checksum file; the default if it is not a sound one."""
+    with os.fdopen(os.dup(old.fd), "rb") as file:
+        header = file.read(_HEADER.size)
+    if len(header) == _HEADER.size:
+        magic, run = _HEADER.unpack(header)
+        if magic == CHECKSUM_MAGIC_VERSION and 0 < run <= _READ:
+            return int(run)
+    return BYTES_PER_CHECKSUM
+
+
+def _read(data: SourceFile, *, length: int) -> Iterator[bytes]:
+    """Yield the whole file in pieces of `length` bytes, the last one shorter."""
+    with os.fdopen(os.dup(data.fd), "rb") as file:
+        while piece := file.read(length):
+            yield piece
+
+
+def _checksums(piece: bytes, *, run: int) -> bytes:
+    view = memoryview(piece)
+    values = [zlib.crc32(view[start : start + run]) for start in range(0, len(view), run)]
+    return struct.pack(f">{len(values)}I", *values)

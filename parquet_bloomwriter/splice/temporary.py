@@ -1,0 +1,189 @@
+"""The temporary file beside the target, and those that killed runs left behind.
+
+    .<name of the target>.bloomify-<16 hexadecimal digits>.tmp
+
+The leading dot keeps readers of datasets (Spark, Hive, pyarrow) away from it. The digits
+come from the system's random source; `O_EXCL` and `O_NOFOLLOW` refuse whatever is there
+already. Mode 0600 holds until the attributes of the old file are carried over. Names are
+cut to 255 bytes, the limit of common file systems.
+
+A writer holds the lock of its temporary file as long as it lives. A file of exactly this
+pattern whose lock can be taken was left by a killed run, and is removed. Where locks are
+unavailable nothing is removed; on Windows the system itself refuses to remove open files.
+"""
+
+# ruff: noqa: PTH108, PTH116, PTH118, PTH208  the steps are system calls, and spelled as such
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.splice.locking import Lock, try_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["PRIVATE", "Temporary", "find_temporaries", "remove_stale", "temporary_beside"]
+
+NAME_MAX = 255
+"""Bytes of a file name."""
+
+PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+"""Mode 0600: only the owner reads and writes."""
+
+_MARK = ".bloomify-"
+_DIGITS = 16
+_END = ".tmp"
+_ROOM = NAME_MAX - len("." + _MARK + _END) - _DIGITS
+"""Bytes left for the target's name."""
+
+_CONTINUES_MASK, _CONTINUES = 0b1100_0000, 0b1000_0000
+"""A byte that continues a UTF-8 character; names are not cut inside one."""
+
+_FLAGS = (
+    os.O_RDWR
+    | os.O_CREAT
+    | os.O_EXCL
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Temporary:
+    """A temporary file that is open, locked, and ours."""
+
+    path: str
+    """Absolute path."""
+    fd: int
+    """Open for reading and writing."""
+    granted: int
+    """The permission bits that the system grants a new file: umask and default ACL applied."""
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to this very file."""
+        try:
+            found = os.stat(self.path, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(self.fd))
+
+
+@contextlib.contextmanager
+def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
+    """Open a temporary file in the target's folder; at the end close and remove it.
+
+    Args:
+        target: Absolute path of the file to be replaced or created.
+        permissions: The permission bits wished for, from which `granted` is made.
+
+    Yields:
+        The file, empty, with mode 0600 or less.
+    """
+    temporary = _create(target, permissions=permissions)
+    try:
+        yield temporary
+    finally:
+        try:
+            with contextlib.suppress(OSError):  # closed before the renaming on Windows
+                os.close(temporary.fd)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary.path)
+
+
+def find_temporaries(target: str) -> tuple[str, ...]:
+    """Paths of all temporary files for this target, live or stale, sorted."""
+    folder, name = os.path.split(target)
+    pattern = re.compile(re.escape(_prefix(name)) + rf"[0-9a-f]{{{_DIGITS}}}{re.escape(_END)}")
+    try:
+        names = os.listdir(folder)
+    except PermissionError:  # a folder may be writable without being readable
+        return ()
+    return tuple(os.path.join(folder, found) for found in sorted(names) if pattern.fullmatch(found))
+
+
+def remove_stale(target: str) -> tuple[str, ...]:
+    """Remove the temporary files that killed runs left for this target.
+
+    One that is also the target itself (the run died between giving it its name and taking
+    the temporary one away) is left for a later run.
+
+    Returns:
+        The paths that were removed.
+    """
+    return tuple(path for path in find_temporaries(target) if _remove_if_stale(path))
+
+
+def _create(target: str, *, permissions: int) -> Temporary:
+    folder, name = os.path.split(target)
+    while True:
+        digits = secrets.token_hex(_DIGITS // 2)
+        path = os.path.join(folder, f"{_prefix(name)}{digits}{_END}")
+        try:
+            fd = os.open(path, _FLAGS, permissions & 0o777)
+        except FileExistsError:
+            continue
+        except BaseException:
+            with contextlib.suppress(OSError):  # interrupted just after it was made
+                os.unlink(path)
+            raise
+        temporary = _claim(path, fd)
+        if temporary is not None:
+            return temporary
+        os.close(fd)
+
+
+def _claim(path: str, fd: int) -> Temporary | None:
+    """Lock a new file; None if another run took it for a stale one in that instant."""
+    try:
+        granted = stat.S_IMODE(os.fstat(fd).st_mode)
+        if hasattr(os, "fchmod") and granted != PRIVATE:
+            os.fchmod(fd, PRIVATE)
+        busy = try_lock(fd) is Lock.BUSY
+        temporary = Temporary(path=path, fd=fd, granted=granted)
+        return None if busy or not temporary.is_in_place() else temporary
+    except BaseException:
+        os.close(fd)
+        os.unlink(path)
+        raise
+
+
+def _prefix(name: str) -> str:
+    """What the names of all temporary files for `name` begin with."""
+    whole = os.fsencode(name)
+    end = min(len(whole), _ROOM)
+    while end < len(whole) and whole[end] & _CONTINUES_MASK == _CONTINUES:
+        end -= 1
+    return f".{os.fsdecode(whole[:end])}{_MARK}"
+
+
+def _remove_if_stale(path: str) -> bool:
+    try:
+        if sys.platform == "win32":
+            os.unlink(path)
+            return True
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return _unlink_if_stale(path, fd)
+        finally:
+            os.close(fd)
+    except OSError:  # in use, gone, or somebody else's: removing it is a courtesy
+        return False
+
+
+def _unlink_if_stale(path: str, fd: int) -> bool:
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or try_lock(fd) is not Lock.HELD:
+        return False
+    if not Temporary(path=path, fd=fd, granted=0).is_in_place():
+        return False
+    os.unlink(path)
+    return True

@@ -1,0 +1,91 @@
+"""Take Bloom filters out of a file. `strip(add(f))` is `f`, byte for byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.report import StripReport
+from parquet_bloomwriter.rewriting import (
+    Destination,
+    Input,
+    StrPath,
+    opened,
+    target_of,
+    write_new_version,
+    write_plan,
+)
+from parquet_bloomwriter.splice.plan import make_draft, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def strip(  # noqa: PLR0913  the verb's options, all by keyword
+    source: Input,
+    columns: Sequence[str] | None = None,
+    *,
+    output: StrPath | None = None,
+    overwrite: bool = False,
+    force: bool = False,
+    backup_suffix: str | None = None,
+    regenerate_crc: bool = False,
+    dry_run: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> StripReport:
+    """Take filters out of one file.
+
+    The footer fields go, and with them the bytes of every filter whose extent is certain and that
+    nothing else lies in. Bytes that are not certain stay, and the report counts them.
+
+    Args:
+        source: A path, or the file's bytes.
+        columns: Names as for `bloomify`; None takes every filter.
+        output: Path of the new file; None replaces the file in place, atomically. A buffer's new
+            version is in the report.
+        overwrite: Replace `output` if it exists.
+        force: Go on although something outside refers to the file, or it has hard links.
+        backup_suffix: Keep the old file under its name and this suffix.
+        regenerate_crc: Renew the Hadoop checksum file beside the file.
+        dry_run: Write nothing.
+        progress: Told the number of bytes as they are written.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        FileProblem: If the file cannot be worked on; it is then unchanged.
+        OSError: If reading or writing fails; the file is then unchanged.
+    """
+    destination = Destination(
+        output=output,
+        overwrite=overwrite,
+        force=force,
+        backup_suffix=backup_suffix,
+        regenerate_crc=regenerate_crc,
+    )
+    with opened(source, destination) as file:
+        layout = file.layout
+        leaves = layout.footer.leaves
+        chosen = set(leaves if columns is None else select_columns(leaves, columns))
+        drops = [f for f in layout.existing if leaves[f.column] in chosen]
+        draft = make_draft(layout, (), "end", drops=drops)
+        plan = make_plan(layout, draft, {})
+        skipped = sum(skip.stop - skip.start for skip in draft.skips)
+        wanted = {(f.offset, f.length) for f in drops if f.length}
+        writes = not dry_run and bool(drops or output is not None)
+        data = None
+        if writes:
+            target = target_of(file)
+            data = write_new_version(file, target, write_plan(plan), progress=progress)
+        return StripReport(
+            path=file.path,
+            output=file.output if writes else None,
+            written=writes,
+            dry_run=dry_run,
+            size_before=file.source.size,
+            size_after=plan.size,
+            num_filters=len(drops),
+            left_bytes=sum(length for _, length in wanted) - skipped,
+            columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
+            pieces=plan.pieces,
+            data=data,
+        )

@@ -1,0 +1,113 @@
+"""The values of one column chunk as Arrow arrays of its physical type, batch by batch.
+
+Memory is bounded by the batch: rows per batch are chosen by the chunk's mean value size, and pages
+are read as they are needed. Page checksums are verified where the file has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.values.physical import physical_metadata, physical_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.source import Source
+
+_BATCH_BYTES = 4 * 1024 * 1024
+_MAX_BATCH_ROWS = 64 * 1024
+_READ_BYTES = 1024 * 1024
+
+
+class LeafReader:
+    """Reads the column chunks of one leaf column, several at once if wanted."""
+
+    def __init__(self, source: Source, footer: Footer, leaf: Leaf) -> None:
+        """Prepare to read `leaf`.
+
+        Raises:
+            OSError: If pyarrow cannot make sense of the column's metadata.
+        """
+        self._source = source
+        self._footer = footer
+        self._leaf = leaf
+        self._metadata = physical_metadata(footer, leaf)
+
+    def batches(self, row_group: int) -> Iterator[pa.Array]:
+        """Yield the values of one column chunk, flat, as they are stored.
+
+        Each array has the Arrow type of the physical type: int32, int64, float, double, binary or
+        fixed_size_binary. Nulls may be among them. Where the whole chunk is dictionary-encoded, the
+        distinct values come once instead of every value.
+
+        Raises:
+            OSError: If a page is broken, fails its checksum, or has an unknown codec or encoding.
+            pyarrow.ArrowException: Likewise.
+        """
+        import pyarrow.parquet as pq
+
+        dictionary = self._reads_dictionary(row_group)
+        with pq.ParquetFile(
+            self._source.for_arrow(),
+            metadata=self._metadata,
+            read_dictionary=[physical_path(self._leaf)] if dictionary else None,
+            pre_buffer=False,
+            buffer_size=_READ_BYTES,
+            page_checksum_verification=True,
+            arrow_extensions_enabled=False,
+        ) as file:
+            arrays = (
+                _flat(batch.column(0))
+                for batch in file.iter_batches(
+                    self._batch_rows(row_group), row_groups=[row_group], use_threads=False
+                )
+            )
+            yield from _distinct(arrays) if dictionary else arrays
+
+    def _reads_dictionary(self, row_group: int) -> bool:
+        return self._leaf.physical_type == PhysicalType.BYTE_ARRAY and is_fully_dictionary_encoded(
+            self._footer, row_group, self._leaf.ordinal
+        )
+
+    def _batch_rows(self, row_group: int) -> int:
+        chunk = self._footer.chunks.values[row_group, self._leaf.ordinal]
+        values = max(int(chunk[ChunkField.NUM_VALUES]), 1)
+        size = max(int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE]), 1)
+        return max(1, min(_MAX_BATCH_ROWS, _BATCH_BYTES * values // size))
+
+
+def _flat(array: pa.Array) -> pa.Array:
+    """Peel off the groups around a leaf; what a null or empty group hides is no value."""
+    import pyarrow as pa
+
+    while True:
+        if isinstance(array, pa.StructArray):
+            (array,) = array.flatten()
+        elif isinstance(array, pa.ListArray | pa.LargeListArray):
+            array = array.flatten()
+        else:
+            return array
+
+
+def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    """The dictionary of each array, once."""
+    seen: pa.Array | None = None
+    for array in arrays:
+        dictionary = array.dictionary
+        if seen is None or not _same_memory(dictionary, seen):
+            seen = dictionary
+            yield dictionary
+
+
+def _same_memory(one: pa.Array, other: pa.Array) -> bool:
+    def place(array: pa.Array) -> list[tuple[int, int] | None]:
+        return [(b.address, b.size) if b else None for b in array.buffers()]
+
+    return len(one) == len(other) and place(one) == place(other)

@@ -1,0 +1,33 @@
+"""What all tests share: the Hypothesis profile and where the sample files lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def fixtures_dir() -> Path:
+    """Return the folder of the project's own sample files, `<writer>/<name>.parquet`."""
+    return ROOT / "fixtures"
+
+
+@pytest.fixture(scope="session")
+def corpus_dir() -> Path:
+    """Return the folder of other projects' Parquet files, which is not part of the project.
+
+    Tests that need it are skipped where it is missing; `BLOOMIFY_CORPUS` says where it is.
+    """
+    folder = Path(os.environ.get("BLOOMIFY_CORPUS", ROOT / "../shared/corpus")).resolve()
+    if not folder.is_dir():
+        pytest.skip("BLOOMIFY_CORPUS names no folder of Parquet files")
+    return folder

@@ -1,0 +1,273 @@
+"""Every system call of a replacement fails, is interrupted, or is the last one before a kill.
+
+Whatever happens, the folder holds the whole old file or the whole new one, and nothing
+else. A run that was killed may leave its temporary file; the next run removes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+from parquet_bloomwriter.splice.temporary import find_temporaries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD = b"PAR1old bytesPAR1"
+NEW = b"PAR1oldNEW bytesPAR1"
+CALLS = (
+    "open",
+    "fstat",
+    "stat",
+    "fchmod",
+    "fchown",
+    "write",
+    "copy_file_range",
+    "pread",
+    "fsync",
+    "listxattr",
+    "getxattr",
+    "setxattr",
+    "removexattr",
+    "link",
+    "replace",
+    "utime",
+    "listdir",
+)
+
+
+def _listing(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+class Faults:
+    """Counts the system calls, and makes one of them fail."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, *, number: int | None = None) -> None:
+        """Let call `number`, 0-based, fail; None lets all of them pass."""
+        self.number = number
+        self.seen: list[str] = []
+        self.before: BaseException | None = None
+        self.after: BaseException | None = None
+        for name in CALLS:
+            if hasattr(os, name):
+                patch.setattr(os, name, self._watch(name, getattr(os, name)))
+
+    def _watch(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  as the wrapped function
+            hit = len(self.seen) == self.number
+            self.seen.append(name)
+            if hit and self.before is not None:
+                raise self.before
+            try:
+                result = real(*args, **kwargs)
+            except OSError:
+                if hit and self.after is not None:
+                    raise self.after from None
+                raise
+            if hit and self.after is not None:
+                if name == "open":
+                    os.close(result)
+                raise self.after
+            return result
+
+        return call
+
+
+def _rewrite(folder: Path, *, output: str | None, backup_suffix: str | None) -> None:
+    with open_source(folder / "a.parquet") as source:
+        path = None if output is None else folder / output
+        target = choose_target(source, path, overwrite=True, backup_suffix=backup_suffix)
+        with replacing(source, target, verify=lambda _: None) as new:
+            new.copy(0, 7)
+            new.write(b"NEW")
+            new.copy(7, len(OLD))
+
+
+SCENARIOS: dict[str, tuple[dict[str, Any], list[dict[str, bytes]]]] = {
+    "in place": (
+        {"output": None, "backup_suffix": None},
+        [{"a.parquet": OLD}, {"a.parquet": NEW}],
+    ),
+    "in place with backup": (
+        {"output": None, "backup_suffix": "~"},
+        [{"a.parquet": OLD}, {"a.parquet": NEW, "a.parquet~": OLD}],
+    ),
+    "new name": (
+        {"output": "b", "backup_suffix": None},
+        [{"a.parquet": OLD}, {"a.parquet": OLD, "b": NEW}],
+    ),
+}
+
+
+def _prepare(folder: Path) -> None:
+    (folder / "a.parquet").write_bytes(OLD)
+    with suppress(OSError, AttributeError):
+        os.setxattr(folder / "a.parquet", "user.origin", b"a test")
+
+
+def _count(folder: Path, options: dict[str, Any]) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        faults = Faults(patch)
+        _rewrite(folder, **options)
+    return faults.seen
+
+
+def _run_with_fault(
+    folder: Path,
+    options: dict[str, Any],
+    number: int,
+    *,
+    before: BaseException | None = None,
+    after: BaseException | None = None,
+) -> bool:
+    """Return whether the fault reached the caller."""
+    with pytest.MonkeyPatch.context() as patch:
+        faults = Faults(patch, number=number)
+        faults.before, faults.after = before, after
+        try:
+            _rewrite(folder, **options)
+        except BaseException as error:
+            if error is not before and error is not after:
+                raise
+            return True
+    return False
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EIO])
+def test_a_fault_at_any_call(
+    tmp_path_factory: pytest.TempPathFactory,
+    scenario: str,
+    reason: int,
+) -> None:
+    options, (old_state, new_state) = SCENARIOS[scenario]
+    folder = tmp_path_factory.mktemp("count")
+    _prepare(folder)
+    calls = _count(folder, options)
+    assert _listing(folder) == new_state
+    assert {"open", "write", "fsync"} <= set(calls)
+    outcomes = []
+    for number in range(len(calls)):
+        folder = tmp_path_factory.mktemp("fault")
+        _prepare(folder)
+        error = OSError(reason, os.strerror(reason))
+        raised = _run_with_fault(folder, options, number, before=error)
+        allowed = (old_state, new_state) if raised else (new_state,)
+        assert _listing(folder) in allowed, calls[number]
+        outcomes.append((raised, _listing(folder) == new_state))
+    assert (True, False) in outcomes  # failed and left alone
+    assert (True, True) in outcomes  # the folder could not be synced
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_an_interruption_at_any_call(
+    tmp_path_factory: pytest.TempPathFactory,
+    scenario: str,
+    moment: str,
+) -> None:
+    options, (old_state, new_state) = SCENARIOS[scenario]
+    folder = tmp_path_factory.mktemp("count")
+    _prepare(folder)
+    calls = _count(folder, options)
+    for number, name in enumerate(calls):
+        folder = tmp_path_factory.mktemp("fault")
+        _prepare(folder)
+        assert _run_with_fault(folder, options, number, **{moment: KeyboardInterrupt()})
+        states = [old_state, new_state]
+        if (moment, name, scenario) == ("after", "link", "in place with backup"):
+            states.append({"a.parquet": OLD, "a.parquet~": OLD})  # made, not yet known
+        assert _listing(folder) in states, name
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+
+    folder, output, suffix, last, *calls = sys.argv[1:]
+    seen = 0
+
+    def watch(real):
+        def call(*args, **kwargs):
+            global seen
+            result = real(*args, **kwargs)
+            seen += 1
+            if seen == int(last):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+        return call
+
+    for name in calls:
+        setattr(os, name, watch(getattr(os, name)))
+    with open_source(folder + "/a.parquet") as source:
+        target = choose_target(
+            source, output and f"{folder}/{output}" or None, backup_suffix=suffix or None
+        )
+        with replacing(source, target, verify=lambda _: None) as new:
+            new.copy(0, 7)
+            new.write(b"NEW")
+            new.copy(7, 17)
+    print(seen)
+"""
+
+
+def _killed_after(folder: Path, options: dict[str, Any], last: int) -> str | None:
+    """Return what a run killed after its call `last`, 1-based, printed; None if it died."""
+    arguments = [folder, options["output"] or "", options["backup_suffix"] or "", last]
+    calls = [name for name in [*CALLS, "unlink"] if hasattr(os, name)]
+    script = textwrap.dedent(KILLED)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script, *map(str, arguments), *calls],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, -9)
+    return done.stdout if done.returncode == 0 else None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_kill_after_any_call(tmp_path_factory: pytest.TempPathFactory, scenario: str) -> None:
+    options, (_, new_state) = SCENARIOS[scenario]
+    folder = tmp_path_factory.mktemp("count")
+    _prepare(folder)
+    count = int(_killed_after(folder, options, 0) or 0)
+    assert count > 10
+    left = 0
+    for last in range(1, count + 1):
+        folder = tmp_path_factory.mktemp("kill")
+        _prepare(folder)
+        assert _killed_after(folder, options, last) is None
+        target = folder / (options["output"] or "a.parquet")
+        temporaries = {Path(found).name for found in find_temporaries(str(target))}
+        left += len(temporaries)
+        found = _listing(folder)
+        assert found["a.parquet"] in (OLD, NEW)
+        others = {name: found[name] for name in found if name not in temporaries | {"a.parquet"}}
+        assert others in ({}, {name: new_state[name] for name in new_state if name != "a.parquet"})
+        again = folder / "a.parquet"
+        for _ in range(2):  # a temporary name of the target itself goes one run later
+            with open_source(again) as source:
+                permitted = choose_target(
+                    source, target, overwrite=True, permit_hard_links="a.parquet~" in found
+                )
+                with replacing(source, permitted, verify=lambda _: None) as new:
+                    new.write(b"again")
+        kept = {name: found[name] for name in found if name not in temporaries}
+        assert _listing(folder) == kept | {target.name: b"again"}
+    assert left > 3

@@ -1,0 +1,136 @@
+"""Names of temporary files, and which of them are removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from parquet_bloomwriter.splice import temporary
+from parquet_bloomwriter.splice.locking import try_lock
+from parquet_bloomwriter.splice.temporary import (
+    NAME_MAX,
+    find_temporaries,
+    remove_stale,
+    temporary_beside,
+)
+
+if TYPE_CHECKING:
+    import pytest
+
+DIGITS = "0123456789abcdef"
+NAMES = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]),
+    min_size=1,
+    max_size=255,
+).filter(lambda name: len(name.encode()) <= NAME_MAX and name not in {".", ".."})
+
+
+@given(name=NAMES)
+@example(name="a" * 255)
+@example(name="é" * 127)
+@example(name="a" + "é" * 127)
+@example(name="€" * 85)
+@example(name="ab" + "\U0001f33c" * 63)
+@example(name="[a]*?.parquet")
+def test_the_temporary_name_of_any_name_is_legal_and_found_again(
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("names")
+    target = str(folder / name)
+    with temporary_beside(target, permissions=0o600) as own:
+        assert os.listdir(folder) == [Path(own.path).name]  # noqa: PTH208
+        assert find_temporaries(target) == (own.path,)
+        assert len(os.fsencode(Path(own.path).name)) <= NAME_MAX
+        Path(own.path).name.encode()  # no character was cut in two
+    assert os.listdir(folder) == []  # noqa: PTH208
+
+
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+    target = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff\xfe.parquet")
+    with temporary_beside(target, permissions=0o600) as own:
+        assert find_temporaries(target) == (own.path,)
+
+
+def test_names_cannot_be_guessed(tmp_path: Path) -> None:
+    target = str(tmp_path / "a")
+    with (
+        temporary_beside(target, permissions=0o600) as one,
+        temporary_beside(target, permissions=0o600) as other,
+    ):
+        for own in (one, other):
+            assert re.fullmatch(r"\.a\.bloomify-[0-9a-f]{16}\.tmp", Path(own.path).name)
+        assert one.path != other.path
+
+
+def test_a_name_that_is_taken_is_left_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken = tmp_path / f".a.bloomify-{DIGITS}.tmp"
+    taken.symlink_to("elsewhere")
+    digits = iter([DIGITS, DIGITS, DIGITS[::-1]])
+    monkeypatch.setattr(secrets, "token_hex", lambda _: next(digits))
+    with temporary_beside(str(tmp_path / "a"), permissions=0o600) as own:
+        assert own.path == str(tmp_path / f".a.bloomify-{DIGITS[::-1]}.tmp")
+    assert [path.name for path in tmp_path.iterdir()] == [taken.name]
+
+
+def test_only_stale_files_of_exactly_this_pattern_are_removed(tmp_path: Path) -> None:
+    target = str(tmp_path / "a.parquet")
+    stale = tmp_path / f".a.parquet.bloomify-{DIGITS}.tmp"
+    others = [
+        "a.parquet",
+        f".a.parquet.bloomify-{DIGITS}",
+        f".a.parquet.bloomify-{DIGITS}.tmp~",
+        f".a.parquet.bloomify-{DIGITS[1:]}.tmp",
+        f".a.parquet.bloomify-{DIGITS.upper()}.tmp",
+        f".aXparquet.bloomify-{DIGITS}.tmp",
+        f".b.parquet.bloomify-{DIGITS}.tmp",
+        f"a.parquet.bloomify-{DIGITS}.tmp",
+        f".a.parquet.bloomify-{DIGITS}.tmp\n",
+    ]
+    for name in [stale.name, *others]:
+        (tmp_path / name).write_bytes(b"")
+    with temporary_beside(target, permissions=0o600) as live:
+        assert remove_stale(target) == (str(stale),)
+        found = {path.name for path in tmp_path.iterdir()}
+        assert found == {*others, Path(live.path).name}
+
+
+def test_links_folders_and_second_names_are_left(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(b"data")
+    (tmp_path / f".a.bloomify-{DIGITS}.tmp").symlink_to("data")
+    (tmp_path / f".a.bloomify-{DIGITS[::-1]}.tmp").mkdir()
+    os.mkfifo(tmp_path / f".a.bloomify-{'0' * 16}.tmp")
+    os.link(tmp_path / "data", tmp_path / f".a.bloomify-{'1' * 16}.tmp")
+    before = sorted(tmp_path.iterdir())
+    assert remove_stale(str(tmp_path / "a")) == ()
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_file_taken_for_stale_in_its_first_instant_is_made_anew(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another run removes it between its making and its locking."""
+    target = str(tmp_path / "a")
+    removed: list[str] = []
+
+    def remove_first(fd: int) -> object:
+        if not removed:
+            removed.extend(find_temporaries(target))
+            Path(removed[0]).unlink()
+        return try_lock(fd)
+
+    monkeypatch.setattr(temporary, "try_lock", remove_first)
+    with temporary_beside(target, permissions=0o600) as own:
+        assert own.path not in removed
+        assert [str(path) for path in tmp_path.iterdir()] == [own.path]
+    assert len(removed) == 1
