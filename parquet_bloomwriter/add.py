@@ -179,14 +179,14 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
                     lambda new: work.write(new, draft, even_without_filters=must_write),
                     progress=work.progress.wrote,
                 )
-            except _NothingToWrite:
+            except _NothingToWriteError:
                 writes = False
         else:
             work.build_all(draft)
         return work.report(draft, chosen, writes=writes, dry_run=dry_run, data=data)
 
 
-class _NothingToWrite(Exception):
+class _NothingToWriteError(Exception):
     """No filter could be built, so the file stays as it is."""
 
 
@@ -324,10 +324,10 @@ class _Work:
             max_bytes=options.max_bytes,
         )
 
-    def _each(self, chunks: Iterable[Chunk], work: Callable[[Chunk], R]) -> Iterator[tuple[Chunk, R]]:
-        return in_order(
-            chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES
-        )
+    def _each(
+        self, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
+    ) -> Iterator[tuple[Chunk, R]]:
+        return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES)
 
     def _outcomes(self, draft: Draft) -> Iterator[tuple[Insertion, BuiltFilter | None]]:
         """Build the filters in the order of the new file; None where there is none to write."""
@@ -373,7 +373,7 @@ class _Work:
         """Build the filters and write the new file, both at once as far as possible.
 
         Raises:
-            _NothingToWrite: If there is no new filter and no need for a new file.
+            _NothingToWriteError: If there is no new filter and no need for a new file.
         """
         assembler = Assembler(new, self.filters.pop)
         ahead = _settled_until(self.file, draft)
@@ -389,7 +389,7 @@ class _Work:
                 length = len(built.data)
                 assembler.write(EmitFilter(place.row_group, place.column, length))
         if not self.lengths and not even_without_filters:
-            raise _NothingToWrite
+            raise _NothingToWriteError
         self.plan = self._finished_plan(draft)
         assembler.complete(self.plan)
         return Written(plan=self.plan, filters=self.written)
@@ -413,7 +413,9 @@ class _Work:
     ) -> AddReport:
         """Sum up."""
         footer = self.file.layout.footer
-        offsets = {(f.row_group, f.column): f.offset for f in self.plan.filters} if self.plan else {}
+        offsets = (
+            {(f.row_group, f.column): f.offset for f in self.plan.filters} if self.plan else {}
+        )
         for chunk, offset in offsets.items():
             self.chunks[chunk] = dataclasses.replace(self.chunks[chunk], offset=offset)
         columns = tuple(

@@ -29,7 +29,6 @@ from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_block
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer, Leaf
@@ -113,9 +112,7 @@ def build_filter(
     )
 
 
-def holds_all_values(
-    filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int
-) -> bool:
+def holds_all_values(filter_: Sbbf, reader: LeafReader, row_group: int) -> bool:
     """Whether a filter that is there already contains every value of its column chunk.
 
     Raises:
@@ -170,7 +167,8 @@ def _hashes(
             nan = nan or bool(np.isnan(values).any())
     if dtype is not None and (zero or nan):
         plus, minus, canonical_nan = (
-            hash_plain(np.array(value, dtype).tobytes(), dialect) for value in (0.0, -0.0, np.nan)
+            hash_plain(np.array(value, dtype).tobytes(), dialect=dialect)
+            for value in (0.0, -0.0, np.nan)
         )
         wanted = [plus, minus] * zero + [canonical_nan] * nan
         yield np.array(wanted, np.uint64)
@@ -179,7 +177,9 @@ def _hashes(
 def _floating_dtype(leaf: Leaf) -> type[np.floating] | None:
     if leaf.is_float16:
         return np.float16
-    return {PhysicalType.FLOAT: np.float32, PhysicalType.DOUBLE: np.float64}.get(leaf.physical_type)
+    if leaf.physical_type == PhysicalType.FLOAT:
+        return np.float32
+    return np.float64 if leaf.physical_type == PhysicalType.DOUBLE else None
 
 
 def _blocks(values: int, options: FilterOptions) -> int:

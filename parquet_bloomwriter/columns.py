@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.footer import Leaf
 
 _ORDINAL = "#"
+_SHOWN = 10
 
 
 def select_columns(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[Leaf, ...]:
@@ -54,7 +55,7 @@ def _suggestion(leaves: Sequence[Leaf], name: str) -> str:
     close = by_case or difflib.get_close_matches(name, names, n=3)
     if close:
         return f"Did you mean {' or '.join(close)}?"
-    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     return f"The columns are: {shown}."
 
 

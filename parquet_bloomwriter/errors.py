@@ -36,7 +36,7 @@ class BloomwriterError(Exception):
     outcome = ""
     """What became of the file, one sentence, or "" where no file was at stake."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  facts, all by keyword
         self,
         problem: str,
         *,

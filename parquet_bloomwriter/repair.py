@@ -61,9 +61,7 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
     )
     with opened(source, destination) as file:
         layout = file.layout
-        repairs = tuple(
-            f for f in layout.existing if f.problem is None and f.footer_length is None
-        )
+        repairs = tuple(f for f in layout.existing if f.problem is None and f.footer_length is None)
         unrepaired = tuple(
             f"row group {f.row_group}, column {layout.footer.leaves[f.column].name}: {f.problem}"
             for f in layout.existing

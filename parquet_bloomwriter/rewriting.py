@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from parquet_bloomwriter.errors import FileProblem, VerificationFailed
 from parquet_bloomwriter.source import BufferSource, FileSource, Source, read_footer
-from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, verify
+from parquet_bloomwriter.splice.execute import Assembler, NewFile, Readable, WrittenFilter, verify
 from parquet_bloomwriter.splice.layout import Layout, layout_of
 from parquet_bloomwriter.splice.replace import replacing
 from parquet_bloomwriter.splice.source import SourceFile, open_source
@@ -127,9 +127,7 @@ def target_of(opened: Opened) -> Target | None:
         backup_suffix=options.backup_suffix,
     )
     if target.replaces is not None:
-        check_surroundings(
-            target.path, force=options.force, regenerates_crc=options.regenerate_crc
-        )
+        check_surroundings(target.path, force=options.force, regenerates_crc=options.regenerate_crc)
     return target
 
 
@@ -187,7 +185,8 @@ def _verify(opened: Opened, new: Source, written: Written) -> None:
         footer = read_footer(new)
     except FileProblem as error:
         raise VerificationFailed(f"the new footer does not parse: {error.problem}") from error
-    verify(opened.source, opened.layout.footer, new, footer, written.plan, written.filters)
+    old = Readable(opened.source, opened.layout.footer)
+    verify(old, Readable(new, footer), written.plan, written.filters)
 
 
 class _NewBuffer:

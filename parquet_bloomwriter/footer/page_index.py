@@ -14,8 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, apply_edits
 from parquet_bloomwriter.footer.grammar import OFFSET_INDEX, PageLocationField
@@ -23,6 +21,7 @@ from parquet_bloomwriter.footer.scan import START, scan
 from parquet_bloomwriter.footer.varint import encode_zigzag, zigzag_widths
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer.patch import Move

@@ -95,9 +95,7 @@ def index_length_edits(footer: Footer, lengths: Mapping[int, int]) -> Iterator[E
             yield Edit(start, stop, encode_zigzag(length))
 
 
-def bloom_edit(
-    footer: Footer, row_group: int, column: int, place: tuple[int, int] | None
-) -> Edit:
+def bloom_edit(footer: Footer, row_group: int, column: int, place: tuple[int, int] | None) -> Edit:
     """Set a column chunk's Bloom filter offset and length, or remove both.
 
     Args:

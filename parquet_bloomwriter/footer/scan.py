@@ -48,11 +48,16 @@ HEADER, START, STOP = 0, 1, 2
 COMPILE_FROM = 128 * 1024
 """Bytes from which loading the compiled loop is quicker than running it as it is."""
 
-I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 """Wire types of the compact protocol."""
 
 _MAX_DEPTH = 64
 _UNKNOWN, _IGNORED = -1, -2
+_NIBBLE, _LONG_LIST = 0x0F, 0x0F
+_LOW_BITS = 0x7F
+_SIGN_BIT = 63
+_MAX_ID_SHIFT = 14
+"""A field id has 16 bits: a varint of three bytes."""
 _MAX_FIELD = 32
 _PROBLEMS = {
     1: "the metadata ends in the middle of a value",
@@ -186,7 +191,7 @@ def _compiled() -> Callable[..., Any]:
     return numba.njit(cache=True, nogil=True)(_scan)  # type: ignore[no-any-return]
 
 
-def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, C901, PLR0911, PLR0912, PLR0913, PLR0915
+def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917
     limit = len(data)
     rows = 0
     kinds = np.zeros(16, np.int64)
@@ -197,66 +202,67 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
     # written when it closes.
     stack = np.zeros((_MAX_DEPTH, 8), np.int64)
     depth = 0
-    kind, row, last, left, element, other, owner_row, owner_slot = 0, 0, 0, 0, 12, 12, -1, -1
+    kind, row, last, left, owner_row, owner_slot = 0, 0, 0, 0, -1, -1
+    element = other = STRUCT
     child = 1
-    wire = 12
+    wire = STRUCT
     slot = _IGNORED
     header = pos
     while True:
         # A value of type `wire` stands at `pos`; (row, slot) is where to note it, if slot >= 0.
         start = pos
         value = 0
-        follows = wire == 4 or wire == 5 or wire == 6 or wire == 8 or wire == 11
-        if wire == 3 or wire == 9 or wire == 10:
+        follows = wire in (I16, I32, I64, BINARY, MAP)
+        if wire in (BYTE, LIST, SET):
             if pos >= limit:
                 return 1, pos, kinds, values, spans
             value = data[pos] & 255
             pos += 1
-            if wire != 3:
-                inner = value & 15
+            if wire != BYTE:
+                inner = value & _NIBBLE
                 value >>= 4
-                follows = value == 15
-        elif wire == 1 or wire == 2:
-            value = 2 - wire
+                follows = value == _LONG_LIST
+        elif wire in (TRUE, FALSE):
+            value = FALSE - wire
             pos += 1 if left >= 0 else 0
-        elif wire == 7:
+        elif wire == DOUBLE:
             pos += 8
-        elif wire == 13:
+        elif wire == UUID:
             pos += 16
-        elif wire != 12 and not follows:
+        elif wire != STRUCT and not follows:
             return 2, pos, kinds, values, spans
         if follows:
             value = 0
             shift = 0
             byte = 128
-            while byte >= 128:
+            while byte > _LOW_BITS:
                 if pos >= limit:
                     return 1, pos, kinds, values, spans
                 byte = data[pos] & 255
-                if shift > 62 and byte > 1:
+                if shift >= _SIGN_BIT and byte > 1:
                     return 6, pos, kinds, values, spans
-                low = byte & 127
+                low = byte & _LOW_BITS
                 # The 64th bit is the sign bit: written so that neither Python nor int64 overflows.
-                if shift < 63:
+                if shift < _SIGN_BIT:
                     value |= low << shift
                 elif low:
                     value |= -(1 << 62) * 2
                 shift += 7
                 pos += 1
-            if wire < 8:
+            if wire < BINARY:
                 half = (value >> 1) & 0x7FFFFFFFFFFFFFFF
                 value = -half - 1 if value & 1 else half
-        if wire == 8:
+        if wire == BINARY:
             if value < 0 or value > limit - pos:
                 return 1, start, kinds, values, spans
             pos += value
-        elif wire == 11:
+        elif wire == MAP:
             inner, second = 0, 0
             if value:
                 if pos >= limit:
                     return 1, pos, kinds, values, spans
                 inner = (data[pos] & 255) >> 4
-                second = data[pos] & 15
+                second = data[pos] & _NIBBLE
                 pos += 1
         if pos > limit:
             return 1, start, kinds, values, spans
@@ -267,7 +273,7 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
             spans[row, slot, 0] = header
             spans[row, slot, 1] = start
             spans[row, slot, 2] = pos
-        if wire >= 9 and wire <= 12:
+        if LIST <= wire <= STRUCT:
             # Go down into the list, map or struct.
             if depth == _MAX_DEPTH:
                 return 3, start, kinds, values, spans
@@ -276,7 +282,7 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                 stack[depth, i] = saved[i]
             depth += 1
             owner_row, owner_slot = row, slot
-            if wire == 12:
+            if wire == STRUCT:
                 kind, last, left = child, 0, -1
                 if kind and not traits[kind, 0]:
                     if rows == len(kinds):
@@ -290,9 +296,9 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                     spans[row, 0, 1] = start
             else:
                 kind = child
-                left = value if wire != 11 else 2 * value
+                left = value if wire != MAP else 2 * value
                 element = inner
-                other = inner if wire != 11 else second
+                other = inner if wire != MAP else second
                 if left < 0 or left > limit - pos:
                     return 4, start, kinds, values, spans
         # Find the next value, closing whatever ends here.
@@ -313,19 +319,19 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                 ends = byte == 0
                 before = last
                 if not ends:
-                    wire = byte & 15
+                    wire = byte & _NIBBLE
                     last += byte >> 4
-                    if byte < 16:
+                    if byte <= _NIBBLE:
                         last = 0
                         shift = 0
                         byte = 128
-                        while byte >= 128:
+                        while byte > _LOW_BITS:
                             if pos >= limit:
                                 return 1, pos, kinds, values, spans
-                            if shift > 14:
+                            if shift > _MAX_ID_SHIFT:
                                 return 6, pos, kinds, values, spans
                             byte = data[pos] & 255
-                            last |= (byte & 127) << shift
+                            last |= (byte & _LOW_BITS) << shift
                             shift += 7
                             pos += 1
                         last = (last >> 1) ^ -(last & 1)

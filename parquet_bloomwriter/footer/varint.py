@@ -12,6 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_LOW_BITS, _MORE = 0x7F, 0x80
 _WIDTH_LIMITS = np.array([1 << (7 * k - 1) for k in range(1, 10)], np.int64)
 """Smallest non-negative number that no longer fits into k bytes, k = 1..9."""
 
@@ -20,8 +21,8 @@ def encode_zigzag(number: int) -> bytes:
     """Encode a signed 64-bit integer, 1 to 10 bytes."""
     rest = (number << 1) ^ (number >> 63)
     out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
+    while rest > _LOW_BITS:
+        out.append(rest & _LOW_BITS | _MORE)
         rest >>= 7
     out.append(rest)
     return bytes(out)

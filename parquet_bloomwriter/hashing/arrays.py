@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def hash_array(array: pa.Array, *, dialect: Dialect = "xxhash") -> NDArray[np.uint64]:
+def hash_array(array: pa.Array, dialect: Dialect = "xxhash") -> NDArray[np.uint64]:
     """Hash the non-null values of one array, in order.
 
     Slices are honoured. Of a dictionary-encoded array only the dictionary is hashed: the

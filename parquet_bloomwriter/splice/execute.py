@@ -110,13 +110,16 @@ def digest_of(data: bytes) -> int:
     return xxhash.xxh64_intdigest(data)
 
 
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A file and its footer."""
+
+    source: Source
+    footer: Footer
+
+
 def verify(
-    old: Source,
-    old_footer: Footer,
-    new: Source,
-    new_footer: Footer,
-    plan: Plan,
-    written: Mapping[Chunk, WrittenFilter],
+    old: Readable, new: Readable, plan: Plan, written: Mapping[Chunk, WrittenFilter]
 ) -> None:
     """Read the new file back.
 
@@ -126,24 +129,24 @@ def verify(
     Raises:
         VerificationFailed: If anything is not as planned.
     """
-    if new.size != plan.size:
-        raise VerificationFailed(f"the new file has {new.size} bytes, not {plan.size}")
+    if new.source.size != plan.size:
+        raise VerificationFailed(f"the new file has {new.source.size} bytes, not {plan.size}")
     for place in plan.filters:
         chunk = (place.row_group, place.column)
-        data = new.read_at(place.offset, place.offset + place.length)
+        data = new.source.read_at(place.offset, place.offset + place.length)
         if not _is_as_written(data, written[chunk]):
             raise VerificationFailed(
                 "the filter did not read back as it was built",
                 row_group=place.row_group,
-                column=new_footer.leaves[place.column].name,
+                column=new.footer.leaves[place.column].name,
                 byte=place.offset,
             )
-        fields = new_footer.chunks.values[chunk]
+        fields = new.footer.chunks.values[chunk]
         named = (fields[ChunkField.BLOOM_FILTER_OFFSET], fields[ChunkField.BLOOM_FILTER_LENGTH])
         if named != (place.offset, place.length):
             raise VerificationFailed("the footer does not lead to the filter", byte=place.offset)
-    _compare_starts(old, old_footer, new, new_footer)
-    _compare_kept(old, old_footer, new, new_footer, written)
+    _compare_starts(old, new)
+    _compare_kept(old, new, written)
 
 
 def _is_as_written(data: bytes, expected: WrittenFilter) -> bool:
@@ -156,35 +159,29 @@ def _is_as_written(data: bytes, expected: WrittenFilter) -> bool:
     return filter_.contains_all(expected.sample)
 
 
-def _compare_starts(old: Source, old_footer: Footer, new: Source, new_footer: Footer) -> None:
+def _compare_starts(old: Readable, new: Readable) -> None:
     """Every column chunk must begin with the same bytes as before."""
-    before, after = old_footer.chunk_starts(), new_footer.chunk_starts()
-    sizes = old_footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+    before, after = old.footer.chunk_starts(), new.footer.chunk_starts()
+    sizes = old.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
     if before.shape != after.shape or ((before > 0) != (after > 0)).any():
         raise VerificationFailed("the new footer has other column chunks")
     for place in np.argwhere((before > 0) & (sizes > 0)).tolist():
         index = tuple(place)
         length = min(int(sizes[index]), _COMPARED_BYTES)
         was, is_ = int(before[index]), int(after[index])
-        if old.read_at(was, was + length) != new.read_at(is_, is_ + length):
+        if old.source.read_at(was, was + length) != new.source.read_at(is_, is_ + length):
             raise VerificationFailed(
                 "the column chunk is not where the new footer says",
                 row_group=index[0],
-                column=old_footer.leaves[index[1]].name,
+                column=old.footer.leaves[index[1]].name,
                 byte=is_,
             )
 
 
-def _compare_kept(
-    old: Source,
-    old_footer: Footer,
-    new: Source,
-    new_footer: Footer,
-    written: Mapping[Chunk, WrittenFilter],
-) -> None:
+def _compare_kept(old: Readable, new: Readable, written: Mapping[Chunk, WrittenFilter]) -> None:
     """Old filters that stay must look as they did."""
-    before = {(f.row_group, f.column): f for f in existing_filters(old_footer, old.read_at)}
-    after = {(f.row_group, f.column): f for f in existing_filters(new_footer, new.read_at)}
+    before = {(f.row_group, f.column): f for f in existing_filters(old.footer, old.source.read_at)}
+    after = {(f.row_group, f.column): f for f in existing_filters(new.footer, new.source.read_at)}
     for chunk, kept in after.items():
         if chunk not in written and (
             chunk not in before
@@ -194,7 +191,7 @@ def _compare_kept(
             raise VerificationFailed(
                 "an old filter did not read back as it was",
                 row_group=chunk[0],
-                column=new_footer.leaves[chunk[1]].name,
+                column=new.footer.leaves[chunk[1]].name,
                 byte=kept.offset,
             )
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,7 +90,7 @@ class Layout:
             return error.problem
         if not all(index.is_movable for index in indexes):
             return "a page index has fields that this version does not know"
-        if any(a.stop > b.start for a, b in zip(indexes, indexes[1:], strict=False)):
+        if any(a.stop > b.start for a, b in pairwise(indexes)):
             return "page indexes overlap"
         return None
 

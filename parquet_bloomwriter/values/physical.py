@@ -27,7 +27,7 @@ from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
 from parquet_bloomwriter.footer.scan import START, STOP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pyarrow.parquet as pq
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LEAF_NAME = "leaf"
 _INT96_BYTES = 12
+_NO_ENCODINGS = b"\x05"
+"""An empty list, compact bytes: size 0, type i32."""
 _CHUNK_INTEGERS = (
     (4, TType.I32, ChunkField.CODEC),
     (5, TType.I64, ChunkField.NUM_VALUES),
@@ -68,23 +70,6 @@ def physical_footer(footer: Footer, leaf: Leaf) -> bytes:
     memory = TMemoryBuffer()
     out = _Writer(TCompactProtocol(memory), memory)
     num_rows = footer.row_groups.value(RowGroupField.NUM_ROWS).tolist()
-    with_schema = [None, *leaf.repetitions]
-
-    def schema_element(depth: int) -> None:
-        is_leaf = depth == len(leaf.path)
-        if is_leaf:
-            is_int96 = leaf.physical_type == PhysicalType.INT96
-            physical = PhysicalType.FIXED_LEN_BYTE_ARRAY if is_int96 else leaf.physical_type
-            out.integer(1, TType.I32, physical)
-            length = _INT96_BYTES if is_int96 else leaf.type_length
-            if length is not None:
-                out.integer(2, TType.I32, length)
-        repetition = with_schema[depth]
-        if repetition is not None:
-            out.integer(3, TType.I32, repetition)
-        out.text(4, _names(leaf)[depth - 1] if depth else "root")
-        if not is_leaf:
-            out.integer(5, TType.I32, 1)
 
     def row_group(ordinal: int) -> None:
         out.structs(1, 1, lambda _: column_chunk(ordinal))
@@ -93,27 +78,11 @@ def physical_footer(footer: Footer, leaf: Leaf) -> bytes:
 
     def column_chunk(ordinal: int) -> None:
         out.integer(2, TType.I64, 0)
-        out.struct(3, lambda: column_metadata(ordinal))
-
-    def column_metadata(ordinal: int) -> None:
-        values = footer.chunks.values[ordinal, leaf.ordinal].tolist()
-        spans = footer.chunks.spans[ordinal, leaf.ordinal]
-        is_int96 = leaf.physical_type == PhysicalType.INT96
-        out.integer(
-            1, TType.I32, PhysicalType.FIXED_LEN_BYTE_ARRAY if is_int96 else values[ChunkField.TYPE]
-        )
-        start, stop = spans[ChunkField.ENCODINGS, START : STOP + 1].tolist()
-        out.raw_list(2, footer.data[start:stop] if start >= 0 else b"\x05")
-        out.texts(3, _names(leaf))
-        for field_id, wire, field in _CHUNK_INTEGERS:
-            if spans[field, START] >= 0:
-                out.integer(field_id, wire, values[field])
-        if values[ChunkField.DICTIONARY_PAGE_OFFSET] > 0:
-            out.integer(11, TType.I64, values[ChunkField.DICTIONARY_PAGE_OFFSET])
+        out.struct(3, lambda: _column_metadata(out, footer, leaf, ordinal))
 
     out.protocol.writeStructBegin("")
     out.integer(1, TType.I32, 1)
-    out.structs(2, len(with_schema), schema_element)
+    out.structs(2, len(leaf.path) + 1, partial(_schema_element, out, leaf))
     out.integer(3, TType.I64, sum(num_rows))
     out.structs(4, len(num_rows), row_group)
     if footer.created_by:
@@ -121,6 +90,42 @@ def physical_footer(footer: Footer, leaf: Leaf) -> bytes:
     out.protocol.writeFieldStop()
     out.protocol.writeStructEnd()
     return bytes(memory.getvalue())
+
+
+def _schema_element(out: _Writer, leaf: Leaf, depth: int) -> None:
+    """The root at depth 0, then the groups, then the leaf."""
+    is_leaf = depth == len(leaf.path)
+    if is_leaf:
+        physical_type, length = _stored_as(leaf)
+        out.integer(1, TType.I32, physical_type)
+        if length is not None:
+            out.integer(2, TType.I32, length)
+    if depth:
+        out.integer(3, TType.I32, leaf.repetitions[depth - 1])
+    out.text(4, _names(leaf)[depth - 1] if depth else "root")
+    if not is_leaf:
+        out.integer(5, TType.I32, 1)
+
+
+def _column_metadata(out: _Writer, footer: Footer, leaf: Leaf, row_group: int) -> None:
+    values = footer.chunks.values[row_group, leaf.ordinal].tolist()
+    spans = footer.chunks.spans[row_group, leaf.ordinal]
+    out.integer(1, TType.I32, _stored_as(leaf)[0])
+    start, stop = spans[ChunkField.ENCODINGS, START : STOP + 1].tolist()
+    out.raw_list(2, footer.data[start:stop] if start >= 0 else _NO_ENCODINGS)
+    out.texts(3, _names(leaf))
+    for field_id, wire, field in _CHUNK_INTEGERS:
+        if spans[field, START] >= 0:
+            out.integer(field_id, wire, values[field])
+    if values[ChunkField.DICTIONARY_PAGE_OFFSET] > 0:
+        out.integer(11, TType.I64, values[ChunkField.DICTIONARY_PAGE_OFFSET])
+
+
+def _stored_as(leaf: Leaf) -> tuple[PhysicalType, int | None]:
+    """Physical type and type length, INT96 spelled as the 12 bytes that it is."""
+    if leaf.physical_type == PhysicalType.INT96:
+        return PhysicalType.FIXED_LEN_BYTE_ARRAY, _INT96_BYTES
+    return leaf.physical_type, leaf.type_length
 
 
 def _names(leaf: Leaf) -> list[str]:
@@ -160,7 +165,7 @@ class _Writer:
         write()
         self.protocol.writeFieldEnd()
 
-    def _list(self, field_id: int, wire: int, writes: list[Callable[[], None]]) -> None:
+    def _list(self, field_id: int, wire: int, writes: Sequence[Callable[[], None]]) -> None:
         def write_elements() -> None:
             self.protocol.writeListBegin(wire, len(writes))
             for write in writes:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 

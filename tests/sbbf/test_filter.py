@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.sbbf import Sbbf, block_index, check_block, kernels
 from parquet_bloomwriter.sbbf.block import SALT, mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HASH = st.integers(0, 2**64 - 1)
 HASHES = st.lists(HASH, max_size=200)
@@ -149,12 +152,10 @@ def test_a_filter_read_from_bytes_is_a_view() -> None:
 
 def test_a_view_of_read_only_memory_is_never_written() -> None:
     raw = Sbbf.empty(2).to_bytes()
-    for insert in (
-        lambda view: view.insert_hash(1),
-        lambda view: view.insert_hashes(array([1])),
-    ):
-        with pytest.raises(InvalidArgument, match="read-only"):
-            insert(Sbbf.from_bytes(raw))
+    with pytest.raises(InvalidArgument, match="read-only"):
+        Sbbf.from_bytes(raw).insert_hash(1)
+    with pytest.raises(InvalidArgument, match="read-only"):
+        Sbbf.from_bytes(raw).insert_hashes(array([1]))
     assert raw == Sbbf.empty(2).to_bytes()
 
 

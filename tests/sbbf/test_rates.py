@@ -7,12 +7,12 @@ draws: of the inserted hashes, which decides the filter's exact rate, and of the
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.sbbf import (
@@ -22,6 +22,9 @@ from parquet_bloomwriter.sbbf import (
     initial_num_blocks,
     num_blocks_for,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 RATES = [0.1, 0.01, 0.001, 0.0001]
 SIZINGS: tuple[Sizing, ...] = ("pow2", "exact")
@@ -122,6 +125,16 @@ def test_estimates_at_both_ends() -> None:
     assert Sbbf(np.full((3, 8), 0xFFFFFFFF, dtype=np.uint32)).estimated_ndv() == math.inf
 
 
+@pytest.mark.parametrize("sizing", SIZINGS)
+def test_the_rate_is_met_to_the_last_digit(sizing: Sizing) -> None:
+    first = filled(2520, draw(2_000, 11))
+    for factor in (2, 4, 8):
+        rate = first.fold(factor).exact_fpp()
+        assert first.fold_to_target_fpp(rate, sizing=sizing).num_blocks == 2520 // factor
+        below = first.fold_to_target_fpp(math.nextafter(rate, 0), sizing=sizing)
+        assert below.num_blocks > 2520 // factor
+
+
 def test_a_filter_that_cannot_be_folded_is_kept() -> None:
     built = filled(64, draw(1_000, 9))
     assert built.fold_to_target_fpp(0.001) is built
@@ -139,6 +152,10 @@ def test_the_largest_size_wins_over_the_rate() -> None:
     built = filled(4200, draw(100_000, 10))
     assert built.fold_to_target_fpp(0.001, sizing="exact", max_bytes=40_000).num_blocks == 1050
     assert built.fold_to_target_fpp(0.001, max_bytes=40_000).num_blocks == 1050
+    few = filled(4200, draw(32_500, 12))
+    limited = few.fold_to_target_fpp(0.01, sizing="exact", max_bytes=4200 * 32 // 2)
+    assert limited == few.fold_to_target_fpp(0.01, sizing="exact")
+    assert limited.num_blocks == 1400, "3 is no multiple of the first divisor allowed, 2"
     with pytest.raises(InvalidArgument, match="no fold of 4200 blocks"):
         built.fold_to_target_fpp(0.001, max_bytes=10_000)
     with pytest.raises(InvalidArgument, match="is not a probability"):

@@ -75,6 +75,9 @@ def test_both_ways_go_slice_by_slice_and_report_each(
             copy_range(source, target, 0, len(DATA), progress=seen.append)
             assert seen == [30_000, 30_000, 30_000, 10_000]
             seen.clear()
+            copy_range(source, target, 1, len(DATA), progress=seen.append)
+            assert seen == [40_000, 40_000, 19_999]
+            seen.clear()
         _forbid_kernel(monkeypatch)
         copy_range(source, target, 0, len(DATA), progress=seen.append)
     assert seen == [40_000, 40_000, 20_000]
@@ -105,8 +108,8 @@ def test_the_rest_is_copied_by_hand_where_the_kernel_stops(
 
     monkeypatch.setattr(os, "copy_file_range", stop_early)
     with _opened(tmp_path) as (source, target):
-        copy_range(source, target, 10, 90_000)
-    assert (tmp_path / "target").read_bytes() == DATA[10:90_000]
+        copy_range(source, target, 0, 90_000)
+    assert (tmp_path / "target").read_bytes() == DATA[:90_000]
     assert len(calls) == (2 if before else 1)
 
 

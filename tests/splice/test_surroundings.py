@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import FileChanged, UnsafeTarget
@@ -169,6 +169,7 @@ def test_the_checksum_file_that_spark_wrote(tmp_path: Path) -> None:
 
 
 @given(data=st.binary(max_size=300), run=st.integers(1, 100))
+@example(data=bytes(range(250)), run=60)
 def test_one_checksum_per_run_of_bytes(
     tmp_path_factory: pytest.TempPathFactory,
     data: bytes,
