@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 4 * 1024 * 1024
 _MAX_BATCH_ROWS = 64 * 1024
 _READ_BYTES = 1024 * 1024
+_MAX_VALUE_BYTES = 64 * 1024 * 1024
+"""Chunks whose values are larger on average are not read: decoding holds several at once."""
 
 
 class LeafReader:
@@ -48,11 +50,14 @@ class LeafReader:
         distinct values come once instead of every value.
 
         Raises:
-            OSError: If a page is broken, fails its checksum, or has an unknown codec or encoding.
+            OSError: If a page is broken, fails its checksum, or has an unknown codec or encoding;
+                or if values are too large to be held in memory.
             pyarrow.ArrowException: Likewise.
         """
         import pyarrow.parquet as pq
 
+        if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
+            raise OSError(f"values of {mean} bytes on average are too large to be read")
         dictionary = self._reads_dictionary(row_group)
         with pq.ParquetFile(
             self._source.for_arrow(),
@@ -76,11 +81,20 @@ class LeafReader:
             self._footer, row_group, self._leaf.ordinal
         )
 
+    def _mean_value_bytes(self, row_group: int) -> int:
+        values, size = self._extent(row_group)
+        return size // values
+
     def _batch_rows(self, row_group: int) -> int:
-        chunk = self._footer.chunks.values[row_group, self._leaf.ordinal]
-        values = max(int(chunk[ChunkField.NUM_VALUES]), 1)
-        size = max(int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE]), 1)
+        values, size = self._extent(row_group)
         return max(1, min(_MAX_BATCH_ROWS, _BATCH_BYTES * values // size))
+
+    def _extent(self, row_group: int) -> tuple[int, int]:
+        """Number of values and their bytes, by the metadata; at least 1 of each."""
+        chunk = self._footer.chunks.values[row_group, self._leaf.ordinal]
+        values = int(chunk[ChunkField.NUM_VALUES])
+        size = int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE])
+        return max(values, 1), max(size, 1)
 
 
 def _flat(array: pa.Array) -> pa.Array:

@@ -1,0 +1,149 @@
+"""Arrow values of a Parquet column back to the PLAIN bytes they were stored as.
+
+This is the opposite way to the package under test, which has pyarrow read physical values: here
+pyarrow reads logical values, and they are encoded by parquet.thrift's and LogicalTypes.md's rules.
+Where Arrow's value does not tell the stored one (INT96 outside the range of nanoseconds, decimals
+as BYTE_ARRAY), the answer is None.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow.parquet as pq
+
+_JULIAN_EPOCH = 2_440_588
+_NANOS_PER_DAY = 86_400_000_000_000
+_NANOS = {"seconds": 10**9, "milliseconds": 10**6, "microseconds": 10**3, "nanoseconds": 1}
+_ARROW_NANOS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def leaf_arrays(array: pa.Array) -> Iterator[pa.Array]:
+    """Yield the leaves of a column in Parquet's order, without nulls."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_struct(array.type):
+        for child in array.flatten():
+            yield from leaf_arrays(child)
+    elif pa.types.is_map(array.type):
+        offsets = array.offsets
+        first, last = offsets[0].as_py(), offsets[-1].as_py()
+        entries = pa.ListArray.from_arrays(
+            array.offsets, pa.StructArray.from_arrays([array.keys, array.items], ["k", "v"])
+        )
+        del first, last
+        valid = entries.filter(array.is_valid()) if array.null_count else entries
+        yield from leaf_arrays(valid.flatten())
+    elif pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        yield from leaf_arrays(array.flatten())
+    elif pa.types.is_fixed_size_list(array.type):
+        yield from leaf_arrays(array.flatten())
+    else:
+        yield array.drop_null()
+
+
+def plain_values(array: pa.Array, column: pq.ColumnSchema) -> list[bytes] | None:
+    """PLAIN bytes of values without nulls; None if they cannot be told.
+
+    Args:
+        array: A leaf's values as pyarrow reads them.
+        column: The leaf in the file's schema.
+    """
+    physical = column.physical_type
+    if physical in ("INT32", "INT64"):
+        width = 4 if physical == "INT32" else 8
+        numbers = _integers(array, column)
+        return None if numbers is None else [_wrapped(n, width) for n in numbers]
+    if physical in ("FLOAT", "DOUBLE"):
+        code, dtype = ("<f", pa.float32()) if physical == "FLOAT" else ("<d", pa.float64())
+        if array.type != dtype:
+            return None
+        return _words(array, struct.calcsize(code))
+    if physical == "INT96":
+        return _int96(array)
+    if physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
+        return _bytes(array, column)
+    return None
+
+
+def _wrapped(number: int, width: int) -> bytes:
+    return (number % (1 << 8 * width)).to_bytes(width, "little")
+
+
+def _words(array: pa.Array, width: int) -> list[bytes]:
+    """Fixed-width values as they lie in memory: NaNs keep their bits."""
+    data = array.buffers()[1]
+    raw = bytes(memoryview(data)[array.offset * width : (array.offset + len(array)) * width])
+    return [raw[i : i + width] for i in range(0, len(raw), width)]
+
+
+def _integers(array: pa.Array, column: pq.ColumnSchema) -> list[int] | None:
+    kind = array.type
+    if pa.types.is_integer(kind):
+        return array.to_pylist()
+    if pa.types.is_decimal(kind):
+        return None if kind.scale != column.scale else [_unscaled(v) for v in _decimals(array)]
+    if pa.types.is_date32(kind):
+        return array.cast(pa.int32()).to_pylist()
+    if pa.types.is_time(kind) or pa.types.is_timestamp(kind):
+        stored = json.loads(column.logical_type.to_json()).get("timeUnit")
+        width = pa.int32() if pa.types.is_time32(kind) else pa.int64()
+        numbers = array.cast(width).to_pylist()
+        if stored not in _NANOS:
+            return None
+        return [n * _ARROW_NANOS[kind.unit] // _NANOS[stored] for n in numbers]
+    if pa.types.is_duration(kind):
+        return array.cast(pa.int64()).to_pylist()
+    return None
+
+
+def _decimals(array: pa.Array) -> list[bytes]:
+    return _words(array, array.type.byte_width)
+
+
+def _unscaled(word: bytes) -> int:
+    return int.from_bytes(word, "little", signed=True)
+
+
+def _int96(array: pa.Array) -> list[bytes] | None:
+    if not pa.types.is_timestamp(array.type) or array.type.unit != "ns":
+        return None
+    years = pc.year(array).to_pylist() if len(array) else []
+    if any(not 1700 < year < 2250 for year in years):  # noqa: PLR2004  nanoseconds wrap outside
+        return None
+    split = (divmod(n, _NANOS_PER_DAY) for n in array.cast(pa.int64()).to_pylist())
+    return [struct.pack("<qI", nanos, days + _JULIAN_EPOCH) for days, nanos in split]
+
+
+def _bytes(array: pa.Array, column: pq.ColumnSchema) -> list[bytes] | None:
+    kind = array.type
+    if pa.types.is_decimal(kind):
+        if column.physical_type != "FIXED_LEN_BYTE_ARRAY" or kind.scale != column.scale:
+            return None
+        return [_unscaled(v).to_bytes(column.length, "big", signed=True) for v in _decimals(array)]
+    if pa.types.is_float16(kind):
+        return _words(array, 2)
+    if pa.types.is_fixed_size_binary(kind):
+        return array.to_pylist()
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if is_text or pa.types.is_string_view(kind):
+        return array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return array.cast(pa.large_binary()).to_pylist()
+    return None
+
+
+def single(value: Any, dtype: Any) -> bytes:  # noqa: ANN401  anything numpy takes
+    """PLAIN bytes of one number."""
+    return np.array(value, dtype).tobytes()
