@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from parquet_bloomwriter.hashing import hash_array, kernels
+from parquet_bloomwriter import native
+from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.sbbf import Sbbf
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Contest:
     name: str
     """What the table calls it."""
     ours: Callable[[], object]
-    """The numba kernel."""
+    """The compiled kernel."""
     others: tuple[Callable[[], object], ...]
     """The C versions."""
     results: Callable[[], tuple[NDArray[np.generic], ...]]
@@ -72,6 +73,7 @@ def address(array: NDArray[np.generic]) -> int:
 def hash_contests(c: ctypes.CDLL) -> list[Contest]:
     """Hash int64, and strings of a fixed number of bytes."""
     rng = np.random.default_rng(1)
+    kernels = native.kernels("hashing.kernels")
     numbers = rng.integers(-(2**62), 2**62, COUNT)
     text = np.frombuffer(rng.bytes(STRING_BYTES * COUNT), dtype=np.uint8)
     offsets = np.arange(COUNT + 1, dtype=np.int32) * STRING_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
 
 from parquet_bloomwriter.building import BuiltFilter, FilterOptions, build_filter, holds_all_values
 from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
@@ -24,7 +24,7 @@ from parquet_bloomwriter.rewriting import (
     target_of,
     write_new_version,
 )
-from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf import Dialect, Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, initial_num_blocks
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, digest_of
@@ -33,7 +33,6 @@ from parquet_bloomwriter.splice.plan import (
     Copy,
     Draft,
     EmitFilter,
-    Insertion,
     Placement,
     Plan,
     make_draft,
@@ -43,9 +42,10 @@ from parquet_bloomwriter.values import LeafReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.footer import Leaf
-    from parquet_bloomwriter.sbbf import Dialect, Sizing
+    from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.splice.existing import ExistingFilter
 
 _AHEAD_BYTES = 64 * 1024 * 1024
@@ -147,6 +147,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         backup_suffix=backup_suffix,
         regenerate_crc=regenerate_crc,
     )
+    for value, known in ((placement, get_args(Placement)), (dialect, get_args(Dialect))):
+        if value not in known:
+            raise InvalidArgument(f'"{value}" is none of {", ".join(known)}')
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")
@@ -246,9 +249,10 @@ class _Work:
                     self._replace(existing[chunk], existing[chunk].problem or "")
                 else:
                     doubtful.append(chunk)
-        for chunk, problem in self._each(doubtful, lambda c: self._examine(existing[c])):
-            if problem:
-                self._replace(existing[chunk], problem)
+        with self._each(doubtful, lambda c: self._examine(existing[c])) as problems:
+            for chunk, problem in problems:
+                if problem:
+                    self._replace(existing[chunk], problem)
         self.to_build = dict(sorted(self.to_build.items()))
 
     def _replace(self, old: ExistingFilter, problem: str) -> None:
@@ -326,24 +330,29 @@ class _Work:
 
     def _each(
         self, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
-    ) -> Iterator[tuple[Chunk, R]]:
-        return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES)
+    ) -> AbstractContextManager[Iterator[tuple[Chunk, R]]]:
+        return in_order(
+            chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES
+        )
 
-    def _outcomes(self, draft: Draft) -> Iterator[tuple[Insertion, BuiltFilter | None]]:
-        """Build the filters in the order of the new file; None where there is none to write."""
-        places = {(i.row_group, i.column): i for i in draft.insertions}
-        for chunk, outcome in self._each(places, self._build):
-            self.progress.built()
-            if isinstance(outcome, BuiltFilter):
-                self._keep(chunk, outcome)
-                yield places[chunk], outcome
-                continue
-            self.to_drop.pop(chunk, None)
-            if outcome is None:
-                self.chunks[chunk] = ChunkReport(row_group=chunk[0], status=Status.EMPTY)
-            else:
-                self._settle(chunk, outcome)
-            yield places[chunk], None
+    def _being_built(
+        self, draft: Draft
+    ) -> AbstractContextManager[Iterator[tuple[Chunk, BuiltFilter | str | None]]]:
+        """Begin to build filters, in the order of the new file."""
+        return self._each([(i.row_group, i.column) for i in draft.insertions], self._build)
+
+    def _settled(self, chunk: Chunk, outcome: BuiltFilter | str | None) -> bool:
+        """Take note of what became of a filter; tell whether there is one to write."""
+        self.progress.built()
+        if isinstance(outcome, BuiltFilter):
+            self._keep(chunk, outcome)
+            return True
+        self.to_drop.pop(chunk, None)
+        if outcome is None:
+            self.chunks[chunk] = ChunkReport(row_group=chunk[0], status=Status.EMPTY)
+        else:
+            self._settle(chunk, outcome)
+        return False
 
     def _keep(self, chunk: Chunk, built: BuiltFilter) -> None:
         self.filters[chunk] = built.data
@@ -365,8 +374,10 @@ class _Work:
 
     def build_all(self, draft: Draft) -> None:
         """Build the filters and make the plan, but write nothing."""
-        for _ in self._outcomes(draft):
-            self.filters.clear()
+        with self._being_built(draft) as outcomes:
+            for chunk, outcome in outcomes:
+                self._settled(chunk, outcome)
+                self.filters.clear()
         self.plan = self._finished_plan(draft)
 
     def write(self, new: NewFile, draft: Draft, *, even_without_filters: bool) -> Written:
@@ -377,17 +388,16 @@ class _Work:
         """
         assembler = Assembler(new, self.filters.pop)
         ahead = _settled_until(self.file, draft)
-        position = 0
-        outcomes = self._outcomes(draft)
-        for insertion in draft.insertions:
-            # Copy first: the filter is being built meanwhile.
-            if position < insertion.position <= ahead:
-                assembler.write(Copy(position, insertion.position))
-                position = insertion.position
-            place, built = next(outcomes)
-            if built is not None and place.position <= ahead:
-                length = len(built.data)
-                assembler.write(EmitFilter(place.row_group, place.column, length))
+        copied = 0
+        with self._being_built(draft) as outcomes:
+            for insertion in draft.insertions:
+                # Copy first: the filter is being built meanwhile.
+                if copied < insertion.position <= ahead:
+                    assembler.write(Copy(copied, insertion.position))
+                    copied = insertion.position
+                chunk, outcome = next(outcomes)
+                if self._settled(chunk, outcome) and insertion.position <= ahead:
+                    assembler.write(EmitFilter(*chunk, self.lengths[chunk]))
         if not self.lengths and not even_without_filters:
             raise _NothingToWriteError
         self.plan = self._finished_plan(draft)

@@ -161,9 +161,10 @@ def _hashes(
         hashes = hash_array(array, dialect=dialect)
         if len(hashes):
             yield hashes
-        if dtype is not None and len(array):
-            values = np.frombuffer(array.buffers()[1], dtype)[array.offset :][: len(array)]
-            zero = zero or not values.all()
+        if dtype is not None and len(hashes):
+            valid = array.drop_null() if array.null_count else array
+            values = np.frombuffer(valid.buffers()[1], dtype)[valid.offset :][: len(valid)]
+            zero = zero or bool((values == 0).any())  # all() warns of signalling NaNs
             nan = nan or bool(np.isnan(values).any())
     if dtype is not None and (zero or nan):
         plus, minus, canonical_nan = (

@@ -44,6 +44,7 @@ def for_each_file(
     *,
     output: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    dry_run: bool = False,
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to every file and yield the outcomes in the order of the files.
 
@@ -53,30 +54,41 @@ def for_each_file(
         verb: Called with a path, the path of its new version (None for in place), and the number
             of threads it may use.
         output: A file, for one input file; or a folder, in which the inputs' relative paths are
-            kept.
-        jobs: Threads in all; by default all cores.
+            kept. What folders and patterns match goes to a folder, however many files it is.
+        jobs: Threads in all; by default all cores. With one, or for one file, `verb` is called in
+            the caller's thread.
+        dry_run: Make no folders for the outputs.
 
     Raises:
         InvalidArgument: If an input matches nothing, or the outputs would overwrite each other.
+        OSError: If a folder cannot be listed.
     """
-    files = list(dict.fromkeys(found for given in inputs for found in _expand(os.fspath(given))))
-    outputs = _outputs(files, None if output is None else os.fspath(output))
+    inputs = tuple(map(os.fspath, inputs))
+    found = [pair for given in inputs for pair in _expand(given)]
+    files = list({os.path.realpath(path): (path, name) for path, name in reversed(found)}.values())
+    files.reverse()
+    many = len(files) > 1 or any(map(_is_folder_or_pattern, inputs))
+    outputs = _outputs(files, None if output is None else os.fspath(output), many=many)
     threads = default_jobs() if jobs is None else jobs
     at_once = max(1, min(threads, len(files)))
 
     def attempt(place: tuple[tuple[str, str], str | None]) -> FileOutcome[R]:
         (path, _), target = place
         try:
-            if target is not None:
+            if target is not None and not dry_run:
                 Path(target).parent.mkdir(parents=True, exist_ok=True)
             report = verb(path, target, max(1, threads // at_once))
         except (BloomwriterError, OSError) as error:
             return FileOutcome(path=path, output=target, report=None, error=error)
         return FileOutcome(path=path, output=target, report=report, error=None)
 
+    places = zip(files, outputs, strict=True)
+    if at_once == 1:
+        yield from map(attempt, places)
+        return
     pool = ThreadPoolExecutor(at_once)
     try:
-        yield from pool.map(attempt, zip(files, outputs, strict=True))
+        yield from pool.map(attempt, places)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -85,13 +97,17 @@ Found = tuple[str, str]
 """A file, and its path relative to the input that named it."""
 
 
+def _is_folder_or_pattern(given: str) -> bool:
+    return os.path.isdir(given) or (glob.has_magic(given) and not os.path.lexists(given))
+
+
 def _expand(given: str) -> list[Found]:
     if os.path.isdir(given):
         found = [(path, os.path.relpath(path, given)) for path in sorted(_walk(given))]
         if not found:
             raise InvalidArgument(f'there are no Parquet files in the folder "{given}"')
         return found
-    if glob.has_magic(given) and not os.path.lexists(given):
+    if _is_folder_or_pattern(given):
         found = [
             pair
             for match in sorted(glob.glob(given, recursive=True))
@@ -104,17 +120,21 @@ def _expand(given: str) -> list[Found]:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
         for name in names:
             if name.endswith(_SUFFIXES) and not name.startswith(_HIDDEN):
                 yield os.path.join(parent, name)
 
 
-def _outputs(files: list[Found], output: str | None) -> list[str | None]:
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _outputs(files: list[Found], output: str | None, *, many: bool) -> list[str | None]:
     if output is None:
         return [None] * len(files)
-    is_folder = os.path.isdir(output) or output.endswith((os.sep, "/")) or len(files) > 1
+    is_folder = many or os.path.isdir(output) or output.endswith((os.sep, "/"))
     if not is_folder:
         return [output]
     if os.path.isfile(output):

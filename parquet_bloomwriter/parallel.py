@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def default_jobs() -> int:
     return os.cpu_count() or 1
 
 
+@contextmanager
 def in_order(
     tasks: Iterable[T],
     work: Callable[[T], R],
@@ -28,8 +30,8 @@ def in_order(
     jobs: int,
     weight: Callable[[T], int],
     max_weight: int,
-) -> Iterator[tuple[T, R]]:
-    """Yield each task with its result, in the order of the tasks.
+) -> Iterator[Iterator[tuple[T, R]]]:
+    """Begin to work, and yield an iterator over tasks and results, in the order of the tasks.
 
     Args:
         tasks: What to work on.
@@ -39,23 +41,35 @@ def in_order(
         max_weight: Tasks are not started beyond this weight, except to keep every thread busy.
 
     Raises:
-        Exception: The first that `work` raises, once it is that task's turn.
+        Exception: From the iterator, the first that `work` raises, once it is that task's turn.
     """
+    waiting = iter(tasks)
     pending: deque[tuple[T, Future[R], int]] = deque()
     held = 0
-    with ThreadPoolExecutor(jobs, thread_name_prefix="bloomify") as pool:
-        try:
-            for task in tasks:
+
+    def start_more() -> None:
+        nonlocal held
+        while len(pending) < jobs or held < max_weight:
+            for task in waiting:
                 load = weight(task)
-                while len(pending) > jobs and held + load > max_weight:
-                    done, future, freed = pending.popleft()
-                    yield done, future.result()
-                    held -= freed
                 pending.append((task, pool.submit(work, task), load))
                 held += load
-            while pending:
-                done, future, _ = pending.popleft()
-                yield done, future.result()
+                break
+            else:
+                return
+
+    def results() -> Iterator[tuple[T, R]]:
+        nonlocal held
+        while pending:
+            task, future, load = pending.popleft()
+            yield task, future.result()
+            held -= load
+            start_more()
+
+    with ThreadPoolExecutor(jobs, thread_name_prefix="bloomify") as pool:
+        try:
+            start_more()
+            yield results()
         finally:
             for _, future, _ in pending:
                 future.cancel()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from parquet_bloomwriter.errors import FileProblem, VerificationFailed
+from parquet_bloomwriter.errors import FileProblem, InvalidArgument, VerificationFailed
 from parquet_bloomwriter.source import BufferSource, FileSource, Source, read_footer
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, Readable, WrittenFilter, verify
 from parquet_bloomwriter.splice.layout import Layout, layout_of
@@ -90,8 +90,14 @@ def opened(source: Input, destination: Destination) -> Iterator[Opened]:
 
     Raises:
         FileProblem: If it cannot be worked on.
+        InvalidArgument: If an output is named for a buffer.
     """
     if isinstance(source, bytes | bytearray | memoryview):
+        if destination.output is not None:
+            raise InvalidArgument(
+                "the new version of a buffer is a buffer, not a file",
+                remedy="Take `data` from the report.",
+            )
         buffer = BufferSource(source)
         yield Opened(
             source=buffer,

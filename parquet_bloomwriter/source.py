@@ -81,8 +81,10 @@ class FileSource:
         return b"".join(parts)
 
     def for_arrow(self) -> object:
-        """The path: pyarrow opens it again and reads without Python."""
-        return self.path
+        """The path, opened again: pyarrow reads without Python."""
+        import pyarrow as pa
+
+        return pa.OSFile(os.fsencode(self.path))
 
 
 def read_footer(source: Source) -> Footer:

@@ -39,7 +39,9 @@ def is_fully_dictionary_encoded(footer: Footer, row_group: int, column: int) -> 
     if start < 0:
         return False
     list_header = bytes((1 << 4 | LIST,))
-    table = scan(list_header + footer.data[start:stop] + b"\x00", _STATS)
+    table = scan(
+        list_header + footer.data[start:stop] + b"\x00", _STATS, origin=footer.start + start - 1
+    )
     stats = table.values[table.kinds == _STATS.names.index("PageEncodingStats")]
     encodings = {row[_ENCODING] for row in stats.tolist() if row[_PAGE_TYPE] in _DATA_PAGES}
     return bool(encodings) and encodings <= _DICTIONARY_ENCODINGS

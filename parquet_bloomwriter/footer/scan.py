@@ -14,8 +14,7 @@ and lists) and three byte positions: of its header, of its first byte, and past 
 Everything else is stepped over. The tables that say what is interesting are a `Grammar`.
 
 The loop is one function without helpers or recursion: CPython runs it as it is on small
-inputs, numba compiles the same source for large ones (`COMPILE_FROM` bytes and up, and wherever
-numba is loaded already).
+inputs, and the same source is compiled for large ones.
 
 Nothing is trusted: every read is bounded, nesting is limited, list sizes are held against the
 bytes that are left, and a slot that is filled twice is an error.
@@ -25,17 +24,16 @@ Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import MalformedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -45,8 +43,9 @@ ABSENT = -(2**63)
 HEADER, START, STOP = 0, 1, 2
 """Columns of `Table.spans`: position of the field header, first byte, and past the last byte."""
 
-COMPILE_FROM = 128 * 1024
-"""Bytes from which loading the compiled loop is quicker than running it as it is."""
+LOAD_FROM, COMPILE_FROM = 16 * 1024, 256 * 1024
+"""Bytes from which loading the compiled loop, and from which even compiling it, is quicker than
+running it as it is."""
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
 """Wire types of the compact protocol."""
@@ -68,6 +67,12 @@ _PROBLEMS = {
     6: "the metadata has a varint of more than 64 bits",
     7: "the metadata has a struct too short for its required fields",
 }
+_FULL = 8
+"""Not a problem of the bytes: there are more structs than rows."""
+
+_STACK = 8
+"""Numbers kept of each open struct or list."""
+_KERNELS = "footer.kernels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,34 +178,71 @@ def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> T
     Raises:
         MalformedFile: If the bytes are not well-formed Thrift.
     """
-    big = len(data) - start >= COMPILE_FROM or "numba" in sys.modules
-    loop: Callable[..., Any] = _compiled() if big else _scan
-    view = np.frombuffer(data, np.uint8) if big else data
-    problem, stop, kinds, values, spans = loop(
-        view, start, grammar.slots, grammar.wires, grammar.children, grammar.traits, grammar.width
-    )
+    loop = _compiled if _is_worth_it(len(data) - start) else scan_loop
+    capacity = _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
+    stack = np.zeros((_MAX_DEPTH, _STACK), np.int64)
+    while True:
+        kinds = np.zeros(capacity, np.int64)
+        values = np.full((capacity, grammar.width), ABSENT, np.int64)
+        spans = np.full((capacity, grammar.width, 3), -1, np.int32)
+        problem, stop, rows = loop(
+            data,
+            start,
+            grammar.slots,
+            grammar.wires,
+            grammar.children,
+            grammar.traits,
+            kinds,
+            values,
+            spans,
+            stack,
+        )
+        if problem != _FULL:
+            break
+        capacity *= 4
     if problem:
-        raise MalformedFile(_PROBLEMS[int(problem)], byte=origin + int(stop))
-    return Table(kinds, values, spans, int(stop))
+        raise MalformedFile(_PROBLEMS[problem], byte=origin + stop)
+    return Table(kinds[:rows], values[:rows], spans[:rows], stop)
 
 
-@cache
-def _compiled() -> Callable[..., Any]:
-    import numba
-
-    return numba.njit(cache=True, nogil=True)(_scan)  # type: ignore[no-any-return]
+_FIRST_ROWS = 16
+_BYTES_PER_ROW = 64
+"""Of typical footers, fewer; tables grow if there are more rows."""
 
 
-def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202, C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917
+def _is_worth_it(size: int) -> bool:
+    return native.is_loaded(_KERNELS) or size >= (
+        LOAD_FROM if native.are_compiled(_KERNELS) else COMPILE_FROM
+    )
+
+
+def _compiled(data: bytes, pos: int, *arrays: NDArray[Any]) -> tuple[int, int, int]:
+    """Run the compiled loop, which takes addresses and sizes."""
+    result = np.zeros(3, np.int64)
+    sizes = (len(arrays[0]), len(arrays[4]), arrays[5].shape[1])
+    native.kernels(_KERNELS).scan(
+        native.address(np.frombuffer(data, np.uint8)),
+        len(data),
+        pos,
+        *sizes,
+        *map(native.address, arrays),
+        native.address(result),
+    )
+    problem, stop, rows = result.tolist()
+    return problem, stop, rows
+
+
+def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, stack):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201, C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917
+    """Fill the table; return the problem's number or 0, the position, and the number of rows.
+
+    Arrays: `slots`, `wires` and `children` have shape (kinds, `_MAX_FIELD`), `traits` (kinds, 5),
+    `kinds` (n,), `values` (n, w), `spans` (n, w, 3), `stack` (`_MAX_DEPTH`, `_STACK`).
+    """
     limit = len(data)
     rows = 0
-    kinds = np.zeros(16, np.int64)
-    values = np.full((16, width), ABSENT, np.int64)
-    spans = np.full((16, width, 3), -1, np.int32)
     # The open struct or list: its kind and row, its last field id, the elements left in it (-1 for
     # a struct), the types of its elements (two for a map, in turn), and the slot whose STOP is
     # written when it closes.
-    stack = np.zeros((_MAX_DEPTH, 8), np.int64)
     depth = 0
     kind, row, last, left, owner_row, owner_slot = 0, 0, 0, 0, -1, -1
     element = other = STRUCT
@@ -215,7 +257,7 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
         follows = wire in (I16, I32, I64, BINARY, MAP)
         if wire in (BYTE, LIST, SET):
             if pos >= limit:
-                return 1, pos, kinds, values, spans
+                return 1, pos, rows
             value = data[pos] & 255
             pos += 1
             if wire != BYTE:
@@ -230,17 +272,17 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
         elif wire == UUID:
             pos += 16
         elif wire != STRUCT and not follows:
-            return 2, pos, kinds, values, spans
+            return 2, pos, rows
         if follows:
             value = 0
             shift = 0
             byte = 128
             while byte > _LOW_BITS:
                 if pos >= limit:
-                    return 1, pos, kinds, values, spans
+                    return 1, pos, rows
                 byte = data[pos] & 255
                 if shift >= _SIGN_BIT and byte > 1:
-                    return 6, pos, kinds, values, spans
+                    return 6, pos, rows
                 low = byte & _LOW_BITS
                 # The 64th bit is the sign bit: written so that neither Python nor int64 overflows.
                 if shift < _SIGN_BIT:
@@ -254,21 +296,21 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                 value = -half - 1 if value & 1 else half
         if wire == BINARY:
             if value < 0 or value > limit - pos:
-                return 1, start, kinds, values, spans
+                return 1, start, rows
             pos += value
         elif wire == MAP:
             inner, second = 0, 0
             if value:
                 if pos >= limit:
-                    return 1, pos, kinds, values, spans
+                    return 1, pos, rows
                 inner = (data[pos] & 255) >> 4
                 second = data[pos] & _NIBBLE
                 pos += 1
         if pos > limit:
-            return 1, start, kinds, values, spans
+            return 1, start, rows
         if slot >= 0:
             if spans[row, slot, 0] >= 0:
-                return 5, header, kinds, values, spans
+                return 5, header, rows
             values[row, slot] = value
             spans[row, slot, 0] = header
             spans[row, slot, 1] = start
@@ -276,7 +318,7 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
         if LIST <= wire <= STRUCT:
             # Go down into the list, map or struct.
             if depth == _MAX_DEPTH:
-                return 3, start, kinds, values, spans
+                return 3, start, rows
             saved = (kind, row, last, left, element, other, owner_row, owner_slot)
             for i in range(8):
                 stack[depth, i] = saved[i]
@@ -286,9 +328,7 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                 kind, last, left = child, 0, -1
                 if kind and not traits[kind, 0]:
                     if rows == len(kinds):
-                        kinds = np.concatenate((kinds, np.zeros(rows, np.int64)))
-                        values = np.concatenate((values, np.full((rows, width), ABSENT, np.int64)))
-                        spans = np.concatenate((spans, np.full((rows, width, 3), -1, np.int32)))
+                        return _FULL, pos, rows
                     row = rows
                     rows += 1
                     kinds[row] = kind
@@ -296,11 +336,11 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                     spans[row, 0, 1] = start
             else:
                 kind = child
-                left = value if wire != MAP else 2 * value
+                left = 2 * value if wire == MAP and 0 <= value <= limit else value
                 element = inner
                 other = inner if wire != MAP else second
                 if left < 0 or left > limit - pos:
-                    return 4, start, kinds, values, spans
+                    return 4, start, rows
         # Find the next value, closing whatever ends here.
         while True:
             if left > 0:
@@ -312,7 +352,7 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                 break
             if left < 0:
                 if pos >= limit:
-                    return 1, pos, kinds, values, spans
+                    return 1, pos, rows
                 header = pos
                 byte = data[pos] & 255
                 pos += 1
@@ -327,9 +367,9 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                         byte = 128
                         while byte > _LOW_BITS:
                             if pos >= limit:
-                                return 1, pos, kinds, values, spans
+                                return 1, pos, rows
                             if shift > _MAX_ID_SHIFT:
-                                return 6, pos, kinds, values, spans
+                                return 6, pos, rows
                             byte = data[pos] & 255
                             last |= (byte & _LOW_BITS) << shift
                             shift += 7
@@ -352,11 +392,12 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
                     if slot == _UNKNOWN and unknown >= 0 and spans[row, unknown, 0] < 0:
                         values[row, unknown] = last
                         spans[row, unknown, 0] = header
+                        spans[row, unknown, 1] = pos
                     break
                 if kind and not traits[kind, 0]:
                     spans[row, 0, 2] = pos
                     if pos - spans[row, 0, 1] < traits[kind, 4]:
-                        return 7, pos, kinds, values, spans
+                        return 7, pos, rows
             # The struct or list ends here: go up.
             if owner_slot >= 0:
                 spans[owner_row, owner_slot, 2] = pos
@@ -370,4 +411,4 @@ def _scan(data, pos, slots, wires, children, traits, width):  # type: ignore[no-
             owner_row = stack[depth, 6]
             owner_slot = stack[depth, 7]
             if depth == 0:
-                return 0, pos, kinds[:rows], values[:rows], spans[:rows]
+                return 0, pos, rows

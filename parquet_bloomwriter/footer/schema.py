@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_DEPTH = 64
+_FLOAT16_BYTES = 2
 
 
 class PhysicalType(IntEnum):
@@ -113,7 +114,11 @@ class Leaf:
     @property
     def is_float16(self) -> bool:
         """Whether the values are half-precision floating-point numbers."""
-        return self.logical_type_id == LogicalType.FLOAT16
+        return (
+            self.logical_type_id == LogicalType.FLOAT16
+            and self.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
+            and self.type_length == _FLOAT16_BYTES
+        )
 
 
 def leaves_of(

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing.single import Dialect, hash_plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+_KERNELS = "hashing.kernels"
 
 
 def hash_array(array: pa.Array, dialect: Dialect = "xxhash") -> NDArray[np.uint64]:
@@ -50,8 +53,6 @@ def hash_array(array: pa.Array, dialect: Dialect = "xxhash") -> NDArray[np.uint6
 
 
 def _xxh64(array: pa.Array) -> NDArray[np.uint64]:
-    from parquet_bloomwriter.hashing import kernels
-
     hashes = np.empty(len(array), dtype=np.uint64)
     if _is_fixed(array.type):
         _hash_fixed(array, hashes)
@@ -60,34 +61,32 @@ def _xxh64(array: pa.Array) -> NDArray[np.uint64]:
     if array.null_count == 0:
         return hashes
     bitmap = array.buffers()[0]
-    kept = kernels.keep_valid(_address(hashes), bitmap.address, array.offset, len(array))
+    kept = native.kernels(_KERNELS).keep_valid(
+        native.address(hashes), bitmap.address, array.offset, len(array)
+    )
     return hashes[:kept]
 
 
 def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64]) -> None:
-    from parquet_bloomwriter.hashing import kernels
-
     width = array.type.byte_width
     values = array.buffers()[1]
     # Values of no bytes may have no buffer; any address will do, as none is read.
     start = 0 if values is None else values.address + array.offset * width
-    kernels.hash_fixed(start, width, len(array), _address(hashes))
+    native.kernels(_KERNELS).hash_fixed(start, width, len(array), native.address(hashes))
 
 
 def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64]) -> None:
     from pyarrow import types
 
-    from parquet_bloomwriter.hashing import kernels
-
     is_large = types.is_large_binary(array.type) or types.is_large_string(array.type)
     offset_width = 8 if is_large else 4
     _, offsets, values = array.buffers()
-    kernels.hash_variable(
+    native.kernels(_KERNELS).hash_variable(
         0 if values is None else values.address,
         offsets.address + array.offset * offset_width,
         offset_width,
         len(array),
-        _address(hashes),
+        native.address(hashes),
     )
 
 
@@ -120,7 +119,3 @@ def _require_physical(kind: pa.DataType) -> None:
             f"an Arrow array of type {kind} does not hold values as Parquet stores them",
             remedy="Cast it to the Arrow type of the column's physical type.",
         )
-
-
-def _address(array: NDArray[np.uint64]) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -1,7 +1,7 @@
 """The hash of one value's PLAIN bytes, without a compiler.
 
-The Murmur3 drafts name no seed. Zero is taken here; the drafts' first implementations, in
-parquet-mr and parquet-cpp, took 1361930890 and wrote no files.
+The Murmur3 drafts name no seed. Zero is taken here; the one filter of a draft that is published, in
+apache/parquet-testing, was made with 1361930890.
 
 The drafts choose a block by the lowest bits of the hash's upper half, where the released
 specification takes the highest. `sbbf` knows the latter only (see `sbbf.murmur`), so hashes

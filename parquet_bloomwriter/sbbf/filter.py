@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.sbbf import folding, murmur
 from parquet_bloomwriter.sbbf.block import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _WORD = np.dtype("<u4")
 _CACHE_LINE = 64
+_KERNELS = "sbbf.kernels"
 
 
 class Sbbf:
@@ -63,7 +65,7 @@ class Sbbf:
         size = num_blocks * BYTES_PER_BLOCK
         # Aligned so that no block straddles two cache lines.
         memory = np.zeros(size + _CACHE_LINE, dtype=np.uint8)
-        start = -_address(memory) % _CACHE_LINE
+        start = -native.address(memory) % _CACHE_LINE
         words = memory[start : start + size].view(_WORD)
         return cls(words.reshape(num_blocks, WORDS_PER_BLOCK))
 
@@ -86,6 +88,8 @@ class Sbbf:
             )
         if header.unsupported is not None:
             raise MalformedFilter(header.unsupported)
+        if dialect == "xxhash" and header.compression is None:
+            raise MalformedFilter("the Bloom filter is of a draft, which does not name its hash")
         words = np.frombuffer(buf, dtype=_WORD, offset=header.length)
         blocks = words.reshape(-1, WORDS_PER_BLOCK)
         return cls(blocks) if dialect == "xxhash" else cls(_from_draft(blocks))
@@ -132,16 +136,16 @@ class Sbbf:
         Args:
             hashes: Shape (n,), uint64.
         """
-        from parquet_bloomwriter.sbbf import kernels
-
         self._require_writable()
         hashes = _checked(hashes)
-        kernels.insert(_address(self._blocks), self.num_blocks, _address(hashes), len(hashes))
+        native.kernels(_KERNELS).insert(
+            native.address(self._blocks), self.num_blocks, native.address(hashes), len(hashes)
+        )
 
     def check_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Like `check_hash` for many hashes, shape (n,), uint64; the result has shape (n,)."""
         flags = np.empty(len(hashes), dtype=np.bool_)
-        self._count(hashes, _address(flags))
+        self._count(hashes, native.address(flags))
         return flags
 
     def contains_all(self, hashes: NDArray[np.uint64]) -> bool:
@@ -203,11 +207,13 @@ class Sbbf:
         return f"<Sbbf of {self.num_blocks} blocks>"
 
     def _count(self, hashes: NDArray[np.uint64], flags: int) -> int:
-        from parquet_bloomwriter.sbbf import kernels
-
         hashes = _checked(hashes)
-        count = kernels.check(
-            _address(self._blocks), self.num_blocks, _address(hashes), len(hashes), flags
+        count = native.kernels(_KERNELS).check(
+            native.address(self._blocks),
+            self.num_blocks,
+            native.address(hashes),
+            len(hashes),
+            flags,
         )
         return int(count)
 
@@ -228,7 +234,3 @@ def _from_draft(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
         return murmur.reorder(blocks)
     except InvalidArgument as error:
         raise MalformedFilter(error.problem) from error
-
-
-def _address(array: NDArray[np.generic]) -> int:
-    return int(array.__array_interface__["data"][0])

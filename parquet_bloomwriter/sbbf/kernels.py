@@ -1,7 +1,4 @@
-"""Insert and check many hashes, compiled by numba on first use and kept on disk.
-
-The rules are those of all kernels in this package: addresses and counts as int64, a single
-signature, no allocation, no GIL, and everything a kernel calls in this file.
+"""Insert and check many hashes; the rules of kernels are in `parquet_bloomwriter.native`.
 
 A block is one vector of 8 x 32 bits; LLVM lowers it to whatever the machine has. Blocks of
 a filter that exceeds the cache are asked for `AHEAD` hashes before they are needed: this
@@ -10,25 +7,12 @@ hides the latency of memory so well that sorting the hashes by block first does 
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
-
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
+from parquet_bloomwriter.native.intrinsics import inline
 from parquet_bloomwriter.sbbf.block import SALT
-
-if TYPE_CHECKING:
-    from numba.core.base import BaseContext
-
-Compiled: TypeAlias = Any
-"""A function that numba compiles; it carries no types."""
-Emitter: TypeAlias = Callable[..., "ir.Value | None"]
-"""Emits instructions through the builder given first; the rest are LLVM values."""
 
 U64 = np.uint64
 NEAR_BLOCKS = 1 << 15
@@ -38,42 +22,6 @@ AHEAD = 128
 
 _I8, _I32, _I64, _I256 = (ir.IntType(bits) for bits in (8, 32, 64, 256))
 _BLOCK = ir.VectorType(_I32, 8)
-
-
-def _kernel(function: Callable[..., object]) -> Compiled:
-    """Compile on first call, and keep the result on disk if there is a place for it.
-
-    The place is `__pycache__` beside this file, or else the user's cache folder.
-    """
-    dispatcher = njit(nogil=True)(function)
-    # numba reports by a RuntimeError that it can write to neither.
-    with contextlib.suppress(RuntimeError):
-        dispatcher.enable_caching()
-    return dispatcher
-
-
-def _inline(returned: types.Type, *taken: types.Type) -> Callable[[Emitter], Compiled]:
-    """Make a function that emits LLVM instructions callable from kernels.
-
-    Args:
-        returned: Type of the result.
-        taken: Types of the arguments that follow the emitter's first, the builder.
-    """
-
-    def decorate(emit: Emitter) -> Compiled:
-        @functools.wraps(emit)  # numba reads the number of arguments off it
-        def type_and_emit(_typing: object, *_given: object) -> object:
-            def generate(
-                context: BaseContext, builder: ir.IRBuilder, _: object, args: tuple[ir.Value, ...]
-            ) -> ir.Value:
-                value = emit(builder, *args)
-                return context.get_dummy_value() if returned is types.void else value
-
-            return returned(*taken), generate
-
-        return intrinsic(type_and_emit)
-
-    return decorate
 
 
 def _all(value: int) -> ir.Constant:
@@ -93,19 +41,19 @@ def _pointer(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, item: ir.Ty
     return builder.gep(builder.inttoptr(base, item.as_pointer()), [index])
 
 
-@_inline(types.uint64, types.int64, types.int64)
+@inline(types.uint64, types.int64, types.int64)
 def _load_hash(builder: ir.IRBuilder, hashes: ir.Value, index: ir.Value) -> ir.Value:
     """Hash number `index` of the array at the address `hashes`."""
     return builder.load(_pointer(builder, hashes, index, _I64), align=1)
 
 
-@_inline(types.void, types.int64, types.int64, types.int64)
+@inline(types.void, types.int64, types.int64, types.int64)
 def _store_flag(builder: ir.IRBuilder, flags: ir.Value, index: ir.Value, flag: ir.Value) -> None:
     """Store a truth value as byte `index` of the array at the address `flags`."""
     builder.store(builder.trunc(flag, _I8), _pointer(builder, flags, index, _I8))
 
 
-@_inline(types.void, types.int64, types.int64, types.uint64)
+@inline(types.void, types.int64, types.int64, types.uint64)
 def _insert_one(builder: ir.IRBuilder, blocks: ir.Value, index: ir.Value, h: ir.Value) -> None:
     """Set the mask of the hash in block `index`."""
     pointer = _pointer(builder, blocks, index, _BLOCK)
@@ -113,7 +61,7 @@ def _insert_one(builder: ir.IRBuilder, blocks: ir.Value, index: ir.Value, h: ir.
     builder.store(block, pointer, align=1)
 
 
-@_inline(types.int64, types.int64, types.int64, types.uint64)
+@inline(types.int64, types.int64, types.int64, types.uint64)
 def _check_one(builder: ir.IRBuilder, blocks: ir.Value, index: ir.Value, h: ir.Value) -> ir.Value:
     """1 if the whole mask of the hash is set in block `index`, else 0."""
     block = builder.load(_pointer(builder, blocks, index, _BLOCK), align=1)
@@ -122,7 +70,7 @@ def _check_one(builder: ir.IRBuilder, blocks: ir.Value, index: ir.Value, h: ir.V
     return builder.zext(builder.icmp_unsigned("==", whole, ir.Constant(_I256, 0)), _I64)
 
 
-@_inline(types.void, types.int64, types.int64)
+@inline(types.void, types.int64, types.int64)
 def _prefetch(builder: ir.IRBuilder, blocks: ir.Value, index: ir.Value) -> None:
     """Ask for the cache line of block `index`, to read and write it soon."""
     line = builder.bitcast(_pointer(builder, blocks, index, _BLOCK), _I8.as_pointer())
@@ -132,23 +80,22 @@ def _prefetch(builder: ir.IRBuilder, blocks: ir.Value, index: ir.Value) -> None:
     builder.call(fetch, [line, write, keep, data])
 
 
-@njit(nogil=True)
+@njit
 def _index(h: np.uint64, num_blocks: int) -> np.int64:
     return np.int64(((h >> U64(32)) * U64(num_blocks)) >> U64(32))
 
 
-@_kernel
-def insert(blocks: int, num_blocks: int, hashes: int, count: int) -> None:
-    """Insert `count` hashes into the filter."""
+def insert(blocks: int, num_blocks: int, hashes: int, count: int) -> int:
+    """Insert `count` hashes into the filter; return `count`."""
     is_far = num_blocks > NEAR_BLOCKS
     for i in range(count):
         if is_far:
             _prefetch(blocks, _index(_load_hash(hashes, min(i + AHEAD, count - 1)), num_blocks))
         h = _load_hash(hashes, i)
         _insert_one(blocks, _index(h, num_blocks), h)
+    return count
 
 
-@_kernel
 def check(blocks: int, num_blocks: int, hashes: int, count: int, flags: int) -> int:
     """Write one byte, 1 or 0, per hash to `flags`; return how many might be contained.
 
@@ -165,3 +112,6 @@ def check(blocks: int, num_blocks: int, hashes: int, count: int, flags: int) -> 
             _store_flag(flags, i, flag)
         found += flag
     return found
+
+
+KERNELS = (insert, check)

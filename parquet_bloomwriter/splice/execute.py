@@ -16,7 +16,7 @@ import xxhash
 from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf
-from parquet_bloomwriter.splice.existing import existing_filters
+from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
 from parquet_bloomwriter.splice.plan import Chunk, Copy, Emit, EmitFilter, Piece, Plan, Skip
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ class Assembler:
         """
         done = tuple(self._done)
         rest = list(plan.pieces[len(done) :])
+        if len(done) > len(plan.pieces):
+            raise AssertionError("more was written than planned")
         if done and done[-1] != plan.pieces[len(done) - 1]:
             begun, planned = done[-1], plan.pieces[len(done) - 1]
             if not isinstance(begun, Copy) or not isinstance(planned, Copy):
@@ -124,7 +126,7 @@ def verify(
     """Read the new file back.
 
     Checked are its size; the bytes of every new filter, and hashes that it must contain; the first
-    bytes of every column chunk; and that old filters that were kept are as good as before.
+    bytes of every column chunk; and that old filters that were kept begin and end as before.
 
     Raises:
         VerificationFailed: If anything is not as planned.
@@ -187,6 +189,7 @@ def _compare_kept(old: Readable, new: Readable, written: Mapping[Chunk, WrittenF
             chunk not in before
             or before[chunk].length != kept.length
             or (before[chunk].problem is None) != (kept.problem is None)
+            or not _same_bytes(old.source, before[chunk], new.source, kept)
         ):
             raise VerificationFailed(
                 "an old filter did not read back as it was",
@@ -194,6 +197,13 @@ def _compare_kept(old: Readable, new: Readable, written: Mapping[Chunk, WrittenF
                 column=new.footer.leaves[chunk[1]].name,
                 byte=kept.offset,
             )
+
+
+def _same_bytes(old: Source, before: ExistingFilter, new: Source, after: ExistingFilter) -> bool:
+    """Whether both filters, of the same length, begin and end alike."""
+    heads = [(f.offset, min(f.offset + _COMPARED_BYTES, f.stop)) for f in (before, after)]
+    tails = [(max(f.offset, f.stop - _COMPARED_BYTES), f.stop) for f in (before, after)]
+    return all(old.read_at(*was) == new.read_at(*is_) for was, is_ in (heads, tails))
 
 
 def _is_backwards(piece: Piece) -> bool:

@@ -166,10 +166,9 @@ def _refuse_foreign(footer: Footer) -> None:
 def _chunk_spans(footer: Footer) -> NDArray[np.int64]:
     starts = footer.chunk_starts()
     sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
-    stops = starts + sizes
     has_bytes = sizes > 0
     has_values = footer.chunks.value(ChunkField.NUM_VALUES) > 0
-    wrong = has_bytes & (starts > 0) & ((starts < _MAGIC_BYTES) | (stops > footer.start))
+    wrong = has_bytes & (starts > 0) & ((starts < _MAGIC_BYTES) | (sizes > footer.start - starts))
     wrong |= has_values & ((starts <= 0) | (starts >= footer.start) | (sizes < 0))
     if wrong.any():
         row_group, column = np.argwhere(wrong)[0].tolist()
@@ -181,7 +180,7 @@ def _chunk_spans(footer: Footer) -> NDArray[np.int64]:
             byte=start,
         )
     used = has_bytes & (starts > 0)
-    return np.stack((starts[used], stops[used]), axis=1)
+    return np.stack((starts[used], (starts + sizes)[used]), axis=1)
 
 
 def _index_spans(footer: Footer) -> list[NDArray[np.int64]]:
@@ -190,7 +189,7 @@ def _index_spans(footer: Footer) -> list[NDArray[np.int64]]:
         offsets = footer.chunks.value(offset_field)
         lengths = footer.chunks.value(length_field)
         used = (offsets > 0) & (lengths != ABSENT) & (lengths != 0)
-        wrong = used & ((lengths < 0) | (offsets + lengths > footer.start))
+        wrong = used & ((lengths < 0) | (lengths > footer.start - offsets))
         if wrong.any():
             row_group, column = np.argwhere(wrong)[0].tolist()
             raise MalformedFile(

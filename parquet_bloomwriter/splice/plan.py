@@ -155,7 +155,7 @@ def make_draft(
     if placement != "end" or skips:
         reason = layout.why_not_move()
         if reason is not None:
-            skips = ()
+            skips = _at_the_end(skips, layout.footer.start)
         elif placement != "end":
             wanted = {chunk: _position(layout, chunk, placement) for chunk in chunks}
             reason = _why_not_cut(layout, list(wanted.values()), placement)
@@ -189,7 +189,7 @@ def make_plan(layout: Layout, draft: Draft, lengths: Mapping[Chunk, int]) -> Pla
     """
     footer = layout.footer
     changes = _changes(draft, lengths)
-    if any(position < footer.start for position, *_ in changes):
+    if any(stop < footer.start for _, stop, _ in changes):
         changes = _with_page_indexes(layout, changes)
     stops = [stop for _, stop, _ in changes]
     move = Shift.of(stops, [_length(piece) - (stop - start) for start, stop, piece in changes])
@@ -243,6 +243,15 @@ def _skips(layout: Layout, drops: Sequence[ExistingFilter]) -> tuple[Skip, ...]:
     """The bytes of old filters, where they are known and nobody else's."""
     known = {(f.offset, f.stop) for f in drops if f.length and f.footer_length in (None, f.length)}
     return tuple(Skip(*span) for span in sorted(known) if layout.is_alone(*span))
+
+
+def _at_the_end(skips: Sequence[Skip], footer_start: int) -> tuple[Skip, ...]:
+    """Those with nothing but each other before the footer, as one: without them nothing moves."""
+    start = footer_start
+    for skip in reversed(skips):
+        if skip.stop == start:
+            start = skip.start
+    return (Skip(start, footer_start),) if start < footer_start else ()
 
 
 Change = tuple[int, int, Piece]

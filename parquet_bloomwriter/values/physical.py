@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
@@ -55,12 +56,16 @@ def physical_metadata(footer: Footer, leaf: Leaf) -> pq.FileMetaData:
     """Make the physical footer of one leaf.
 
     Raises:
-        OSError: If pyarrow cannot parse it (a chunk lacks required fields).
+        OSError: If it cannot be made, or pyarrow cannot parse it (a chunk lacks required fields,
+            or a number is out of its range).
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    data = physical_footer(footer, leaf)
+    try:
+        data = physical_footer(footer, leaf)
+    except TProtocolException as error:
+        raise OSError(f"the column's metadata makes no sense: {error}") from error
     file = b"".join((b"PAR1", data, len(data).to_bytes(4, "little"), b"PAR1"))
     return pq.read_metadata(pa.BufferReader(file))
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
 from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 
 if TYPE_CHECKING:
@@ -68,13 +68,27 @@ class LeafReader:
             page_checksum_verification=True,
             arrow_extensions_enabled=False,
         ) as file:
-            arrays = (
-                _flat(batch.column(0))
-                for batch in file.iter_batches(
-                    self._batch_rows(row_group), row_groups=[row_group], use_threads=False
-                )
+            batches = file.iter_batches(
+                self._batch_rows(row_group), row_groups=[row_group], use_threads=False
             )
+            arrays = (_flat(column) for column in self._complete(batches, row_group))
             yield from _distinct(arrays) if dictionary else arrays
+
+    def _complete(self, batches: Iterator[pa.RecordBatch], row_group: int) -> Iterator[pa.Array]:
+        """Pass the column on, and make sure at its end that no row of it is missing."""
+        rows = 0
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch.column(0)
+        promised = self._num_rows(row_group)
+        if rows != promised:
+            raise OSError(f"{rows} rows can be read, but the metadata counts {promised}")
+
+    def _num_rows(self, row_group: int) -> int:
+        """Rows of the chunk: unless they repeat, values (nulls included) tell best."""
+        if Repetition.REPEATED in self._leaf.repetitions:
+            return int(self._footer.row_groups.value(RowGroupField.NUM_ROWS)[row_group])
+        return int(self._footer.chunks.values[row_group, self._leaf.ordinal, ChunkField.NUM_VALUES])
 
     def _reads_dictionary(self, row_group: int) -> bool:
         return self._leaf.physical_type == PhysicalType.BYTE_ARRAY and is_fully_dictionary_encoded(
@@ -86,8 +100,9 @@ class LeafReader:
         return size // values
 
     def _batch_rows(self, row_group: int) -> int:
-        values, size = self._extent(row_group)
-        return max(1, min(_MAX_BATCH_ROWS, _BATCH_BYTES * values // size))
+        _, size = self._extent(row_group)
+        rows = max(1, self._num_rows(row_group))
+        return max(1, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // size))
 
     def _extent(self, row_group: int) -> tuple[int, int]:
         """Number of values and their bytes, by the metadata; at least 1 of each."""

@@ -65,10 +65,14 @@ def _value(protocol: TCompactProtocol, wire: int) -> Any:  # noqa: ANN401  any T
         return _struct(protocol)
     if wire in (TType.LIST, TType.SET):
         element, size = protocol.readListBegin()
-        return [_value(protocol, element) for _ in range(size)]
+        values = [_value(protocol, element) for _ in range(size)]
+        protocol.readListEnd()
+        return values
     if wire == TType.MAP:
         key, value, size = protocol.readMapBegin()
-        return [(_value(protocol, key), _value(protocol, value)) for _ in range(size)]
+        pairs = [(_value(protocol, key), _value(protocol, value)) for _ in range(size)]
+        protocol.readMapEnd()
+        return pairs
     read = {
         TType.BOOL: protocol.readBool,
         TType.BYTE: protocol.readByte,

@@ -1,0 +1,1 @@
+"""The command `bloomify`: parse, call one verb, print one report."""

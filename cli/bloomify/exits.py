@@ -1,0 +1,67 @@
+"""Exit codes: a public contract, documented in docs/command.md."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the shell is told."""
+
+    OK = 0
+    """Done."""
+
+    CHECK_FAILED = 1
+    """Done, but a check failed, or nothing of what was asked could be had."""
+
+    USAGE = 2
+    """The command line asks for something that cannot be."""
+
+    SOME_FAILED = 3
+    """Some files failed, the others are done."""
+
+    NOT_PARQUET = 4
+    """A file is no Parquet file, or is malformed."""
+
+    REFUSED = 5
+    """A file was refused: unsupported, unsafe to replace, changed meanwhile, or not verified."""
+
+    IO_ERROR = 6
+    """The operating system refused to read or write."""
+
+    BUG = 70
+    """Something unforeseen (EX_SOFTWARE of sysexits.h)."""
+
+    INTERRUPTED = 130
+    """Ctrl-C, as shells report it: 128 + SIGINT."""
+
+    TERMINATED = 143
+    """128 + SIGTERM."""
+
+
+def exit_code_of(error: BaseException) -> ExitCode:
+    """Map an error to the code of a run in which nothing else happened."""
+    from parquet_bloomwriter import errors
+
+    if isinstance(error, errors.InvalidArgument):
+        return ExitCode.USAGE
+    if isinstance(error, errors.NotParquet | errors.MalformedFile | errors.MalformedFilter):
+        return ExitCode.NOT_PARQUET
+    if isinstance(error, errors.FileProblem):
+        return ExitCode.REFUSED
+    if isinstance(error, OSError):
+        return ExitCode.IO_ERROR
+    return ExitCode.BUG
+
+
+def exit_code_of_run(failures: list[ExitCode], *, num_files: int, checks_passed: bool) -> ExitCode:
+    """Sum up a run over files.
+
+    Args:
+        failures: The codes of the files that failed, in order.
+        num_files: All files.
+        checks_passed: Whether what was done with the others satisfies.
+    """
+    if failures:
+        return failures[0] if len(failures) == num_files else ExitCode.SOME_FAILED
+    return ExitCode.OK if checks_passed else ExitCode.CHECK_FAILED

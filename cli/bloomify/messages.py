@@ -1,0 +1,71 @@
+"""Errors as one line: where, what, what became of the file, and what to do next."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+
+_OPTIONS = (
+    ("permit overwriting", "permit overwriting with --overwrite"),
+    ("Permit it, and", "Permit it with --force, and"),
+    ("or force it", "or insist with --force"),
+    ("Have the checksum file regenerated", "Renew the checksum file with --regenerate-crc"),
+    ("write to another path", "write to another path with -o"),
+    ("write elsewhere", "write elsewhere with -o"),
+)
+"""What the library proposes, and the option that does it."""
+
+_REMEDIES = {
+    errno.ENOENT: "Check the name.",
+    errno.ENOTDIR: "Check the name.",
+    errno.EACCES: "Ask for the permission, or write elsewhere with -o.",
+    errno.EPERM: "Ask for the permission, or write elsewhere with -o.",
+    errno.EROFS: "Write elsewhere with -o.",
+    errno.ENOSPC: "Free some space, or write elsewhere with -o.",
+    errno.EDQUOT: "Free some space, or write elsewhere with -o.",
+    errno.EFBIG: "Write elsewhere with -o.",
+    errno.EIO: "Check the disk.",
+}
+
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+def describe(error: BaseException, *, path: str | None = None) -> str:
+    """Compose the line for an error that a verb raised on `path`."""
+    if isinstance(error, OSError):
+        return _describe_os_error(error, path)
+    if not isinstance(error, BloomwriterError):
+        return _where(path) + f"{type(error).__name__}: {error}"
+    text = str(error)
+    for proposal, option in _OPTIONS:
+        text = text.replace(proposal, option)
+    return text if error.path is not None else _where(path) + text
+
+
+def _describe_os_error(error: OSError, path: str | None) -> str:
+    concerned = _name(error.filename)
+    is_input = path is not None and (concerned is None or _is_same(concerned, path))
+    reason = error.strerror or str(error) or type(error).__name__
+    parts = [f"{reason[:1].lower()}{reason[1:]}."]
+    if error.errno in _ABSENT and is_input:
+        parts = ["there is no such file."]
+    elif concerned and not is_input:
+        parts = [f"{reason[:1].lower()}{reason[1:]}: {concerned}."]
+    if path is not None and not (is_input and error.errno in _ABSENT):
+        parts.append(FileProblem.outcome)
+    parts.append(_REMEDIES.get(error.errno or 0, ""))
+    return _where(path or concerned) + " ".join(filter(None, parts))
+
+
+def _name(filename: object) -> str | None:
+    return os.fsdecode(filename) if isinstance(filename, str | bytes) else None
+
+
+def _is_same(concerned: str, path: str) -> bool:
+    return concerned == path or os.path.realpath(concerned) == os.path.realpath(path)
+
+
+def _where(path: str | None) -> str:
+    return f"{path}: " if path else ""

@@ -1,0 +1,161 @@
+"""Reports as text: a headline per file, a table per column, and what else is to be said."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import click
+
+from bloomify.plan import plan_table
+from bloomify.table import Heading, table
+from bloomify.text import count, growth, labelled, ranges, rate, safe
+from bloomify.totals import ColumnTotals, remark_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from parquet_bloomwriter import AddReport, RepairReport, StripReport
+
+_HEADINGS = (
+    Heading(title="column", is_text=True),
+    Heading(title="row groups"),
+    Heading(title="NDV"),
+    Heading(title="bytes"),
+    Heading(title="bits/value"),
+    Heading(title="FPP asked"),
+    Heading(title="achieved"),
+)
+
+
+def add_headline(report: AddReport) -> str:
+    """What was done to one file, in one line."""
+    filters = count(report.num_built, "filter")
+    if report.dry_run:
+        done = f"{filters} would be added"
+    elif report.num_built:
+        done = f"{filters} added"
+    elif report.written:
+        done = "copied without new filters"
+    else:
+        return f"{_heading(report)} no filter to add; the file stays as it is"
+    return f"{_heading(report)} {done}, {growth(report.size_before, report.size_after)}"
+
+
+def add_details(report: AddReport, *, columns: int | None) -> str:
+    """The table of one file and the remarks below it; the plan of a dry run."""
+    parts = [totals_table(map(ColumnTotals.of, report.columns), columns=columns)]
+    remarks = _remarks(report)
+    if report.fallback:
+        remarks.append(("note", f"filters go to the end of the file: {report.fallback}"))
+    parts.append("\n".join(labelled(*remark, columns=columns) for remark in remarks))
+    if report.dry_run and report.num_built:
+        names = {column.ordinal: column.name for column in report.columns}
+        parts.append(plan_table(report.pieces, names.__getitem__, columns=columns))
+    return "\n\n".join(filter(None, parts))
+
+
+def add_summary(totals: Sequence[ColumnTotals], *, columns: int | None) -> str:
+    """The table of many files together, and the remarks below it."""
+    grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for column in totals:
+        for remark, number in column.remarks.items():
+            grouped[remark].append(f"{safe(column.name)} ({count(number, 'row group')})")
+        for note in column.notes:
+            grouped["note", note].append(safe(column.name))
+    lines = [
+        labelled(label, f"{', '.join(names)}: {safe(reason)}", columns=columns)
+        for (label, reason), names in grouped.items()
+    ]
+    return "\n\n".join(filter(None, [totals_table(totals, columns=columns), "\n".join(lines)]))
+
+
+def totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
+    """One row per column."""
+    return table(_HEADINGS, [_row(column) for column in totals], columns=columns)
+
+
+def strip_headline(report: StripReport) -> str:
+    """What was done to one file, in one line."""
+    if not report.num_filters:
+        return f"{_heading(report)} there is no filter to take out"
+    done = "would be taken out" if report.dry_run else "taken out"
+    sizes = growth(report.size_before, report.size_after)
+    return f"{_heading(report)} {count(report.num_filters, 'filter')} {done}, {sizes}"
+
+
+def strip_details(report: StripReport, *, columns: int | None) -> str:
+    """The columns concerned, what could not be taken out, and the plan of a dry run."""
+    lines = []
+    if report.columns:
+        names = ", ".join(map(safe, report.columns))
+        lines.append(labelled("columns", names, columns=columns))
+    if report.left_bytes:
+        left = count(report.left_bytes, "byte")
+        reason = "it is not certain that they belong to a filter alone"
+        lines.append(labelled("note", f"{left} stay in the file: {reason}", columns=columns))
+    return "\n\n".join(filter(None, ["\n".join(lines), _plan(report, columns=columns)]))
+
+
+def repair_headline(report: RepairReport) -> str:
+    """What was done to one file, in one line."""
+    if not report.num_repaired:
+        return f"{_heading(report)} no length of a filter is missing"
+    done = "would be filled in" if report.dry_run else "filled in"
+    lengths = f"{count(report.num_repaired, 'length')} of filters"
+    return f"{_heading(report)} {lengths} {done}, {growth(report.size_before, report.size_after)}"
+
+
+def repair_details(report: RepairReport, *, columns: int | None) -> str:
+    """The filters that cannot be trusted, and the plan of a dry run."""
+    lines = [labelled("doubtful", safe(where), columns=columns) for where in report.unrepaired]
+    return "\n\n".join(filter(None, ["\n".join(lines), _plan(report, columns=columns)]))
+
+
+def _plan(report: StripReport | RepairReport, *, columns: int | None) -> str:
+    if not report.dry_run or report.size_before == report.size_after:
+        return ""
+    return plan_table(report.pieces, str, columns=columns)
+
+
+def _heading(report: AddReport | StripReport | RepairReport) -> str:
+    names = [safe(name) for name in (report.path, report.output) if name is not None]
+    return click.style(" -> ".join(dict.fromkeys(names)), bold=True) + ":"
+
+
+def _row(column: ColumnTotals) -> list[str]:
+    bits = column.bits_per_value
+    return [
+        safe(column.name),
+        f"{column.num_built:,} of {column.num_row_groups:,}",
+        f"{column.ndv:,}" if column.num_built else "-",
+        f"{column.num_bytes:,}" if column.num_built else "-",
+        "-" if bits is None else f"{bits:,.1f}",
+        rate(column.asked_fpp),
+        rate(column.worst_fpp),
+    ]
+
+
+def _remarks(report: AddReport) -> list[tuple[str, str]]:
+    """Group what is to be said by reason and row groups: (label, sentence)."""
+    grouped: dict[tuple[str, str, tuple[int, ...]], list[str]] = defaultdict(list)
+    for column in report.columns:
+        places: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for chunk in column.chunks:
+            if remark := remark_on(chunk):
+                places[remark].append(chunk.row_group)
+        for (label, reason), row_groups in places.items():
+            grouped[label, reason, tuple(row_groups)].append(safe(column.name))
+        for note in column.notes:
+            grouped["note", note, tuple(range(report.num_row_groups))].append(safe(column.name))
+    return [
+        (label, f"{', '.join(names)}{_among(row_groups, report.num_row_groups)}: {safe(reason)}")
+        for (label, reason, row_groups), names in grouped.items()
+    ]
+
+
+def _among(row_groups: tuple[int, ...], total: int) -> str:
+    if len(row_groups) == total:
+        return ""
+    noun = "row group" if len(row_groups) == 1 else "row groups"
+    return f" ({noun} {ranges(row_groups)})"

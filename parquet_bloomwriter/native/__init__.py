@@ -1,0 +1,217 @@
+"""Compiled loops: numba makes their machine code once, and it is loaded without numba from then on.
+
+Importing numba and waking it up takes 0.4 s of every start; loading the same machine code with
+llvmlite takes 0.04 s. So the code that numba made is kept on disk, as object files:
+
+    <kernels module>-<digest>.kernels     one line: checksum; one line: JSON, by kernel:
+                                          symbol, number of arguments, object file in base64
+
+The digest covers the source of the kernels, llvmlite's version and the processor, so a file that
+is found is one that fits. It lies in `__pycache__` beside this file, or else in the user's cache
+folder; where neither can be written, kernels are compiled anew each time.
+
+Rules for kernels (modules named `kernels` in other packages, which import numba):
+
+- A kernel takes int64 numbers, addresses among them, and returns one or nothing. The caller keeps
+  memory alive and answers for its bounds.
+- It allocates nothing, raises nothing, and runs without the interpreter lock.
+- What it calls stands in its module, or in a module that `_SOURCES` names beside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PACKAGE = Path(__file__).parent.parent
+_SOURCES = {
+    "footer.kernels": ("footer/kernels.py", "footer/scan.py"),
+    "hashing.kernels": ("hashing/kernels.py",),
+    "sbbf.kernels": ("sbbf/kernels.py", "sbbf/block.py"),
+}
+"""The modules with kernels, and the files that their machine code depends on."""
+
+_SHARED_SOURCES = ("native/intrinsics.py",)
+_WRITABLE_BY_OTHERS = 0o022
+
+_loading = Lock()
+_loaded: dict[str, SimpleNamespace] = {}
+_engines: list[object] = []
+"""Own the machine code; must live as long as the process."""
+
+
+def kernels(module: str) -> Any:  # noqa: ANN401  its attributes are the kernels
+    """Load the kernels of a module, compiling them if that was never done on this machine.
+
+    Args:
+        module: One of "footer.kernels", "hashing.kernels", "sbbf.kernels".
+
+    Returns:
+        A namespace with a callable for each kernel.
+    """
+    if module not in _loaded:
+        with _loading:
+            if module not in _loaded:
+                _loaded[module] = _load(module)
+    return _loaded[module]
+
+
+def is_loaded(module: str) -> bool:
+    """Whether `kernels` returns at once."""
+    return module in _loaded
+
+
+def are_compiled(*modules: str) -> bool:
+    """Whether `kernels` will find these modules (all, by default) compiled on this machine."""
+    return all(
+        is_loaded(module) or any((folder / _file_name(module)).exists() for folder in _folders())
+        for module in modules or _SOURCES
+    )
+
+
+def warm_up() -> None:
+    """Load or compile all kernels now."""
+    for module in _SOURCES:
+        kernels(module)
+
+
+def address(array: NDArray[np.generic]) -> int:
+    """Address of the first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+def _load(module: str) -> SimpleNamespace:
+    for folder in _folders():
+        found = _read(folder / _file_name(module))
+        if found is not None:
+            return _linked(found)
+    compiled = _compile(module)
+    _keep(_file_name(module), compiled)
+    return _linked(compiled)
+
+
+Compiled = dict[str, tuple[str, int, bytes]]
+"""By kernel: symbol, number of arguments, object file."""
+
+
+def _compile(module: str) -> Compiled:
+    """Let numba make object files of a module's kernels."""
+    from numba import cfunc, types
+
+    compiled: Compiled = {}
+    for function in import_module(f"parquet_bloomwriter.{module}").KERNELS:
+        count = function.__code__.co_argcount
+        made = cfunc(types.int64(*[types.int64] * count))(function)
+        # The library of a C function holds no call into Python: see the rules above.
+        machine_code = made._library._get_compiled_object()  # noqa: SLF001  numba offers no other way
+        compiled[function.__name__] = (made._wrapper_name, count, machine_code)  # noqa: SLF001
+    return compiled
+
+
+def _linked(compiled: Compiled) -> SimpleNamespace:
+    """Load object files into this process."""
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    for _, _, machine_code in compiled.values():
+        engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return SimpleNamespace(
+        **{
+            name: ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(
+                engine.get_function_address(symbol)
+            )
+            for name, (symbol, count, _) in compiled.items()
+        }
+    )
+
+
+def _machine() -> Any:  # noqa: ANN401  llvmlite has no types
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(jit=True)
+
+
+def _read(path: Path) -> Compiled | None:
+    """Read a file of kernels; None if there is none, or it is damaged or somebody else's."""
+    try:
+        if hasattr(os, "getuid"):
+            found = path.stat()
+            if found.st_uid not in (0, os.getuid()) or found.st_mode & _WRITABLE_BY_OTHERS:
+                return None
+        checksum, content = path.read_bytes().split(b"\n", 1)
+        if hashlib.sha256(content).hexdigest().encode() != checksum:
+            return None
+        return {
+            name: (symbol, count, base64.b64decode(code))
+            for name, (symbol, count, code) in json.loads(content).items()
+        }
+    except (OSError, ValueError, binascii.Error):
+        return None
+
+
+def _keep(name: str, compiled: Compiled) -> None:
+    """Write a file of kernels to the first folder that takes it; it is only a cache."""
+    content = json.dumps(
+        {
+            kernel: (symbol, count, base64.b64encode(code).decode())
+            for kernel, (symbol, count, code) in compiled.items()
+        }
+    ).encode()
+    data = hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+    for folder in _folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(temporary).replace(folder / name)
+        except OSError:
+            continue
+        return
+
+
+def _folders() -> tuple[Path, ...]:
+    chosen = os.environ.get("PARQUET_BLOOMWRITER_CACHE")
+    if chosen:
+        return (Path(chosen),)
+    if sys.platform == "win32":
+        home = Path(os.environ.get("LOCALAPPDATA", Path.home()))
+    elif sys.platform == "darwin":
+        home = Path.home() / "Library" / "Caches"
+    else:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return (Path(__file__).parent / "__pycache__", home / "parquet-bloomwriter")
+
+
+@cache
+def _file_name(module: str) -> str:
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    digest = hashlib.sha256(llvmlite.__version__.encode())
+    digest.update(llvm.get_default_triple().encode())
+    digest.update(llvm.get_host_cpu_name().encode())
+    digest.update(llvm.get_host_cpu_features().flatten().encode())
+    for source in (*_SOURCES[module], *_SHARED_SOURCES):
+        digest.update((_PACKAGE / source).read_bytes())
+    return f"{module}-{digest.hexdigest()[:32]}.kernels"
