@@ -150,6 +150,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     for value, known in ((placement, get_args(Placement)), (dialect, get_args(Dialect))):
         if value not in known:
             raise InvalidArgument(f'"{value}" is none of {", ".join(known)}')
+    if dialect == "murmur3" and sizing != "pow2":
+        raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")

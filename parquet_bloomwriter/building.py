@@ -14,6 +14,7 @@ No filter is ever partial: if any page of a chunk cannot be read, the chunk gets
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import hash_array, hash_plain
 from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_blocks
 
 if TYPE_CHECKING:
@@ -44,6 +46,13 @@ _VALUES_PER_BYTE = 64
 word when memory is reserved."""
 
 _SAMPLE_PER_BATCH = 256
+
+_DEVIATIONS = 3
+_GROWTH = 32
+"""A filter of exact size that turned out too small grows by at least one part in so many."""
+
+_WASTE = 1.1
+"""How much larger than needed a filter of exact size may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,24 +101,47 @@ def build_filter(
         OSError, pyarrow.ArrowException: If a page cannot be read.
         BloomwriterError: If a hash that was inserted is not found.
     """
-    expected = options.ndv or _plausible_values(footer, leaf, row_group)
+    num_blocks = _blocks(options.ndv or _plausible_values(footer, leaf, row_group), options)
     while True:
-        filter_, inserted, sample = _fill(reader, leaf, row_group, expected, options)
+        filter_, inserted, sample = _fill(reader, leaf, row_group, num_blocks, options)
         if not inserted:
             return None
         folded = filter_.fold_to_target_fpp(options.fpp, sizing=options.sizing)
-        if folded.exact_fpp() <= options.fpp or filter_.num_blocks >= _blocks(inserted, options):
-            break
-        # More distinct values than expected: start again, with what is known now.
-        expected = inserted
-    ndv = filter_.estimated_ndv()
-    return BuiltFilter(
-        data=folded.to_bytes(options.dialect),
-        num_bytes=folded.num_bytes,
-        ndv=min(round(ndv) if np.isfinite(ndv) else inserted, inserted),
-        fpp=folded.exact_fpp(),
-        sample=sample,
-    )
+        ndv = _distinct_values(filter_, inserted)
+        better = _better_size(filter_.num_blocks, folded, ndv, options)
+        if better is None:
+            return BuiltFilter(
+                data=folded.to_bytes(options.dialect),
+                num_bytes=folded.num_bytes,
+                ndv=ndv,
+                fpp=folded.exact_fpp(),
+                sample=sample,
+            )
+        num_blocks = better
+
+
+def _better_size(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
+    """Blocks to build with once more, now that the distinct values are known; None if it is well.
+
+    Too small a filter is built again if it may be larger. Of exact sizes, where folding can only
+    divide, one that folded too far from what is needed is built again, smaller.
+    """
+    if folded.exact_fpp() > options.fpp:
+        larger = max(_blocks(ndv, options), num_blocks + num_blocks // _GROWTH + 1)
+        if options.sizing == "pow2":
+            larger = max(_blocks(ndv, options), 2 * num_blocks)
+        larger = min(larger, options.max_bytes // BYTES_PER_BLOCK)
+        return larger if larger > num_blocks else None
+    if options.sizing == "exact":
+        needed = _blocks(ndv, options)
+        if needed < num_blocks and needed * _WASTE < folded.num_blocks:
+            return needed
+    return None
+
+
+def _distinct_values(filter_: Sbbf, inserted: int) -> int:
+    estimate = filter_.estimated_ndv()
+    return max(1, min(round(estimate), inserted)) if np.isfinite(estimate) else inserted
 
 
 def holds_all_values(filter_: Sbbf, reader: LeafReader, row_group: int) -> bool:
@@ -126,7 +158,7 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, row_group: int) -> bool:
 
 
 def _fill(
-    reader: LeafReader, leaf: Leaf, row_group: int, expected: int, options: FilterOptions
+    reader: LeafReader, leaf: Leaf, row_group: int, num_blocks: int, options: FilterOptions
 ) -> tuple[Sbbf, int, NDArray[np.uint64]]:
     """Insert every value; return the filter, the number of values, and a sample of their hashes."""
     filter_: Sbbf | None = None
@@ -134,7 +166,7 @@ def _fill(
     samples: list[NDArray[np.uint64]] = []
     for hashes in _hashes(reader, leaf, row_group, options.dialect):
         if filter_ is None:
-            filter_ = Sbbf.empty(_blocks(expected, options))
+            filter_ = Sbbf.empty(num_blocks)
         filter_.insert_hashes(hashes)
         if not filter_.contains_all(hashes):
             raise BloomwriterError(
@@ -184,9 +216,19 @@ def _floating_dtype(leaf: Leaf) -> type[np.floating] | None:
 
 
 def _blocks(values: int, options: FilterOptions) -> int:
-    return initial_num_blocks(
-        values, options.fpp, sizing=options.sizing, max_bytes=options.max_bytes
-    )
+    """Blocks for so many distinct values, with room for chance if sizes are exact.
+
+    The rate of one filter scatters around the expected rate, by about 2 / sqrt(z) of it; powers of
+    two nearly always have more room than that.
+    """
+
+    def blocks(fpp: float) -> int:
+        return initial_num_blocks(values, fpp, sizing=options.sizing, max_bytes=options.max_bytes)
+
+    needed = blocks(options.fpp)
+    if options.sizing == "pow2":
+        return needed
+    return blocks(options.fpp / (1 + _DEVIATIONS * 2 / math.sqrt(needed)))
 
 
 def _plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:

@@ -63,11 +63,11 @@ def for_each_file(
         InvalidArgument: If an input matches nothing, or the outputs would overwrite each other.
         OSError: If a folder cannot be listed.
     """
-    inputs = tuple(map(os.fspath, inputs))
-    found = [pair for given in inputs for pair in _expand(given)]
+    named = [os.fspath(given) for given in inputs]
+    found = [pair for given in named for pair in _expand(given)]
     files = list({os.path.realpath(path): (path, name) for path, name in reversed(found)}.values())
     files.reverse()
-    many = len(files) > 1 or any(map(_is_folder_or_pattern, inputs))
+    many = len(files) > 1 or any(map(_is_folder_or_pattern, named))
     outputs = _outputs(files, None if output is None else os.fspath(output), many=many)
     threads = default_jobs() if jobs is None else jobs
     at_once = max(1, min(threads, len(files)))

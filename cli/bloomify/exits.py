@@ -54,14 +54,14 @@ def exit_code_of(error: BaseException) -> ExitCode:
     return ExitCode.BUG
 
 
-def exit_code_of_run(failures: list[ExitCode], *, num_files: int, checks_passed: bool) -> ExitCode:
+def exit_code_of_run(failures: list[ExitCode], *, num_files: int, passed: bool) -> ExitCode:
     """Sum up a run over files.
 
     Args:
         failures: The codes of the files that failed, in order.
         num_files: All files.
-        checks_passed: Whether what was done with the others satisfies.
+        passed: Whether what was done with the others satisfies.
     """
     if failures:
         return failures[0] if len(failures) == num_files else ExitCode.SOME_FAILED
-    return ExitCode.OK if checks_passed else ExitCode.CHECK_FAILED
+    return ExitCode.OK if passed else ExitCode.CHECK_FAILED

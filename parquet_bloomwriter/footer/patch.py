@@ -49,6 +49,7 @@ CHUNK_OFFSETS = (
 """Fields of a column chunk that hold absolute positions."""
 
 _MAX_DELTA = 15
+_LONG_IDS = encode_zigzag(BLOOM_FILTER_OFFSET_ID) + encode_zigzag(BLOOM_FILTER_LENGTH_ID)
 
 
 def offset_fields(footer: Footer) -> Iterator[tuple[Structs, int]]:
@@ -127,6 +128,8 @@ def bloom_edit(footer: Footer, row_group: int, column: int, place: tuple[int, in
         new += _header(BLOOM_FILTER_OFFSET_ID, BLOOM_FILTER_LENGTH_ID, I32) + encode_zigzag(length)
         new_last = BLOOM_FILTER_LENGTH_ID
     following = footer.data[stop]
+    if 0 < following <= _MAX_DELTA and footer.data[stop + 1] in _LONG_IDS:
+        raise _out_of_order(footer, row_group, column, stop)
     if following > _MAX_DELTA:  # A short-form header; 0 closes the struct.
         next_id = last + (following >> 4)
         if next_id <= BLOOM_FILTER_LENGTH_ID:

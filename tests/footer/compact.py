@@ -36,9 +36,7 @@ KINDS = {
         mark_slot=MARK,
     ),
     "Item": Kind(slots={1: (1, I64), 2: (2, STRUCT)}, children={2: "Root"}),
-    "Part": Kind(
-        slots={1: (8, I64), 2: (9, BINARY)}, shares_row=True, unknown_slot=PART_UNKNOWN
-    ),
+    "Part": Kind(slots={1: (8, I64), 2: (9, BINARY)}, shares_row=True, unknown_slot=PART_UNKNOWN),
 }
 GRAMMAR = Grammar.of(KINDS)
 _BY_NUMBER = dict(enumerate(KINDS.values(), start=1))

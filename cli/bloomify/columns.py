@@ -1,0 +1,91 @@
+"""The columns of a file, listed for somebody who has named none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomify.text import safe, width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.footer import Leaf
+
+_SHOWN = 40
+
+_CONVERTED = (
+    *("UTF8", "MAP", "MAP_KEY_VALUE", "LIST", "ENUM", "DECIMAL", "DATE", "TIME_MILLIS"),
+    *("TIME_MICROS", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "UINT_8", "UINT_16", "UINT_32"),
+    *("UINT_64", "INT_8", "INT_16", "INT_32", "INT_64", "JSON", "BSON", "INTERVAL"),
+)
+"""parquet.thrift, ConvertedType, from 0."""
+
+_LOGICAL = {
+    1: "STRING",
+    4: "ENUM",
+    5: "DECIMAL",
+    6: "DATE",
+    7: "TIME",
+    8: "TIMESTAMP",
+    10: "INTEGER",
+    11: "UNKNOWN",
+    12: "JSON",
+    13: "BSON",
+    14: "UUID",
+    15: "FLOAT16",
+    16: "VARIANT",
+    17: "GEOMETRY",
+    18: "GEOGRAPHY",
+}
+"""parquet.thrift, union LogicalType, by field id."""
+
+
+def read_leaves(path: str) -> tuple[Leaf, ...]:
+    """Read the leaf columns of a file.
+
+    Raises:
+        FileProblem: If it cannot be worked on.
+        OSError: If it cannot be read.
+    """
+    from parquet_bloomwriter.rewriting import Destination, opened
+
+    with opened(path, Destination()) as file:
+        return file.layout.footer.leaves
+
+
+def type_name(leaf: Leaf) -> str:
+    """The physical type, and what it stands for."""
+    physical = leaf.physical_type.name
+    if leaf.type_length:
+        physical += f"({leaf.type_length})"
+    logical = _LOGICAL.get(leaf.logical_type_id)
+    converted = leaf.converted_type
+    if logical is None and converted is not None and 0 <= converted < len(_CONVERTED):
+        logical = _CONVERTED[converted]
+    return f"{physical} {logical}" if logical else physical
+
+
+def list_columns(leaves: Sequence[Leaf]) -> str:
+    """One line per column: name, type, and whether it can have filters."""
+    from parquet_bloomwriter.columns import why_no_filter
+
+    shown = leaves[:_SHOWN]
+    space = max((width(safe(leaf.name)) for leaf in shown), default=0)
+    lines = [
+        f"  {safe(leaf.name)}{' ' * (space - width(safe(leaf.name)))}  {type_name(leaf)}"
+        + ("  (no filters)" if why_no_filter(leaf) else "")
+        for leaf in shown
+    ]
+    if len(leaves) > len(shown):
+        lines.append(f"  ... and {len(leaves) - len(shown):,} more")
+    return "\n".join(lines)
+
+
+def example_of(leaves: Sequence[Leaf]) -> str:
+    """The name of a column that can have filters, quoted for a shell; "" if there is none."""
+    import shlex
+
+    from parquet_bloomwriter.columns import why_no_filter
+
+    names = (leaf.name for leaf in leaves if not why_no_filter(leaf))
+    return shlex.quote(next((name for name in names if name.isprintable()), ""))

@@ -1,0 +1,196 @@
+"""`bloomify add`, which is also `bloomify` alone."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Unpack, cast
+
+import click
+
+from bloomify.console import Console
+from bloomify.helping import Verb, section
+from bloomify.options import PerColumn, one, parse_count, parse_rate, parse_size, per_column
+from bloomify.options import split_columns as _split_columns
+from bloomify.running import FileOptions, destination, run
+from bloomify.shared import all_of, destination_options, inputs_argument, running_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter import AddReport
+    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.sbbf import Dialect, Sizing
+    from parquet_bloomwriter.splice.plan import Placement
+
+_which = section("Which filters")
+_MURMUR3 = (
+    "warning: --dialect murmur3 follows drafts of the specification that never were in a release: "
+    "DuckDB fails on such files, and other readers ignore the filters."
+)
+
+_filter_options = all_of(
+    _which(
+        "--columns",
+        metavar="NAME,...",
+        multiple=True,
+        callback=_split_columns,
+        help="Columns by dotted path, groups for all columns in them, or #N for the N-th column "
+        "from 0. Repeatable.",
+    ),
+    _which("--all-columns", is_flag=True, help="All columns that can have filters."),
+    _which(
+        "--fpp",
+        metavar="[NAME=]P",
+        multiple=True,
+        callback=per_column(parse_rate),
+        help="False positive probability, of all columns or of one; the filter keeps it. "
+        "Repeatable.  [default: 0.01]",
+    ),
+    _which(
+        "--ndv",
+        metavar="[NAME=]N",
+        multiple=True,
+        callback=per_column(parse_count),
+        help="Distinct values per row group, if known: saves memory while building, and changes "
+        "nothing else. Repeatable.  [default: as many as there are values]",
+    ),
+    _which(
+        "--max-bytes",
+        metavar="SIZE",
+        default="128MiB",
+        show_default=True,
+        callback=one(parse_size),
+        help="Largest filter, as in 65536, 512K or 1MiB. It wins over --fpp.",
+    ),
+    _which(
+        "--sizing",
+        type=click.Choice(["pow2", "exact"]),
+        default="pow2",
+        show_default=True,
+        help="Powers of two, which every reader takes, or exact sizes, which save 28 % on "
+        "average. Of exact ones beware: Arrow C++, Velox and older ClickHouse refuse them, "
+        "Impala reads them wrongly; Spark, DuckDB, DataFusion and ClickHouse 26 take them.",
+    ),
+    _which(
+        "--placement",
+        type=click.Choice(["column-chunk", "row-group", "end"]),
+        default="column-chunk",
+        show_default=True,
+        help="Filters before their column chunk, behind their row group, or before the footer.",
+    ),
+    _which(
+        "--dialect",
+        type=click.Choice(["xxhash", "murmur3"]),
+        default="xxhash",
+        show_default=True,
+        help="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
+        "other readers ignore the filters.",
+    ),
+    _which(
+        "--replace",
+        is_flag=True,
+        help="Build filters anew where there are some. Without it they are checked, and kept if "
+        "they contain every value.",
+    ),
+)
+
+
+class AddOptions(FileOptions):
+    """All options."""
+
+    columns: tuple[str, ...]
+    all_columns: bool
+    fpp: PerColumn[float]
+    ndv: PerColumn[int]
+    max_bytes: int
+    sizing: str
+    placement: str
+    dialect: str
+    replace: bool
+
+
+@click.command("add", cls=Verb, short_help="Add filters; meant where no command is named.")
+@inputs_argument
+@_filter_options
+@destination_options
+@running_options
+@click.pass_context
+def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOptions]) -> None:
+    """Add Bloom filters to each INPUT without touching its data.
+
+    An INPUT is a Parquet file, a folder or a glob pattern.
+    """
+    from bloomify.views import AddView
+
+    console = Console.open(is_quiet=options["quiet"])
+    _check_choice(ctx, inputs, options)
+    if options["dialect"] == "murmur3":
+        console.note(_MURMUR3)
+    adding = _Adding(options, console)
+    ctx.exit(run(inputs, adding.add, AddView(), cast("FileOptions", options), console))
+
+
+class _Adding:
+    """The verb, with everything but the file settled."""
+
+    def __init__(self, options: AddOptions, console: Console) -> None:
+        self._options = options
+        self._console = console
+        self._columns = None if options["all_columns"] else options["columns"]
+        self._announcing = Lock()
+
+    def add(self, path: str, output: str | None, jobs: int) -> AddReport:
+        from parquet_bloomwriter import bloomify
+
+        options = self._options
+        rates, counts = self._per_column(path)
+        self._announce_compilation()
+        return bloomify(
+            path,
+            self._columns,
+            output=output,
+            fpp=rates,
+            ndv=counts,
+            max_bytes=options["max_bytes"],
+            sizing=cast("Sizing", options["sizing"]),
+            placement=cast("Placement", options["placement"]),
+            dialect=cast("Dialect", options["dialect"]),
+            replace=options["replace"],
+            jobs=jobs,
+            progress=self._console.bar,
+            **destination(options),
+        )
+
+    def _per_column(self, path: str) -> tuple[float | dict[str, float], int | dict[str, int] | None]:
+        """Settle the values of each column where some are given by name."""
+        fpp, ndv = self._options["fpp"], self._options["ndv"]
+        if not (fpp.named or ndv.named):
+            return 0.01 if fpp.general is None else fpp.general, ndv.general
+        from bloomify.columns import read_leaves
+        from parquet_bloomwriter.columns import select_columns
+
+        leaves: Sequence[Leaf] = read_leaves(path)
+        chosen = leaves if self._columns is None else select_columns(leaves, self._columns)
+        return fpp.among(leaves, chosen), ndv.among(leaves, chosen)
+
+    def _announce_compilation(self) -> None:
+        """Compile what was never compiled on this machine, and say so: it takes some seconds."""
+        from parquet_bloomwriter import native
+
+        with self._announcing:
+            if not native.are_compiled():
+                self._console.note("compiling for this processor, once; it takes some seconds ...")
+                native.warm_up()
+
+
+def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:
+    """Insist on exactly one way to choose columns; show what there is to choose from."""
+    if options["columns"] and options["all_columns"]:
+        raise click.UsageError("--columns and --all-columns exclude each other", ctx)
+    if options["columns"] or options["all_columns"]:
+        return
+    from bloomify.columns import list_columns, read_leaves
+
+    leaves = read_leaves(inputs[0])
+    click.echo(list_columns(leaves), err=True)
+    ctx.exit(2)

@@ -1,0 +1,42 @@
+"""`bloomify repair`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from bloomify.console import Console
+from bloomify.helping import Verb
+from bloomify.running import FileOptions, destination, run
+from bloomify.shared import destination_options, inputs_argument, running_options
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter import RepairReport
+
+
+@click.command("repair", cls=Verb, short_help="Fill in lengths that other writers left out.")
+@inputs_argument
+@destination_options
+@running_options
+@click.pass_context
+def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[FileOptions]) -> None:
+    """Fill in the missing `bloom_filter_length` of filters in each INPUT.
+
+    parquet-mr wrote none before 1.14, and without it parquet-java 1.14.0 to 1.15.2 loses rows on
+    remote stores. Only the footer changes. Filters that cannot be trusted are named, and the exit
+    code is 1.
+    """
+    from bloomify.views import RepairView
+
+    console = Console.open(is_quiet=options["quiet"])
+
+    def fill_in(path: str, output: str | None, _jobs: int) -> RepairReport:
+        from parquet_bloomwriter import repair
+
+        console.begin_file(path, dry_run=options["dry_run"])
+        return repair(
+            path, output=output, progress=console.bar.wrote, **destination(options)
+        )
+
+    ctx.exit(run(inputs, fill_in, RepairView(), options, console))

@@ -1,0 +1,58 @@
+"""`bloomify strip`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack, cast
+
+import click
+
+from bloomify.console import Console
+from bloomify.helping import Verb, section
+from bloomify.options import split_columns
+from bloomify.running import FileOptions, destination, run
+from bloomify.shared import destination_options, inputs_argument, running_options
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter import StripReport
+
+
+class StripOptions(FileOptions):
+    """All options."""
+
+    columns: tuple[str, ...]
+
+
+@click.command("strip", cls=Verb, short_help="Take filters out again, byte for byte.")
+@inputs_argument
+@section("Which filters")(
+    "--columns",
+    metavar="NAME,...",
+    multiple=True,
+    callback=split_columns,
+    help="Only those of these columns. Repeatable.  [default: all filters]",
+)
+@destination_options
+@running_options
+@click.pass_context
+def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[StripOptions]) -> None:
+    """Take the Bloom filters out of each INPUT.
+
+    A file that `bloomify` added filters to is afterwards what it was before, byte for byte.
+    """
+    from bloomify.views import StripView
+
+    console = Console.open(is_quiet=options["quiet"])
+
+    def take_out(path: str, output: str | None, _jobs: int) -> StripReport:
+        from parquet_bloomwriter import strip
+
+        console.begin_file(path, dry_run=options["dry_run"])
+        return strip(
+            path,
+            options["columns"] or None,
+            output=output,
+            progress=console.bar.wrote,
+            **destination(options),
+        )
+
+    ctx.exit(run(inputs, take_out, StripView(), cast("FileOptions", options), console))

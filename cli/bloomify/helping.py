@@ -1,0 +1,107 @@
+"""Help pages with the options in groups, and the group whose default command is `add`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bloomify.console import complain
+from bloomify.exits import ExitCode, exit_code_of
+from bloomify.messages import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OTHER_OPTIONS = "Other options"
+_OWN_OPTIONS = ("--help", "-h", "--version")
+
+
+class Option(click.Option):
+    """An option that knows its section of the help page."""
+
+    def __init__(self, *args: Any, section: str = OTHER_OPTIONS, **attributes: Any) -> None:  # noqa: ANN401  click's
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+class Verb(click.Command):
+    """A command whose help page has sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                section = getattr(parameter, "section", OTHER_OPTIONS)
+                sections.setdefault(section, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records, col_max=26)
+
+
+class Verbs(click.Group):
+    """The commands; one of them is meant where none is named.
+
+    The first word is a command or an input: a file called like a command is given as ./NAME.
+    """
+
+    default = "add"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command before arguments that name none."""
+        if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, and the options of the default one."""
+        self.format_commands(ctx, formatter)
+        command = self.commands[self.default]
+        with click.Context(command, info_name=self.default, parent=ctx) as inner:
+            command.format_options(inner, formatter)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; an error becomes one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            self._leave(ctx, _usage(error), ExitCode.USAGE)
+        except click.exceptions.Exit:
+            raise
+        except KeyboardInterrupt as error:
+            self._leave(ctx, *_interruption(error))
+        except Exception as error:
+            code = exit_code_of(error)
+            if code is ExitCode.BUG:
+                raise
+            self._leave(ctx, describe(error), code)
+
+    def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> None:
+        complain(message)
+        ctx.exit(code)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+def section(title: str) -> Callable[..., Callable[[Any], Any]]:
+    """Make options of one section of the help page."""
+
+    def option(*names: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401  click's
+        return click.option(*names, cls=Option, section=title, **attributes)
+
+    return option
+
+
+def _usage(error: click.UsageError) -> str:
+    message = error.format_message().rstrip(".")
+    command = error.ctx.command_path if error.ctx else "bloomify"
+    return f"{message[:1].lower()}{message[1:]}. See {command} --help."
+
+
+def _interruption(error: KeyboardInterrupt) -> tuple[str, ExitCode]:
+    code = ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
+    return "interrupted. Files that are not reported as done were left unchanged.", code

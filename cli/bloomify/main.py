@@ -1,0 +1,87 @@
+"""The entry point: commands, signals, streams."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from bloomify.commands.add import add
+from bloomify.commands.repair import repair
+from bloomify.commands.strip import strip
+from bloomify.console import PROGRAM, color, discard
+from bloomify.helping import Terminated, Verbs
+from parquet_bloomwriter import __version__
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_EPILOG = """\b
+Examples:
+  bloomify events.parquet --columns id,email
+  bloomify events.parquet --columns id --fpp id=0.001 -o indexed.parquet
+  bloomify warehouse/ --all-columns --dry-run
+  bloomify strip events.parquet
+
+\b
+Exit codes:
+  0    done
+  1    done, but a check failed, or no column could have a filter
+  2    the command line asks for something that cannot be
+  3    some files failed, the others are done
+  4    not a Parquet file, or a malformed one
+  5    refused: unsupported, unsafe to replace, changed meanwhile, not verified
+  6    the operating system refused to read or write
+  70   a bug
+  130  interrupted (143: terminated)
+"""
+
+
+@click.group(
+    PROGRAM,
+    cls=Verbs,
+    epilog=_EPILOG,
+    subcommand_metavar="[COMMAND] INPUT... [OPTIONS]",
+    options_metavar="",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Add Bloom filters to existing Parquet files without rewriting their data.
+
+    An INPUT is a Parquet file, a folder or a glob pattern. Where no command is named, `add` is
+    meant; the options below are its options, and each command has its own --help.
+    """
+    ctx.color = color()
+
+
+for command in (add, strip, repair):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        cli.main(prog_name=PROGRAM)
+    finally:
+        _flush()
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout.fileno())

@@ -1,0 +1,67 @@
+"""The options that all verbs have, for the help page and for click."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bloomify.helping import section
+from bloomify.options import one, parse_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Decorator = Any
+"""Adds a parameter to a function; click gives it no better type."""
+
+_file = section("Where the result goes")
+_other = section("Other options")
+
+inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+
+
+def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
+    """Apply decorators so that the first stands first on the help page."""
+    return lambda function: reduce(lambda made, one: one(made), reversed(decorators), function)
+
+
+destination_options = all_of(
+    _file(
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="Write here, and leave the input alone: a file, or a folder for many inputs. "
+        "Without it the file is replaced in place, atomically.",
+    ),
+    _file("--overwrite", is_flag=True, help="Replace what exists at PATH of --output."),
+    _file(
+        "--backup",
+        metavar="SUFFIX",
+        help="Keep the file that is replaced, under its name and SUFFIX.",
+    ),
+    _file(
+        "--force",
+        is_flag=True,
+        help="Replace a file although something outside refers to it (_metadata, .crc, a "
+        "Delta, Iceberg or Hudi table) or it has hard links.",
+    ),
+    _file(
+        "--regenerate-crc",
+        is_flag=True,
+        help="Renew the Hadoop checksum file .NAME.crc beside the file.",
+    ),
+)
+
+running_options = all_of(
+    _other(
+        "--jobs",
+        metavar="N",
+        callback=one(parse_count),
+        help="Threads in all.  [default: all cores]",
+    ),
+    _other("--dry-run", is_flag=True, help="Write nothing; print the plan of the new file."),
+    _other("--json", "as_json", is_flag=True, help="Print one JSON object: docs/command.md."),
+    _other("--quiet", is_flag=True, help="Print errors only."),
+)
