@@ -64,9 +64,7 @@ def for_each_file(
         OSError: If a folder cannot be listed.
     """
     named = [os.fspath(given) for given in inputs]
-    found = [pair for given in named for pair in _expand(given)]
-    files = list({os.path.realpath(path): (path, name) for path, name in reversed(found)}.values())
-    files.reverse()
+    files = find_files(named)
     many = len(files) > 1 or any(map(_is_folder_or_pattern, named))
     outputs = _outputs(files, None if output is None else os.fspath(output), many=many)
     threads = default_jobs() if jobs is None else jobs
@@ -95,6 +93,18 @@ def for_each_file(
 
 Found = tuple[str, str]
 """A file, and its path relative to the input that named it."""
+
+
+def find_files(inputs: Iterable[str]) -> list[Found]:
+    """Find the files that inputs of `for_each_file` name, each once.
+
+    Raises:
+        InvalidArgument: If an input matches nothing.
+        OSError: If a folder cannot be listed.
+    """
+    found = [pair for given in inputs for pair in _expand(given)]
+    files = {os.path.realpath(path): (path, name) for path, name in reversed(found)}
+    return list(reversed(files.values()))
 
 
 def _is_folder_or_pattern(given: str) -> bool:

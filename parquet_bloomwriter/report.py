@@ -104,8 +104,8 @@ class ColumnReport:
 
     @property
     def achieved_fpp(self) -> float | None:
-        """Worst exact rate of the new filters; None without any."""
-        return max((chunk.fpp for chunk in self.built if chunk.fpp is not None), default=None)
+        """Worst exact rate of the filters, new and kept; None without any."""
+        return max((chunk.fpp for chunk in self.chunks if chunk.fpp is not None), default=None)
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """`python -m bloomify`."""
 
-import sys
-
 from bloomify.main import main
 
-sys.exit(main())
+main()

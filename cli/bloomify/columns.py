@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomify.text import safe, width
+from bloomify.text import name, safe, width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,27 +65,40 @@ def type_name(leaf: Leaf) -> str:
     return f"{physical} {logical}" if logical else physical
 
 
+def choice_of_columns(path: str, inputs: Sequence[str]) -> str:
+    """The columns of `path`, and a command line that would name one of them.
+
+    Raises:
+        FileProblem, OSError: As `read_leaves`.
+    """
+    import shlex
+
+    leaves = read_leaves(path)
+    example = example_of(leaves)
+    words = shlex.join(["bloomify", *inputs[:1], "--columns", example])
+    parts = [f"The columns of {safe(path)}:", list_columns(leaves)]
+    return "\n\n".join(parts + ([f"For example: {safe(words)}"] if example else []))
+
+
 def list_columns(leaves: Sequence[Leaf]) -> str:
     """One line per column: name, type, and whether it can have filters."""
     from parquet_bloomwriter.columns import why_no_filter
 
-    shown = leaves[:_SHOWN]
-    space = max((width(safe(leaf.name)) for leaf in shown), default=0)
+    named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
+    space = max((width(shown) for _, shown in named), default=0)
     lines = [
-        f"  {safe(leaf.name)}{' ' * (space - width(safe(leaf.name)))}  {type_name(leaf)}"
+        f"  {shown}{' ' * (space - width(shown))}  {type_name(leaf)}"
         + ("  (no filters)" if why_no_filter(leaf) else "")
-        for leaf in shown
+        for leaf, shown in named
     ]
-    if len(leaves) > len(shown):
-        lines.append(f"  ... and {len(leaves) - len(shown):,} more")
+    if len(leaves) > len(named):
+        lines.append(f"  ... and {len(leaves) - len(named):,} more")
     return "\n".join(lines)
 
 
 def example_of(leaves: Sequence[Leaf]) -> str:
-    """The name of a column that can have filters, quoted for a shell; "" if there is none."""
-    import shlex
-
+    """The name of a column that can have filters and be typed; "" if there is none."""
     from parquet_bloomwriter.columns import why_no_filter
 
-    names = (leaf.name for leaf in leaves if not why_no_filter(leaf))
-    return shlex.quote(next((name for name in names if name.isprintable()), ""))
+    names = (leaf.name for leaf in leaves if leaf.name and not why_no_filter(leaf))
+    return next((one for one in names if one.isprintable() and "," not in one), "")

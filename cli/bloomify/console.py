@@ -6,9 +6,11 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
+from bloomify.messages import STANDARD_OUTPUT
 from bloomify.progress import Bar
 from bloomify.text import safe
 
@@ -33,6 +35,10 @@ class Console:
         """Width of the terminal; None where standard output is none."""
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
+    def begin_file(self, path: str, *, dry_run: bool) -> None:
+        """Tell the bar how much is to be written for a file that is rewritten as it is."""
+        self.bar.begin(num_bytes=0 if dry_run else Path(path).stat().st_size, num_filters=0)
+
     def result(self, text: str) -> None:
         """Print to standard output. Files are finished even if nobody reads on (`| head`)."""
         with self.bar.hidden():
@@ -40,6 +46,8 @@ class Console:
                 click.echo(text, color=color())
             except BrokenPipeError:
                 discard(sys.stdout.fileno())
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from error
 
     def note(self, text: str) -> None:
         """Print one line to standard error, unless quiet."""

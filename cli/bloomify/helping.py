@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from bloomify.console import complain
 from bloomify.exits import ExitCode, exit_code_of
+from bloomify.interruption import Terminated
 from bloomify.messages import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 OTHER_OPTIONS = "Other options"
 _OWN_OPTIONS = ("--help", "-h", "--version")
@@ -30,15 +31,7 @@ class Verb(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                section = getattr(parameter, "section", OTHER_OPTIONS)
-                sections.setdefault(section, []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records, col_max=26)
+        _write_sections(self.get_params(ctx), ctx, formatter)
 
 
 class Verbs(click.Group):
@@ -58,9 +51,9 @@ class Verbs(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, and the options of the default one."""
         self.format_commands(ctx, formatter)
-        command = self.commands[self.default]
-        with click.Context(command, info_name=self.default, parent=ctx) as inner:
-            command.format_options(inner, formatter)
+        parameters = self.commands[self.default].get_params(ctx)
+        version = [own for own in self.params if own.name == "version"]
+        _write_sections(parameters + version, ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error becomes one line and an exit code."""
@@ -78,13 +71,9 @@ class Verbs(click.Group):
                 raise
             self._leave(ctx, describe(error), code)
 
-    def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> None:
+    def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
         complain(message)
         ctx.exit(code)
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
 
 
 def section(title: str) -> Callable[..., Callable[[Any], Any]]:
@@ -94,6 +83,20 @@ def section(title: str) -> Callable[..., Callable[[Any], Any]]:
         return click.option(*names, cls=Option, section=title, **attributes)
 
     return option
+
+
+def _write_sections(
+    parameters: Iterable[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in parameters:
+        record = parameter.get_help_record(ctx)
+        if record is not None and isinstance(parameter, click.Option):
+            title = parameter.section if isinstance(parameter, Option) else OTHER_OPTIONS
+            sections.setdefault(title, []).append(record)
+    for title, records in sorted(sections.items(), key=lambda pair: pair[0] == OTHER_OPTIONS):
+        with formatter.section(title):
+            formatter.write_dl(records, col_max=26)
 
 
 def _usage(error: click.UsageError) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +11,8 @@ from bloomify.commands.add import add
 from bloomify.commands.repair import repair
 from bloomify.commands.strip import strip
 from bloomify.console import PROGRAM, color, discard
-from bloomify.helping import Terminated, Verbs
+from bloomify.helping import Verbs
 from parquet_bloomwriter import __version__
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 _EPILOG = """\b
 Examples:
@@ -68,16 +63,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
     try:
         cli.main(prog_name=PROGRAM)
     finally:
         _flush()
-
-
-def _interrupt(number: int, _frame: FrameType | None) -> None:
-    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 
 def _flush() -> None:

@@ -7,6 +7,9 @@ import os
 
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 
+STANDARD_OUTPUT = "standard output"
+"""Stands for a file name in errors."""
+
 _OPTIONS = (
     ("permit overwriting", "permit overwriting with --overwrite"),
     ("Permit it, and", "Permit it with --force, and"),
@@ -55,7 +58,8 @@ def _describe_os_error(error: OSError, path: str | None) -> str:
         parts = [f"{reason[:1].lower()}{reason[1:]}: {concerned}."]
     if path is not None and not (is_input and error.errno in _ABSENT):
         parts.append(FileProblem.outcome)
-    parts.append(_REMEDIES.get(error.errno or 0, ""))
+    if concerned != STANDARD_OUTPUT:
+        parts.append(_REMEDIES.get(error.errno or 0, ""))
     return _where(path or concerned) + " ".join(filter(None, parts))
 
 

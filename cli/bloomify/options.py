@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from parquet_bloomwriter.footer import Leaf
 
@@ -119,7 +118,9 @@ def one(
 ) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
     """A click callback for one value."""
 
-    def callback(_context: click.Context, _parameter: click.Parameter, given: str | None) -> int | None:
+    def callback(
+        _context: click.Context, _parameter: click.Parameter, given: str | None
+    ) -> int | None:
         return None if given is None else _parsed(parse, given)
 
     return callback

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bloomify.table import Heading, table
-from bloomify.text import safe
+from bloomify.text import name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -91,5 +91,5 @@ def _range(span: tuple[int, int] | None) -> list[str]:
 def _what(step: Step, name_of: Callable[[int], str]) -> str:
     if step.chunk:
         row_group, column = step.chunk
-        return f"{safe(name_of(column))}, row group {row_group}"
+        return f"{name(name_of(column))}, row group {row_group}"
     return {"skip": "left out", "metadata": "page index"}.get(step.action, "")

@@ -9,13 +9,16 @@ import click
 
 from bloomify.plan import plan_table
 from bloomify.table import Heading, table
-from bloomify.text import count, growth, labelled, ranges, rate, safe
+from bloomify.text import count, growth, labelled, name, ranges, rate, safe
 from bloomify.totals import ColumnTotals, remark_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter import AddReport, RepairReport, StripReport
+
+_NAMES_LISTED = 12
+"""Columns named in one remark; the others are counted."""
 
 _HEADINGS = (
     Heading(title="column", is_text=True),
@@ -60,11 +63,11 @@ def add_summary(totals: Sequence[ColumnTotals], *, columns: int | None) -> str:
     grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
     for column in totals:
         for remark, number in column.remarks.items():
-            grouped[remark].append(f"{safe(column.name)} ({count(number, 'row group')})")
+            grouped[remark].append(f"{name(column.name)} ({count(number, 'row group')})")
         for note in column.notes:
-            grouped["note", note].append(safe(column.name))
+            grouped["note", note].append(name(column.name))
     lines = [
-        labelled(label, f"{', '.join(names)}: {safe(reason)}", columns=columns)
+        labelled(label, f"{_listed(names)}: {safe(reason)}", columns=columns)
         for (label, reason), names in grouped.items()
     ]
     return "\n\n".join(filter(None, [totals_table(totals, columns=columns), "\n".join(lines)]))
@@ -88,7 +91,7 @@ def strip_details(report: StripReport, *, columns: int | None) -> str:
     """The columns concerned, what could not be taken out, and the plan of a dry run."""
     lines = []
     if report.columns:
-        names = ", ".join(map(safe, report.columns))
+        names = _listed([name(column) for column in report.columns])
         lines.append(labelled("columns", names, columns=columns))
     if report.left_bytes:
         left = count(report.left_bytes, "byte")
@@ -119,21 +122,27 @@ def _plan(report: StripReport | RepairReport, *, columns: int | None) -> str:
 
 
 def _heading(report: AddReport | StripReport | RepairReport) -> str:
-    names = [safe(name) for name in (report.path, report.output) if name is not None]
-    return click.style(" -> ".join(dict.fromkeys(names)), bold=True) + ":"
+    paths = [safe(path) for path in (report.path, report.output) if path is not None]
+    return click.style(" -> ".join(dict.fromkeys(paths)), bold=True) + ":"
 
 
 def _row(column: ColumnTotals) -> list[str]:
     bits = column.bits_per_value
     return [
-        safe(column.name),
-        f"{column.num_built:,} of {column.num_row_groups:,}",
+        name(column.name),
+        _progress(column),
         f"{column.ndv:,}" if column.num_built else "-",
         f"{column.num_bytes:,}" if column.num_built else "-",
         "-" if bits is None else f"{bits:,.1f}",
         rate(column.asked_fpp),
         rate(column.worst_fpp),
     ]
+
+
+def _progress(column: ColumnTotals) -> str:
+    if column.num_kept and not column.num_built:
+        return f"{column.num_kept:,} kept"
+    return f"{column.num_built:,} of {column.num_row_groups:,}"
 
 
 def _remarks(report: AddReport) -> list[tuple[str, str]]:
@@ -145,13 +154,19 @@ def _remarks(report: AddReport) -> list[tuple[str, str]]:
             if remark := remark_on(chunk):
                 places[remark].append(chunk.row_group)
         for (label, reason), row_groups in places.items():
-            grouped[label, reason, tuple(row_groups)].append(safe(column.name))
+            grouped[label, reason, tuple(row_groups)].append(name(column.name))
         for note in column.notes:
-            grouped["note", note, tuple(range(report.num_row_groups))].append(safe(column.name))
+            grouped["note", note, tuple(range(report.num_row_groups))].append(name(column.name))
     return [
-        (label, f"{', '.join(names)}{_among(row_groups, report.num_row_groups)}: {safe(reason)}")
+        (label, f"{_listed(names)}{_among(row_groups, report.num_row_groups)}: {safe(reason)}")
         for (label, reason, row_groups), names in grouped.items()
     ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMES_LISTED
+    listed = ", ".join(names[:_NAMES_LISTED])
+    return f"{listed} and {more:,} more" if more > 0 else listed
 
 
 def _among(row_groups: tuple[int, ...], total: int) -> str:

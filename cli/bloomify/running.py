@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 
 from bloomify.document import Document, failure_document, run_document
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
+from bloomify.interruption import interruptible
 from bloomify.messages import describe
 from bloomify.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
@@ -54,6 +55,9 @@ class View(Protocol[R_contra]):
     command: str
     """Name of the verb."""
 
+    is_brief: bool
+    """Whether the details are short enough to follow the headline of each of many files."""
+
     def headline(self, report: R_contra) -> str:
         """One line for one file."""
         ...
@@ -67,7 +71,11 @@ class View(Protocol[R_contra]):
         ...
 
     def summary(self, *, columns: int | None) -> str:
-        """What was done to all files together; may be empty."""
+        """The table of all files together; may be empty."""
+        ...
+
+    def tally(self) -> str:
+        """What was done to all files together, a few words."""
         ...
 
     def document(self, report: R_contra) -> Document:
@@ -114,10 +122,11 @@ def run(
         jobs=options["jobs"],
         dry_run=options["dry_run"],
     )
-    run = _Run(view=view, options=options, console=console, is_single=_is_single(inputs))
-    for outcome in outcomes:
-        run.take(outcome)
-    return run.finish()
+    run_ = _Run(view=view, options=options, console=console, is_single=_is_single(inputs))
+    with interruptible(console.bar):
+        for outcome in outcomes:
+            run_.take(outcome)
+    return run_.finish()
 
 
 @dataclass(kw_only=True)
@@ -147,9 +156,9 @@ class _Run(Generic[R]):
             self.files.append(self.view.document(outcome.report))
         elif not self.options["quiet"]:
             self.console.result(self.view.headline(outcome.report))
-            if self.is_single or self.options["dry_run"]:
+            if self.is_single or self.view.is_brief or self.options["dry_run"]:
                 details = self.view.details(outcome.report, columns=self.console.columns)
-                self._print_below(details)
+                self._print_below(details, gap=not self.view.is_brief)
 
     def finish(self) -> ExitCode:
         """Print the summary."""
@@ -173,13 +182,14 @@ class _Run(Generic[R]):
         if self.num_done:
             self._print_below(self.view.summary(columns=self.console.columns))
             done = f"{count(num_files, 'file')} done"
-            self.console.result(f"\n{f'{failures}, see above' if self.failures else done}.")
+            ending = f"{failures}, see above" if self.failures else done
+            self.console.result(f"\n{self.view.tally()}; {ending}.")
         else:
             self.console.error(f"{failures}.")
 
-    def _print_below(self, text: str) -> None:
+    def _print_below(self, text: str, *, gap: bool = True) -> None:
         if text:
-            self.console.result(f"\n{text}")
+            self.console.result("\n" * gap + text)
 
 
 def _guarded(verb: Callable[[str, str | None, int], R]) -> Callable[[str, str | None, int], R]:

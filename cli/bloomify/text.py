@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 import unicodedata
 from itertools import groupby
@@ -27,6 +28,11 @@ def safe(text: str) -> str:
     )
 
 
+def name(text: str) -> str:
+    """Make a column's name safe, and visible where it is empty."""
+    return safe(text) or '""'
+
+
 def count(number: int, noun: str) -> str:
     """Say how many, as in "1 filter" and "2,000 filters"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -36,12 +42,8 @@ def size(num_bytes: int) -> str:
     """Say how large, as in "123 bytes" and "1.5 MiB"."""
     if abs(num_bytes) < _PLAIN_BELOW:
         return count(num_bytes, "byte")
-    value = float(num_bytes)
-    for unit in _UNITS:
-        value /= _KIBI
-        if abs(value) < _KIBI:
-            break
-    return f"{value:,.1f} {unit}"
+    power = min(int(math.log(abs(num_bytes), _KIBI)), len(_UNITS))
+    return f"{num_bytes / _KIBI**power:,.1f} {_UNITS[power - 1]}"
 
 
 def growth(before: int, after: int) -> str:

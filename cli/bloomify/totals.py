@@ -43,7 +43,7 @@ class ColumnTotals:
 
     num_bitset_bytes: int = 0
     worst_fpp: float | None = None
-    """Of the new filters; None without any."""
+    """Of all filters, new and kept; None without any."""
 
     remarks: Counter[Remark]
     """Row groups of which something is to be said, by what."""

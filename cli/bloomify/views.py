@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bloomify import document, render
+from bloomify.text import count
 from bloomify.totals import ColumnTotals, merge
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ class AddView:
     """Filters added."""
 
     command: str = "add"
+    is_brief: bool = False
     totals: tuple[ColumnTotals, ...] = ()
 
     def headline(self, report: AddReport) -> str:
@@ -36,6 +38,10 @@ class AddView:
         """The table of many files."""
         return render.add_summary(self.totals, columns=columns)
 
+    def tally(self) -> str:
+        """The count."""
+        return f"{count(sum(column.num_built for column in self.totals), 'filter')} added"
+
     def document(self, report: AddReport) -> Document:
         """The same for programs."""
         return document.add_document(report)
@@ -53,6 +59,7 @@ class StripView:
     """Filters taken out."""
 
     command: str = "strip"
+    is_brief: bool = False
     num_filters: int = 0
 
     def headline(self, report: StripReport) -> str:
@@ -67,9 +74,13 @@ class StripView:
         """Count."""
         self.num_filters += report.num_filters
 
-    def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  a sentence fits anywhere
+    def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  there is no table
+        """Nothing."""
+        return ""
+
+    def tally(self) -> str:
         """The count."""
-        return f"{render.count(self.num_filters, 'filter')} in all."
+        return f"{count(self.num_filters, 'filter')} taken out"
 
     def document(self, report: StripReport) -> Document:
         """The same for programs."""
@@ -86,6 +97,7 @@ class RepairView:
     """Lengths filled in."""
 
     command: str = "repair"
+    is_brief: bool = True
     num_repaired: int = 0
     num_doubtful: int = 0
 
@@ -102,11 +114,16 @@ class RepairView:
         self.num_repaired += report.num_repaired
         self.num_doubtful += len(report.unrepaired)
 
-    def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  a sentence fits anywhere
+    def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  there is no table
+        """Nothing."""
+        return ""
+
+    def tally(self) -> str:
         """The counts."""
-        filters = render.count(self.num_doubtful, "filter")
-        doubtful = f", {filters} cannot be trusted" if self.num_doubtful else ""
-        return f"{render.count(self.num_repaired, 'length')} in all{doubtful}."
+        doubtful = f", {count(self.num_doubtful, 'filter')} cannot be trusted"
+        return f"{count(self.num_repaired, 'length')} filled in" + doubtful * bool(
+            self.num_doubtful
+        )
 
     def document(self, report: RepairReport) -> Document:
         """The same for programs."""

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
-from parquet_bloomwriter.footer.grammar import FOOTER, ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.footer.grammar import (
+    FOOTER,
+    ChunkField,
+    FileField,
+    RowGroupField,
+    SchemaField,
+)
 from parquet_bloomwriter.footer.scan import ABSENT, START, STOP, scan
 from parquet_bloomwriter.footer.schema import Leaf, leaves_of
 
@@ -185,7 +191,8 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
         if not file.has(field)[0]:
             raise MalformedFile(f"the footer has no {field.name.lower()}", byte=start)
     schema = structs("SchemaElement")
-    leaves = leaves_of(data, schema.values, schema.spans, origin=start)
+    used = slice(max(SchemaField) + 1)
+    leaves = leaves_of(data, schema.values[:, used], schema.spans[:, used], origin=start)
     row_groups = structs("RowGroup")
     chunks = structs("ColumnChunk")
     _check_columns(row_groups, chunks, len(leaves), start)

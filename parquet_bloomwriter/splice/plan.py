@@ -157,7 +157,7 @@ def make_draft(
         if reason is not None:
             skips = _at_the_end(skips, layout.footer.start)
         elif placement != "end":
-            wanted = {chunk: _position(layout, chunk, placement) for chunk in chunks}
+            wanted = _positions(layout, chunks, placement)
             reason = _why_not_cut(layout, list(wanted.values()), placement)
             positions = positions if reason else wanted
         fallback = reason if placement != "end" else None
@@ -224,11 +224,13 @@ def check_cover(plan: Plan) -> None:
         raise AssertionError(f"the plan ends at byte {position}, not {plan.footer_start}")
 
 
-def _position(layout: Layout, chunk: Chunk, placement: Placement) -> int:
+def _positions(layout: Layout, chunks: Sequence[Chunk], placement: Placement) -> dict[Chunk, int]:
     starts = layout.footer.chunk_starts()
     if placement == "column-chunk":
-        return int(starts[chunk])
-    return layout.next_start(int(starts[chunk[0]].max()))
+        return {chunk: int(starts[chunk]) for chunk in chunks}
+    row_groups = {chunk[0] for chunk in chunks}
+    behind = {number: layout.next_start(int(starts[number].max())) for number in row_groups}
+    return {chunk: behind[chunk[0]] for chunk in chunks}
 
 
 def _why_not_cut(layout: Layout, positions: list[int], placement: Placement) -> str | None:

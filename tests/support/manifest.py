@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import os
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = Path(os.environ.get("BLOOMIFY_CORPUS", ROOT / "../shared/corpus")).resolve()
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +30,10 @@ class Entry:
 
     pyarrow_reads: bool
 
-    @property
-    def file(self) -> Path:
-        """Where it lies."""
-        return FOLDER / "files" / self.path
 
-
-def entries() -> tuple[Entry, ...]:
-    """Every file, or none if there is no corpus."""
-    manifest = FOLDER / "manifest.csv"
-    if not manifest.is_file():
-        return ()
-    with manifest.open(newline="", encoding="utf-8") as rows:
+def entries(corpus: Path) -> tuple[Entry, ...]:
+    """Every file of the corpus, in the order of the manifest."""
+    with (corpus / "manifest.csv").open(newline="", encoding="utf-8") as rows:
         return tuple(
             Entry(
                 path=row["path"],
@@ -54,3 +45,8 @@ def entries() -> tuple[Entry, ...]:
             )
             for row in csv.DictReader(rows)
         )
+
+
+def file_of(corpus: Path, path: str) -> Path:
+    """Where a file of the manifest lies."""
+    return corpus / "files" / path

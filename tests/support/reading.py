@@ -1,8 +1,8 @@
 """Read rewritten files with pyarrow, and look up the values it sees in the new filters.
 
-Runs in a process of its own, `python -m tests.support.reading`, because pyarrow aborts on some
-files. Nothing of the package under test is imported. It takes one task per line: the old file, its
-new versions, and which chunks have new filters.
+Runs in a process of its own, `python -m tests.support.reading`, as `support.workers` has it, because
+pyarrow aborts on some files. Nothing of the package under test is imported. A task has the old
+file's `path`, its `new` versions by placement, and the chunks that were `built`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def read(path: Path, new: dict[str, str], built: list[tuple[int, int]]) -> Readi
     """Compare what pyarrow reads of the old file and of each new version."""
     result = Reading(path=str(path))
     before = _table(path)
+    print(json.dumps({"passes": str(path)}), flush=True)
     result.readable = isinstance(before, pa.Table)
     for placement, name in new.items():
         after = _table(Path(name))

@@ -1,8 +1,7 @@
 """Rewrite files with the package under test, and hold each result against the old file.
 
-Runs in a process of its own, `python -m tests.support.rewriting SCRATCH`, and takes one file's path
-per line. It answers with one line when it begins a file and one when it is done. The new versions
-stay in SCRATCH for readers.
+Runs in a process of its own, `python -m tests.support.rewriting SCRATCH`, as `support.workers` has
+it. A task is `{"path": file}`. The new versions stay in SCRATCH for readers.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import copy
 import json
 import shutil
 import sys
+import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -55,6 +55,12 @@ class Outcome:
     built: list[tuple[int, int]] = field(default_factory=list)
     """Row group and leaf ordinal of each new filter."""
 
+    kept: int = 0
+    """Old filters that were found to hold every value."""
+
+    replaced: int = 0
+    """Old filters that had to be built anew."""
+
     new: dict[str, str] = field(default_factory=dict)
     """By placement: the new version."""
 
@@ -70,8 +76,7 @@ def rewrite(path: Path, scratch: Path) -> Outcome:
     outcome = Outcome(path=str(path))
     old = path.read_bytes()
     for placement in PLACEMENTS:
-        folder = scratch / f"{abs(hash(path)):x}-{placement}"
-        folder.mkdir()
+        folder = Path(tempfile.mkdtemp(prefix=f"{placement}-", dir=scratch))
         target = folder / "new.parquet"
         if placement == PLACEMENTS[0]:
             shutil.copyfile(path, target)
@@ -131,6 +136,10 @@ def _judge(
         if chunk.status is Status.BUILT
     }
     outcome.built = sorted(built)
+    outcome.kept = sum(column.count(Status.KEPT) for column in report.columns)
+    outcome.replaced = sum(
+        chunk.reason != "" for column in report.columns for chunk in column.built
+    )
     if report.written:
         problems = _differences(old, new, built)
         outcome.problems += [f"{placement}: {problem}" for problem in problems]
@@ -270,11 +279,12 @@ def _peak_bytes() -> int:
 
 
 def main() -> None:
-    """Work on one file per line of the standard input."""
+    """Work on one task per line of the standard input."""
     scratch = Path(sys.argv[1])
     for line in sys.stdin:
-        print(json.dumps({"begins": line.strip()}), flush=True)
-        print(json.dumps(asdict(rewrite(Path(line.strip()), scratch))), flush=True)
+        path = json.loads(line)["path"]
+        print(json.dumps({"begins": path}), flush=True)
+        print(json.dumps(asdict(rewrite(Path(path), scratch))), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console import Console
+from bloomify.console import Console, complain
+from bloomify.exits import ExitCode, exit_code_of
 from bloomify.helping import Verb, section
+from bloomify.messages import describe
 from bloomify.options import PerColumn, one, parse_count, parse_rate, parse_size, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
@@ -161,7 +163,9 @@ class _Adding:
             **destination(options),
         )
 
-    def _per_column(self, path: str) -> tuple[float | dict[str, float], int | dict[str, int] | None]:
+    def _per_column(
+        self, path: str
+    ) -> tuple[float | dict[str, float], int | dict[str, int] | None]:
         """Settle the values of each column where some are given by name."""
         fpp, ndv = self._options["fpp"], self._options["ndv"]
         if not (fpp.named or ndv.named):
@@ -189,8 +193,16 @@ def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptio
         raise click.UsageError("--columns and --all-columns exclude each other", ctx)
     if options["columns"] or options["all_columns"]:
         return
-    from bloomify.columns import list_columns, read_leaves
+    from bloomify.columns import choice_of_columns
+    from parquet_bloomwriter.errors import FileProblem
+    from parquet_bloomwriter.many import find_files
 
-    leaves = read_leaves(inputs[0])
-    click.echo(list_columns(leaves), err=True)
-    ctx.exit(2)
+    (path, _), *_ = find_files(inputs)
+    try:
+        choice = choice_of_columns(path, inputs)
+    except (FileProblem, OSError) as error:
+        complain(describe(error, path=path))
+        ctx.exit(exit_code_of(error))
+    complain("name the columns that get filters with --columns, or take --all-columns.")
+    click.echo(choice, err=True)
+    ctx.exit(ExitCode.USAGE)

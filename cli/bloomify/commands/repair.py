@@ -35,8 +35,6 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
         from parquet_bloomwriter import repair
 
         console.begin_file(path, dry_run=options["dry_run"])
-        return repair(
-            path, output=output, progress=console.bar.wrote, **destination(options)
-        )
+        return repair(path, output=output, progress=console.bar.wrote, **destination(options))
 
     ctx.exit(run(inputs, fill_in, RepairView(), options, console))

@@ -1,0 +1,45 @@
+"""Ctrl-C and SIGTERM: undo what is under way, in every thread, and leave.
+
+Python raises only in the main thread. The others hear of it from the progress bar, which they all
+report to; each then removes its temporary file.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from bloomify.progress import Bar
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+_REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+
+@contextmanager
+def interruptible(bar: Bar) -> Iterator[None]:
+    """Let both signals raise here and stop all threads that report to `bar`."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        reason = _REASONS[signal.Signals(number)]
+        bar.stop(reason)
+        raise reason
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, interrupt) for number in _REASONS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
