@@ -127,10 +127,12 @@ def _better_size(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions
     divide, one that folded too far from what is needed is built again, smaller.
     """
     if folded.exact_fpp() > options.fpp:
+        most = options.max_bytes // BYTES_PER_BLOCK
         larger = max(_blocks(ndv, options), num_blocks + num_blocks // _GROWTH + 1)
         if options.sizing == "pow2":
+            most = 1 << most.bit_length() - 1
             larger = max(_blocks(ndv, options), 2 * num_blocks)
-        larger = min(larger, options.max_bytes // BYTES_PER_BLOCK)
+        larger = min(larger, most)
         return larger if larger > num_blocks else None
     if options.sizing == "exact":
         needed = _blocks(ndv, options)

@@ -65,6 +65,10 @@ def why_no_filter(leaf: Leaf) -> str | None:
         return "BOOLEAN columns get no filters: readers and writers disagree on them"
     if leaf.is_interval:
         return "INTERVAL columns get no filters: readers hash them differently"
+    if leaf.is_decimal and leaf.physical_type == PhysicalType.BYTE_ARRAY:
+        return "decimals as BYTE_ARRAY get no filters: equal ones may differ in their bytes"
+    if leaf.has_unknown_logical_type:
+        return "columns of unknown logical types get no filters: equality may not be that of bytes"
     return None
 
 

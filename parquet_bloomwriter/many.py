@@ -102,9 +102,11 @@ def find_files(inputs: Iterable[str]) -> list[Found]:
         InvalidArgument: If an input matches nothing.
         OSError: If a folder cannot be listed.
     """
-    found = [pair for given in inputs for pair in _expand(given)]
-    files = {os.path.realpath(path): (path, name) for path, name in reversed(found)}
-    return list(reversed(files.values()))
+    files: dict[str, Found] = {}
+    for given in inputs:
+        for path, name in _expand(given):
+            files.setdefault(os.path.realpath(path), (path, name))
+    return list(files.values())
 
 
 def _is_folder_or_pattern(given: str) -> bool:

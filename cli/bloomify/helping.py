@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -9,7 +10,7 @@ import click
 from bloomify.console import complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.interruption import Terminated
-from bloomify.messages import describe
+from bloomify.messages import BUG_HINT, DEBUG, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,10 +67,11 @@ class Verbs(click.Group):
         except KeyboardInterrupt as error:
             self._leave(ctx, *_interruption(error))
         except Exception as error:
-            code = exit_code_of(error)
-            if code is ExitCode.BUG:
+            if os.environ.get(DEBUG):
                 raise
-            self._leave(ctx, describe(error), code)
+            code = exit_code_of(error)
+            hint = f". {BUG_HINT}" if code is ExitCode.BUG else ""
+            self._leave(ctx, describe(error) + hint, code)
 
     def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
         complain(message)

@@ -10,6 +10,11 @@ from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 STANDARD_OUTPUT = "standard output"
 """Stands for a file name in errors."""
 
+DEBUG = "BLOOMIFY_DEBUG"
+"""Environment variable that asks for the traceback of what was not foreseen."""
+
+BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
+
 _OPTIONS = (
     ("permit overwriting", "permit overwriting with --overwrite"),
     ("Permit it, and", "Permit it with --force, and"),
@@ -30,6 +35,7 @@ _REMEDIES = {
     errno.EDQUOT: "Free some space, or write elsewhere with -o.",
     errno.EFBIG: "Write elsewhere with -o.",
     errno.EIO: "Check the disk.",
+    errno.ENOMEM: "Give it fewer --jobs or a smaller --max-bytes.",
 }
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
@@ -54,7 +60,7 @@ def _describe_os_error(error: OSError, path: str | None) -> str:
     parts = [f"{reason[:1].lower()}{reason[1:]}."]
     if error.errno in _ABSENT and is_input:
         parts = ["there is no such file."]
-    elif concerned and not is_input:
+    elif concerned and path and not is_input:
         parts = [f"{reason[:1].lower()}{reason[1:]}: {concerned}."]
     if path is not None and not (is_input and error.errno in _ABSENT):
         parts.append(FileProblem.outcome)

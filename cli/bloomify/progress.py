@@ -27,7 +27,7 @@ _INTERVAL = 0.1
 
 _CLEAR_LINE = "\r\x1b[K"
 _BAR_COLUMNS = 25
-_NARROWEST = 50
+_GAP = "   "
 
 
 class Bar:
@@ -83,11 +83,11 @@ class Bar:
         if self._bytes[1]:
             done, total = self._bytes
             parts.append(f"{size(min(done, total))} of {size(total)}")
-        if columns >= _NARROWEST:
-            filled = int(share * _BAR_COLUMNS)
-            arrow = ("=" * filled + ">")[:_BAR_COLUMNS]
-            parts.insert(0, f"[{arrow:<{_BAR_COLUMNS}}]")
-        return "   ".join(["bloomify", *parts])[: columns - 1]
+        arrow = ("=" * int(share * _BAR_COLUMNS) + ">")[:_BAR_COLUMNS]
+        bar = f"[{arrow:<{_BAR_COLUMNS}}]"
+        text = _GAP.join(["bloomify", bar, *parts])
+        fits = len(text) < columns
+        return text if fits else _GAP.join(["bloomify", *parts])[: columns - 1]
 
     def _advance(self, pair: list[int], place: int, amount: int) -> None:
         if self._stopped is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 from bloomify.document import Document, failure_document, run_document
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.interruption import interruptible
-from bloomify.messages import describe
+from bloomify.messages import BUG_HINT, DEBUG, describe
 from bloomify.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 
@@ -200,13 +201,15 @@ def _guarded(verb: Callable[[str, str | None, int], R]) -> Callable[[str, str | 
             return verb(path, output, jobs)
         except (BloomwriterError, OSError):
             raise
+        except MemoryError:
+            raise OSError(errno.ENOMEM, "Not enough memory") from None
         except Exception as error:
-            if os.environ.get("BLOOMIFY_DEBUG"):
+            if os.environ.get(DEBUG):
                 raise
             raise Unforeseen(
                 f"{type(error).__name__}: {error}",
                 path=path,
-                remedy="This is a bug; BLOOMIFY_DEBUG=1 shows where.",
+                remedy=BUG_HINT,
             ) from error
 
     return attempt

@@ -58,6 +58,7 @@ class LogicalType(IntEnum):
 
     DECIMAL = 5
     FLOAT16 = 15
+    GEOGRAPHY = 18  # the last one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,11 @@ class Leaf:
             self.converted_type == ConvertedType.DECIMAL
             or self.logical_type_id == LogicalType.DECIMAL
         )
+
+    @property
+    def has_unknown_logical_type(self) -> bool:
+        """Whether the logical type is none that parquet.thrift has had so far."""
+        return self.logical_type_id > LogicalType.GEOGRAPHY
 
     @property
     def is_float16(self) -> bool:

@@ -126,17 +126,10 @@ def _flat(array: pa.Array) -> pa.Array:
 
 
 def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """The dictionary of each array, once."""
+    """The dictionary of each array, once: pyarrow makes a copy for every batch."""
     seen: pa.Array | None = None
     for array in arrays:
         dictionary = array.dictionary
-        if seen is None or not _same_memory(dictionary, seen):
+        if seen is None or not dictionary.equals(seen):
             seen = dictionary
             yield dictionary
-
-
-def _same_memory(one: pa.Array, other: pa.Array) -> bool:
-    def place(array: pa.Array) -> list[tuple[int, int] | None]:
-        return [(b.address, b.size) if b else None for b in array.buffers()]
-
-    return len(one) == len(other) and place(one) == place(other)

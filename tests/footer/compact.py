@@ -119,34 +119,21 @@ def zigzag(number: int) -> bytes:
 
 def encode(wire: int, value: Any, *, in_list: bool = False) -> bytes:  # noqa: ANN401  any
     """A value without its field header."""
-    match wire:
-        case 1 | 2:
-            return bytes([TRUE if value else FALSE]) if in_list else b""
-        case 3:
-            return struct.pack("b", value)
-        case 4 | 5 | 6:
-            return zigzag(value)
-        case 7:
-            return struct.pack("<d", value)
-        case 8:
-            return varint(len(value)) + value
-        case 9 | 10:
-            return _encode_list(*value)
-        case 11:
-            return _encode_map(*value)
-        case 12:
-            return encode_struct(value)
-    return bytes(value)
+    if wire in (TRUE, FALSE):
+        return bytes([TRUE if value else FALSE]) if in_list else b""
+    return _ENCODERS[wire](value)
 
 
-def _encode_list(element: int, items: list[Any]) -> bytes:
+def _encode_list(value: tuple[int, list[Any]]) -> bytes:
+    element, items = value
     size = len(items)
     head = bytes([min(size, _LONG_SIZE) << 4 | element])
     rest = varint(size) if size >= _LONG_SIZE else b""
     return head + rest + b"".join(encode(element, item, in_list=True) for item in items)
 
 
-def _encode_map(key: int, value: int, pairs: list[tuple[Any, Any]]) -> bytes:
+def _encode_map(typed: tuple[int, int, list[tuple[Any, Any]]]) -> bytes:
+    key, value, pairs = typed
     if not pairs:
         return b"\x00"
     body = (encode(key, k, in_list=True) + encode(value, v, in_list=True) for k, v in pairs)
@@ -166,6 +153,17 @@ def encode_struct(fields: Fields) -> bytes:
         last = field_id
     return out + b"\x00"
 
+
+_ENCODERS: dict[int, Callable[[Any], bytes]] = {
+    I8: lambda value: struct.pack("b", value),
+    **dict.fromkeys((I16, I32, I64), zigzag),
+    DOUBLE: lambda value: struct.pack("<d", value),
+    BINARY: lambda value: varint(len(value)) + value,
+    **dict.fromkeys((LIST, SET), _encode_list),
+    MAP: _encode_map,
+    STRUCT: encode_struct,
+    UUID: bytes,
+}
 
 # ---------------------------------------------------------------- referee
 

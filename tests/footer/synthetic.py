@@ -65,7 +65,7 @@ def fields_of(data: bytes, start: int) -> dict[int, tuple[int, bytes]]:
     """Id -> type and bytes of each field of the struct at `start`, by Thrift's own reader."""
     memory = TMemoryBuffer(data[start:])
     protocol = TCompactProtocol(memory)
-    found = {}
+    found: dict[int, tuple[int, bytes]] = {}
     protocol.readStructBegin()
     while True:
         _, wire, field_id = protocol.readFieldBegin()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +11,11 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Shift
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index
-from parquet_bloomwriter.footer.scan import I64
-from tests.footer.compact import BINARY, I32, LIST, STRUCT, encode_struct, varint
+from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, STRUCT
+from tests.footer.compact import encode_struct, varint
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 WIDTHS = [1 << (7 * k - 1) for k in range(1, 10)]

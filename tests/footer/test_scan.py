@@ -1,4 +1,4 @@
-"""The scanner finds what Thrift's own reader finds, and both its loops say the same of any bytes."""
+"""The scanner finds what Thrift's own reader finds; its two loops agree on any bytes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def found(table: Table) -> list[tuple[int, dict[int, tuple[int, ...]]]]:
 
 def test_the_example_of_the_module_head() -> None:
     #       1: i32 -1 | 2: i64 300 | 3: "ab" | 4: list of 1 struct {1: i64 5} | stop
-    data = bytes.fromhex("1501" "16d804" "18026162" "191c" "160a00" "00")  # fmt: skip
+    data = bytes.fromhex("150116d80418026162191c160a0000")  # fmt: skip
     table = scan(data, GRAMMAR)
     root = {
         0: (ABSENT, 0, 0, 15),
@@ -200,7 +200,7 @@ def test_tables_grow(compiled: bool) -> None:  # noqa: FBT001
 
 def test_a_field_of_another_type_is_unknown() -> None:
     #               1: i64 instead of i32 | 4: set instead of list
-    table = scan(bytes.fromhex("1602" "3a1c160200" "00"), GRAMMAR)  # fmt: skip
+    table = scan(bytes.fromhex("16023a1c16020000"), GRAMMAR)  # fmt: skip
     ((kind, slots),) = found(table)
     assert kind == ROOT
     assert slots[UNKNOWN][:2] == (1, 0)

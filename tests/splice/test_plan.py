@@ -1,4 +1,4 @@
-"""Plans: every byte is used once, every position leads where it led, and all of it can be undone."""
+"""Plans: every byte is used once, every position leads where it led, all can be undone."""
 
 from __future__ import annotations
 

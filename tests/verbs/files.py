@@ -87,7 +87,7 @@ def with_number(data: bytes, field: ChunkField, number: int, *, chunk: Chunk = (
 def with_num_rows(data: bytes, number: int, *, row_group: int = 0) -> bytes:
     """The same file with another number of rows in a row group."""
     spans = footer_of(data).row_groups.spans[row_group, RowGroupField.NUM_ROWS].tolist()
-    return with_edits(data, Edit(*spans[START : STOP + 1], encode_zigzag(number)))
+    return with_edits(data, Edit(spans[START], spans[STOP], encode_zigzag(number)))
 
 
 def with_filter_at(data: bytes, chunk: Chunk, place: tuple[int, int] | None) -> bytes:
@@ -169,7 +169,7 @@ def rendered(plan: Plan, data: bytes, filters: Mapping[Chunk, bytes]) -> bytes:
 
 def new_positions(plan: Plan) -> dict[int, int]:
     """Where each byte that is copied, and the footer, went."""
-    found = {}
+    found: dict[int, int] = {}
     at = 0
     for piece in plan.pieces:
         match piece:

@@ -1,0 +1,199 @@
+"""Each exit code and each kind of error: one line on standard error, nothing on standard output."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
+from bloomify.messages import describe
+from parquet_bloomwriter import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Invoke
+
+UNCHANGED = "The file was left unchanged."
+
+
+def check(result: object, invoke_code: int, message: str) -> None:
+    found = (result.exit_code, result.stdout, result.stderr)  # type: ignore[attr-defined]
+    assert found == (invoke_code, "", f"bloomify: {message}\n")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("verb", [["add"], ["strip"], ["repair"]])
+def test_no_such_file(invoke: Invoke, verb: list[str]) -> None:
+    columns = ["--columns", "id"] if verb == ["add"] else []
+    result = invoke(*verb, "nosuch.parquet", *columns)
+    check(result, 6, "nosuch.parquet: there is no such file. Check the name.")
+
+
+@pytest.mark.parametrize("columns", [["--columns", "id"], []])
+def test_a_text_file(folder: Path, invoke: Invoke, columns: list[str]) -> None:
+    (folder / "notes.txt").write_text("Milk, bread, and a filter.\n")
+    sentences = f"{UNCHANGED} Check that it was copied whole."
+    problem = 'byte 23: the last four bytes are not "PAR1"'
+    check(invoke("notes.txt", *columns), 4, f"notes.txt: {problem}. {sentences}")
+
+
+def test_an_empty_file(folder: Path, invoke: Invoke) -> None:
+    (folder / "empty.parquet").touch()
+    problem = "the file has 0 bytes, fewer than the smallest Parquet file"
+    sentences = f"{UNCHANGED} Check that it was copied whole."
+    check(invoke("strip", "empty.parquet"), 4, f"empty.parquet: {problem}. {sentences}")
+
+
+def test_a_broken_footer(events: Path, invoke: Invoke) -> None:
+    data = events.read_bytes()
+    data = data[:-20] + b"\xff" * 12 + data[-8:]
+    events.write_bytes(data)
+    result = invoke("events.parquet", "--columns", "id")
+    assert (result.exit_code, result.stdout, events.read_bytes()) == (4, "", data)
+    assert result.stderr.startswith("bloomify: events.parquet: ")
+
+
+@pytest.mark.parametrize("columns", [["--columns", "id"], []])
+def test_a_fifo(folder: Path, invoke: Invoke, columns: list[str]) -> None:
+    os.mkfifo(folder / "pipe")
+    message = f"pipe: this is a FIFO. {UNCHANGED} Name a regular file."
+    check(invoke("pipe", *columns), 5, message)
+
+
+def test_a_column_that_is_not_there(events: Path, invoke: Invoke) -> None:
+    before = events.read_bytes()
+    message = 'events.parquet: there is no column "emial". Did you mean email?'
+    check(invoke("events.parquet", "--columns", "emial"), 2, message)
+    message = 'events.parquet: there is no column "ID". Did you mean id?'
+    check(invoke("strip", "events.parquet", "--columns", "ID"), 2, message)
+    assert events.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do anything")
+def test_no_permission_to_read(events: Path, invoke: Invoke) -> None:
+    events.chmod(0)
+    remedy = "Ask for the permission, or write elsewhere with -o."
+    message = f"events.parquet: permission denied. {UNCHANGED} {remedy}"
+    check(invoke("events.parquet", "--columns", "id"), 6, message)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (
+            errno.EACCES,
+            f"permission denied. {UNCHANGED} Ask for the permission, or write elsewhere with -o.",
+        ),
+        (errno.EROFS, f"read-only file system. {UNCHANGED} Write elsewhere with -o."),
+        (errno.EIO, f"input/output error. {UNCHANGED} Check the disk."),
+    ],
+)
+def test_errors_of_the_system_while_reading(
+    events: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, number: int, message: str
+) -> None:
+    def refuse(path: str, *_: object, **__: object) -> int:
+        raise OSError(number, os.strerror(number), os.path.realpath(path))
+
+    monkeypatch.setattr("parquet_bloomwriter.splice.source.os.open", refuse)
+    result = invoke("events.parquet", "--columns", "id")
+    monkeypatch.undo()
+    check(result, 6, f"events.parquet: {message}")
+    assert events.exists()
+
+
+def test_a_full_disk(
+    events: Path,
+    invoke: Invoke,
+    listing: Callable[[], dict[str, bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = listing()
+    with monkeypatch.context() as patch:
+        patch.setattr("parquet_bloomwriter.splice.replace.write_all", fill)
+        result = invoke("events.parquet", "--columns", "id")
+    remedy = "Free some space, or write elsewhere with -o."
+    message = f"events.parquet: no space left on device. {UNCHANGED} {remedy}"
+    check(result, 6, message)
+    assert listing() == before
+    assert events.exists()
+
+
+def test_too_little_memory(events: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhaust(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("parquet_bloomwriter.strip", exhaust)
+    remedy = "Give it fewer --jobs or a smaller --max-bytes."
+    message = f"events.parquet: not enough memory. {UNCHANGED} {remedy}"
+    check(invoke("strip", "events.parquet"), 6, message)
+    assert events.exists()
+
+
+@pytest.mark.usefixtures("events")
+def test_a_bug_outside_of_any_file(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise RuntimeError("unthought of")
+
+    monkeypatch.setattr("bloomify.render.strip_headline", fail)
+    result = invoke("strip", "events.parquet")
+    check(result, 70, "RuntimeError: unthought of. This is a bug; BLOOMIFY_DEBUG=1 shows where.")
+    monkeypatch.setenv("BLOOMIFY_DEBUG", "1")
+    assert isinstance(invoke("strip", "events.parquet").exception, RuntimeError)
+
+
+def test_another_file_is_named_where_the_system_refuses_that(events: Path) -> None:
+    error = PermissionError(errno.EACCES, "Permission denied", "/srv/new/.out.parquet.tmp")
+    assert describe(error, path=str(events)) == (
+        f"{events}: permission denied: /srv/new/.out.parquet.tmp. {UNCHANGED} "
+        "Ask for the permission, or write elsewhere with -o."
+    )
+
+
+def test_standard_output_is_named() -> None:
+    error = OSError(errno.ENOSPC, "No space left on device", "standard output")
+    assert describe(error) == "standard output: no space left on device."
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InvalidArgument("x"), ExitCode.USAGE),
+        (errors.ColumnNotFound("x"), ExitCode.USAGE),
+        (errors.NotParquet("x"), ExitCode.NOT_PARQUET),
+        (errors.MalformedFile("x"), ExitCode.NOT_PARQUET),
+        (errors.MalformedFilter("x"), ExitCode.NOT_PARQUET),
+        (errors.UnsupportedFile("x"), ExitCode.REFUSED),
+        (errors.UnsafeTarget("x"), ExitCode.REFUSED),
+        (errors.FileChanged("x"), ExitCode.REFUSED),
+        (errors.VerificationFailed("x"), ExitCode.REFUSED),
+        (PermissionError(13, "x"), ExitCode.IO_ERROR),
+        (RuntimeError("x"), ExitCode.BUG),
+    ],
+)
+def test_each_error_has_its_code(error: Exception, code: ExitCode) -> None:
+    assert exit_code_of(error) is code
+
+
+def test_the_code_of_a_run() -> None:
+    refused, malformed = ExitCode.REFUSED, ExitCode.NOT_PARQUET
+    assert exit_code_of_run([], num_files=2, passed=True) is ExitCode.OK
+    assert exit_code_of_run([], num_files=2, passed=False) is ExitCode.CHECK_FAILED
+    assert exit_code_of_run([refused], num_files=2, passed=True) is ExitCode.SOME_FAILED
+    assert exit_code_of_run([refused, malformed], num_files=2, passed=True) is refused
+    assert exit_code_of_run([malformed], num_files=1, passed=True) is malformed
+
+
+def test_every_code_is_documented(invoke: Invoke) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/command.md").read_text()
+    for text, title in ((invoke("--help").stdout, "Exit codes:"), (page, "## Exit codes")):
+        shown = re.findall(r"\d+", text.partition(title)[2])
+        assert [code for code in ExitCode if str(code.value) not in shown] == []

@@ -1,0 +1,99 @@
+"""What people type behind options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bloomify.columns import read_leaves
+from bloomify.options import PerColumn, parse_count, parse_rate, parse_size
+from parquet_bloomwriter import ColumnNotFound, InvalidArgument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Invoke
+
+
+@pytest.mark.parametrize(
+    ("typed", "num_bytes"),
+    [
+        ("64", 64),
+        ("64B", 64),
+        ("512K", 512 * 1024),
+        ("512kib", 512 * 1024),
+        ("1MiB", 1024**2),
+        ("1.5 MiB", 1024**2 * 3 // 2),
+        ("2g", 2 * 1024**3),
+    ],
+)
+def test_sizes_in_binary_units(typed: str, num_bytes: int) -> None:
+    assert parse_size(typed) == num_bytes
+
+
+@pytest.mark.parametrize("typed", ["", "-1", "1e6", "MiB", "1,5M", "0x10", "1TB", "1MB", "1kb"])
+def test_what_is_no_size_is_refused(typed: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a size|is no unit"):
+        parse_size(typed)
+
+
+def test_an_ambiguous_unit_gets_a_hint() -> None:
+    with pytest.raises(ValueError, match="write MiB"):
+        parse_size("1MB")
+
+
+@pytest.mark.parametrize("typed", ["0", "1", "-0.1", "nan", "inf", "1%", ""])
+def test_what_is_no_probability_is_refused(typed: str) -> None:
+    with pytest.raises(ValueError, match="not a probability"):
+        parse_rate(typed)
+
+
+def test_numbers_of_values() -> None:
+    assert (parse_count("1000"), parse_count("1_000"), parse_count("1,000")) == (1000,) * 3
+    for typed in ("0", "-1", "1.5", "", "²"):
+        with pytest.raises(ValueError, match="not a positive whole number"):
+            parse_count(typed)
+
+
+def test_values_by_column_are_settled_for_the_columns_chosen(events: Path) -> None:
+    leaves = read_leaves(str(events))
+    rates = PerColumn(option="--fpp", general=0.05, named=(("email", 0.001), ("#1", 0.002)))
+    assert rates.among(leaves, leaves[:2]) == {"id": 0.05, "email": 0.002}
+    assert PerColumn(option="--ndv", general=None, named=(("id", 7),)).among(leaves, leaves) == {
+        "id": 7
+    }
+    with pytest.raises(ColumnNotFound, match="Did you mean email"):
+        PerColumn(option="--fpp", general=0.05, named=(("emial", 0.1),)).among(leaves, leaves)
+    with pytest.raises(InvalidArgument, match='--fpp names "active", which is none of'):
+        PerColumn(option="--fpp", general=0.05, named=(("active", 0.1),)).among(leaves, leaves[:2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--columns", "id", "--fpp", "2"], "invalid value for '--fpp': '2' is not a probability"),
+        (["--columns", "id", "--fpp", "0.1", "--fpp", "0.2"], "more than one value is for all"),
+        (["--columns", "id", "--fpp", "email=x"], "invalid value for '--fpp': 'x' is not"),
+        (["--columns", "id", "--ndv", "id=0"], "invalid value for '--ndv': '0' is not a positive"),
+        (["--columns", "id", "--max-bytes", "1MB"], "'MB' is no unit"),
+        (["--columns", "id", "--max-bytes", "32"], "The smallest has 64 bytes."),
+        (["--columns", "id,,email"], "an empty name is among the columns"),
+        (["--columns", "id", "--jobs", "0"], "invalid value for '--jobs'"),
+        (["--columns", "id", "--sizing", "odd"], "invalid value for '--sizing'"),
+        (["--columns", "id", "--placement", "start"], "invalid value for '--placement'"),
+        (["--columns", "id", "--all-columns"], "--columns and --all-columns exclude each other"),
+        (["--columns", "id", "--backup", "a/b"], "'a/b' cannot be appended to a file name"),
+        (["--colums", "id"], "no such option '--colums'"),
+    ],
+)
+def test_wrong_options_are_usage_errors(
+    events: Path, invoke: Invoke, arguments: list[str], message: str
+) -> None:
+    before = events.read_bytes()
+    result = invoke("events.parquet", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("bloomify: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+    assert events.read_bytes() == before

@@ -1,0 +1,228 @@
+"""Real processes: streams, pipes, terminals, signals, and what starting them costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bloomify.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Command, Invoke
+
+BLOOMIFY = [sys.executable, "-m", "bloomify"]
+
+
+def test_results_and_errors_go_their_own_ways(events: Path, command: Command) -> None:
+    result = command("events.parquet", "nosuch.parquet", "--columns", "id")
+    assert result.returncode == 3
+    assert result.stdout.startswith("events.parquet: 2 filters added, ")
+    assert result.stderr == "bloomify: nosuch.parquet: there is no such file. Check the name.\n"
+    assert events.exists()
+
+
+def test_in_pipes_there_is_neither_colour_nor_progress(events: Path, command: Command) -> None:
+    result = command(str(events), "--all-columns")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "\x1b" not in result.stdout
+    assert "\r" not in result.stdout
+
+
+def on_a_terminal(
+    *arguments: str, program: tuple[str, ...] = ("-m", "bloomify"), **environment: str
+) -> str:
+    """Run a command line with all streams on a terminal of 80 columns; return what it shows."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.environ.update(environment, COLUMNS="80")
+        os.execv(sys.executable, [sys.executable, *program, *arguments])  # noqa: S606  no shell is wanted
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # Linux says so at the end of a pseudo-terminal.
+            part = b""
+        if not part:
+            break
+        shown += part
+    os.close(terminal)
+    os.waitpid(process, 0)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.usefixtures("events")
+def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
+    shown = on_a_terminal("events.parquet", "--all-columns", "--dry-run")
+    assert shown.startswith("\x1b[1mevents.parquet\x1b[0m: 3 filters would be added")
+    plain = on_a_terminal("events.parquet", "--all-columns", "--dry-run", NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert max(map(len, plain.splitlines())) <= 80
+    assert "skipped   active: BOOLEAN columns get no filters: readers and writers" in plain
+
+
+IMPATIENT = """
+import bloomify.progress
+bloomify.progress.PATIENCE = 0
+from bloomify.main import main
+main()
+"""
+
+
+@pytest.mark.usefixtures("events")
+@pytest.mark.parametrize("verb", [[], ["strip"]])
+def test_long_work_shows_a_bar_on_a_terminal_and_takes_it_away(verb: list[str]) -> None:
+    on_a_terminal("events.parquet", "--columns", "id")
+    arguments = [*verb, "events.parquet", "--columns", "id", "-o", "new.parquet"]
+    shown = on_a_terminal(*arguments, program=("-c", IMPATIENT))
+    bar, cleared, rest = shown.rpartition("\r\x1b[K")
+    assert "\r\x1b[Kbloomify   [" in bar
+    assert " bytes" in bar
+    assert cleared
+    assert rest.startswith("\x1b[1mevents.parquet -> new.parquet\x1b[0m: ")
+    quiet = on_a_terminal(*arguments, "--overwrite", "--quiet", program=("-c", IMPATIENT))
+    assert quiet == ""
+
+
+def test_nobody_reads_on(events: Path, listing: Callable[[], dict[str, bytes]]) -> None:
+    before = listing()
+    for name in ("a", "b", "c"):
+        events.with_name(f"{name}.parquet").write_bytes(before["events.parquet"])
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = subprocess.run(
+        [*BLOOMIFY, ".", "--columns", "id", "--jobs", "1"],
+        check=False,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert all(data != before["events.parquet"] for data in listing().values())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_standard_output_is_full(events: Path) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = subprocess.run(
+            [*BLOOMIFY, str(events), "--columns", "id"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert result.returncode == 6
+    assert result.stderr == b"bloomify: standard output: no space left on device.\n"
+
+
+WAIT_WHILE_WRITING = """
+import sys, time
+from bloomify.progress import Bar
+advance = Bar.wrote
+
+def wrote(self, num_bytes):
+    print("writing", file=sys.stderr, flush=True)
+    for _ in range(3000):  # not for ever, should nobody stop it
+        if self._stopped is not None:
+            break
+        time.sleep(0.01)
+    advance(self, num_bytes)
+
+Bar.wrote = wrote
+from bloomify.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "terminated"]
+)
+@pytest.mark.parametrize("files", [["events.parquet"], ["events.parquet", "other.parquet"]])
+def test_interrupted(
+    events: Path,
+    listing: Callable[[], dict[str, bytes]],
+    number: signal.Signals,
+    code: int,
+    files: list[str],
+) -> None:
+    events.with_name("other.parquet").write_bytes(events.read_bytes())
+    before = listing()
+    arguments = [sys.executable, "-c", WAIT_WHILE_WRITING, *files, "--columns", "id", "--jobs", "2"]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stderr is not None
+        for _ in files:
+            assert process.stderr.readline() == "writing\n"
+        during = listing()
+        process.send_signal(number)
+        stdout, stderr = process.communicate()
+    assert len(during) == len(before) + len(files)
+    assert listing() == before
+    assert (process.returncode, stdout) == (code, "")
+    message = "interrupted. Files that are not reported as done were left unchanged."
+    assert stderr == f"bloomify: {message}\n"
+
+
+def test_a_name_that_the_stream_cannot_spell(events: Path, command: Command) -> None:
+    events.rename("名.parquet")
+    result = command("名.parquet", "--columns", "id", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("\\u540d.parquet: 2 filters added")
+
+
+def test_help_does_not_load_what_it_does_not_need() -> None:
+    script = """
+import json, sys
+sys.argv = ["bloomify", "--help"]
+from bloomify.main import main
+try:
+    main()
+except SystemExit:
+    heavy = {"numpy", "pyarrow", "numba", "llvmlite", "xxhash", "mmh3"}
+    print(json.dumps(sorted(heavy & set(sys.modules))), file=sys.stderr)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, encoding="utf-8"
+    )
+    assert json.loads(result.stderr) == []
+
+
+@pytest.mark.parametrize("verb", [None, "add", "strip", "repair"])
+def test_help_has_every_option(invoke: Invoke, verb: str | None) -> None:
+    words = invoke(*([verb] if verb else []), "--help").stdout.split()
+    options = [
+        option
+        for parameter in cli.commands[verb or "add"].params
+        for option in parameter.opts
+        if option.startswith("-")
+    ]
+    assert len(options) > 9
+    page = (Path(__file__).resolve().parents[2] / "docs/command.md").read_text()
+    assert [o for o in options if f"`{o}" not in page] == []
+    assert [o for o in options if o not in words and f"{o}," not in words] == []
+
+
+def test_help_says_which_readers_refuse_exact_sizes(invoke: Invoke) -> None:
+    text = " ".join(invoke("--help").stdout.split())
+    assert "Arrow C++, Velox and older ClickHouse refuse them, Impala reads them wrongly" in text
+
+
+def test_version(invoke: Invoke) -> None:
+    from parquet_bloomwriter import __version__
+
+    assert invoke("--version").stdout == f"bloomify {__version__}\n"
+
+
+def test_without_arguments_there_is_help(command: Command) -> None:
+    result = command()
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: bloomify [COMMAND] INPUT... [OPTIONS]\n")

@@ -1,0 +1,122 @@
+"""Words and numbers, and tables of them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bloomify import text
+from bloomify.table import Heading, table
+
+
+@pytest.mark.parametrize(
+    ("given_text", "shown"),
+    [
+        ("plain ü 名", "plain ü 名"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("not UTF-8 \udcff", "not UTF-8 \\udcff"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_escaped(given_text: str, shown: str) -> None:
+    assert text.safe(given_text) == shown
+
+
+@given(st.text(st.characters(codec=None)))
+def test_safe_text_is_one_printable_line(given_text: str) -> None:
+    shown = text.safe(given_text)
+    assert shown.isprintable()
+    assert not {"Cc", "Cf", "Cs", "Zl", "Zp"} & set(map(unicodedata.category, shown))
+
+
+def test_an_empty_name_is_visible() -> None:
+    assert text.name("") == '""'
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "shown"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (9_999, "9,999 bytes"),
+        (10_000, "9.8 KiB"),
+        (1024**2, "1.0 MiB"),
+        (3 * 1024**3 // 2, "1.5 GiB"),
+        (5000 * 1024**4, "5,000.0 TiB"),
+    ],
+)
+def test_sizes(num_bytes: int, shown: str) -> None:
+    assert text.size(num_bytes) == shown
+
+
+def test_growth_says_both_sizes_and_the_share() -> None:
+    assert text.growth(1000, 1500) == "1,000 bytes -> 1,500 bytes (+50.0 %)"
+    assert text.growth(1500, 1000) == "1,500 bytes -> 1,000 bytes (-33.3 %)"
+    assert text.growth(0, 9) == "0 bytes -> 9 bytes"
+
+
+@pytest.mark.parametrize(
+    ("probability", "shown"),
+    [
+        (None, "-"),
+        (0.01, "0.01"),
+        (0.5, "0.5"),
+        (0.00721, "0.0072"),
+        (0.000414, "0.00041"),
+        (0.0000012, "0.0000012"),
+        (4.54e-13, "4.5e-13"),
+        (1.0, "1"),
+        (0.0, "0"),
+    ],
+)
+def test_rates_have_two_digits(probability: float | None, shown: str) -> None:
+    assert text.rate(probability) == shown
+
+
+def test_runs_of_numbers_are_contracted() -> None:
+    assert text.ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
+
+
+@given(st.text(), st.integers(min_value=1, max_value=30))
+def test_shortened_text_fits(given_text: str, columns: int) -> None:
+    shown = text.shorten(given_text, columns)
+    assert text.width(shown) <= columns
+    assert shown == given_text or text.ELLIPSIS in shown
+
+
+def test_shortening_keeps_both_ends() -> None:
+    assert text.shorten("address.list.element.city", 15) == "address…nt.city"
+    assert text.shorten("名名名名", 5) == "名…名"
+
+
+def test_labelled_text_hangs_beside_its_label() -> None:
+    sentence = "id, email: the filters that are there contain every value"
+    assert text.labelled("kept", sentence, columns=None) == f"kept      {sentence}"
+    assert text.labelled("kept", sentence, columns=40).splitlines() == [
+        "kept      id, email: the filters that",
+        "          are there contain every value",
+    ]
+
+
+HEADINGS = (Heading(title="name", is_text=True), Heading(title="bytes"))
+
+
+def test_tables_align_by_what_the_terminal_shows() -> None:
+    laid_out = table(HEADINGS, [["id", "1"], ["名前", "1,024"], ["u\u0308", "7"]], columns=None)
+    assert laid_out.splitlines() == [
+        "\x1b[1mname  bytes\x1b[0m",
+        "id        1",
+        "名前  1,024",
+        "u\u0308         7",
+    ]
+
+
+def test_long_names_give_way_to_the_width() -> None:
+    rows = [["a_very_long_name_of_a_column", "1,024"]]
+    assert table(HEADINGS, rows, columns=22).splitlines()[1] == "a_very_…_column  1,024"
+    assert len(table(HEADINGS, rows, columns=None).splitlines()[1]) == 35

@@ -1,0 +1,103 @@
+"""The sample files of every writer read the same with filters added, in every reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import bloomify
+from tests.readers.engines import ClickHouse, DataFusion, DuckDB, Engine, Spark, equals
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from parquet_bloomwriter.splice.plan import Placement
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+FILES = sorted(str(p.relative_to(FIXTURES)) for p in FIXTURES.glob("*/*.parquet"))
+PLACEMENTS: tuple[Placement, ...] = ("column-chunk", "row-group", "end")
+ENGINES: tuple[Engine, ...] = (DuckDB(), DataFusion(), ClickHouse())
+
+
+def test_there_are_files_of_every_writer() -> None:
+    writers = {"pyarrow", "duckdb", "datafusion", "chdb", "polars", "fastparquet", "spark"}
+    assert {Path(file).parent.name for file in FILES} == writers
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_all_rows_are_the_same(file: str, tmp_path: Path) -> None:
+    old = FIXTURES / file
+    for placement in PLACEMENTS:
+        new = tmp_path / f"{placement}.parquet"
+        bloomify(old, output=new, placement=placement)
+        for read in (_by_pyarrow, _by_polars, _by_fastparquet, *(e.rows for e in ENGINES)):
+            assert read(new) == read(old)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_values_are_found(file: str, tmp_path: Path) -> None:
+    old, new = FIXTURES / file, tmp_path / "new.parquet"
+    bloomify(old, output=new, replace=True)
+    for engine in ENGINES:
+        conditions = _conditions(engine, old)
+        assert engine.counts(new, conditions) == engine.counts(old, conditions)
+
+
+@pytest.mark.parametrize("writer", sorted({Path(file).parent.name for file in FILES}))
+def test_spark_reads_the_same(writer: str, tmp_path: Path, spark: SparkSession) -> None:
+    engine = Spark(spark)
+    for file in (file for file in FILES if Path(file).parent.name == writer):
+        old, new = FIXTURES / file, tmp_path / Path(file).name
+        bloomify(old, output=new)
+        assert engine.rows(new) == engine.rows(old)
+
+
+def test_spark_finds_what_it_wrote(tmp_path: Path, spark: SparkSession) -> None:
+    old, new = FIXTURES / "spark/plain.parquet", tmp_path / "new.parquet"
+    assert bloomify(old, output=new).num_built > 0
+    conditions = _conditions(Spark(spark), old)
+    answers = Spark(spark).counts(new, conditions)
+    assert answers == Spark(spark).counts(old, conditions)
+    assert all(int(answer) > 0 for answer in answers)
+
+
+def _conditions(engine: Engine, path: Path) -> list[str]:
+    """Equalities with the first and last value of every column."""
+    table = pq.read_table(path)
+    conditions = []
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            continue
+        values = table.column(name).drop_null()
+        if len(values) and not pa.types.is_nested(values.type):
+            ends = (values[0].as_py(), values[-1].as_py())
+            conditions += [equals(engine, name, values.type, value) for value in ends]
+    return [condition for condition in conditions if condition is not None]
+
+
+def _by_pyarrow(path: Path) -> str:
+    return str(pq.read_table(path).to_pylist())
+
+
+def _by_polars(path: Path) -> str:
+    import polars as pl
+
+    return _text(lambda: pl.read_parquet(path, glob=False).rows())
+
+
+def _by_fastparquet(path: Path) -> str:
+    import fastparquet
+
+    return _text(lambda: fastparquet.ParquetFile(str(path)).to_pandas().to_dict("list"))
+
+
+def _text(read: Any) -> str:  # noqa: ANN401  a call without arguments
+    """What is read, or the name of the error."""
+    try:
+        return str(read())
+    except BaseException as error:  # noqa: BLE001  a panic of Polars is no Exception
+        return type(error).__name__

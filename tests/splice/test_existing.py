@@ -1,0 +1,135 @@
+"""Filters that are there already: every writer's are read, broken ones are not trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.sbbf import Sbbf
+from tests.verbs.files import (
+    filter_bytes,
+    footer_of,
+    layout,
+    with_filter_at,
+    with_number,
+    without_length,
+    written,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from parquet_bloomwriter.splice.existing import ExistingFilter
+
+CHUNK = (0, 0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["chdb/bloom", "datafusion/bloom", "datafusion/nested", "duckdb/bloom", "duckdb/types",
+     "pyarrow/bloom", "pyarrow/bloom_page_index", "spark/bloom", "spark/bloom_dictionary"],
+)  # fmt: skip
+def test_filters_of_every_writer(fixtures_dir: Path, name: str) -> None:
+    data = (fixtures_dir / f"{name}.parquet").read_bytes()
+    footer = footer_of(data)
+    existing = layout(data).existing
+    assert len(existing) == footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET).sum() > 0
+    for old in existing:
+        assert old.length == old.footer_length
+        leaf = footer.leaves[old.column]
+        distrusted = leaf.physical_type == PhysicalType.BOOLEAN or leaf.is_interval
+        assert (old.problem is not None) == distrusted
+        Sbbf.from_bytes(data[old.offset : old.stop])
+
+
+def with_filter() -> bytes:
+    return written(bloom_filter_options={"id": {"ndv": 500, "fpp": 0.01}})
+
+
+def first(data: bytes) -> ExistingFilter:
+    return next(f for f in layout(data).existing if (f.row_group, f.column) == CHUNK)
+
+
+def changed_at(data: bytes, place: int, new: bytes) -> bytes:
+    return data[:place] + new + data[place + len(new) :]
+
+
+def test_a_sound_one() -> None:
+    data = with_filter()
+    old = first(data)
+    assert data[old.offset : old.stop] == filter_bytes(data, CHUNK)
+    assert old.problem is None
+
+
+def test_without_length() -> None:
+    data = without_length(with_filter(), CHUNK)
+    old = first(data)
+    assert (old.footer_length, old.problem) == (None, None)
+    assert old.length == first(with_filter()).length
+
+
+@pytest.mark.parametrize("offset", [0, -1, -(2**63) + 1, 2**40, 2**63 - 1])
+def test_offsets_outside_the_file(offset: int) -> None:
+    old = first(with_number(with_filter(), ChunkField.BLOOM_FILTER_OFFSET, offset))
+    assert (old.length, old.stop) == (None, offset)
+    assert "outside the file's data" in (old.problem or "")
+
+
+def test_an_offset_into_the_footer() -> None:
+    data = with_filter()
+    old = first(with_filter_at(data, CHUNK, (footer_of(data).start + 1, 47)))
+    assert "outside" in (old.problem or "")
+
+
+@pytest.mark.parametrize("difference", [-1, 1, 32, -32])
+def test_lengths_that_disagree(difference: int) -> None:
+    data = with_filter()
+    length = first(data).length
+    assert length is not None
+    old = first(with_number(data, ChunkField.BLOOM_FILTER_LENGTH, length + difference))
+    assert old.length == length
+    assert "its header" in (old.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (b"\x15\x42", "numBytes = 33"),
+        (b"\x00", "no numBytes"),
+        (b"\xff" * 64, ""),
+        (b"PAR1", ""),
+    ],
+)
+def test_headers_that_are_none(change: bytes, words: str) -> None:
+    data = with_filter()
+    if words == "numBytes = 33":
+        change += data[first(data).offset + 3 :][:16]  # The size takes 3 bytes there.
+    old = first(changed_at(data, first(data).offset, change))
+    assert old.length is None
+    assert old.problem
+    assert words in old.problem
+
+
+def test_unknown_hashes() -> None:
+    data = with_filter()
+    place = data.index(bytes.fromhex("1c1c00001c1c00001c1c0000"), first(data).offset)
+    old = first(changed_at(data, place + 4, b"\x1c\x2c"))
+    assert "hash" in (old.problem or "")
+    assert old.length is None
+
+
+def test_bitsets_that_reach_into_the_footer() -> None:
+    data = with_filter()
+    header = Sbbf.empty(1 << 20).to_bytes()[: len(Sbbf.empty(1 << 20).to_bytes()) - (1 << 25)]
+    old = first(changed_at(data, first(data).offset, header))
+    assert "reaches into the footer" in (old.problem or "")
+
+
+def test_headers_of_the_drafts() -> None:
+    data = with_filter()
+    draft = Sbbf.empty(1).to_bytes("murmur3")
+    old = first(changed_at(data, first(data).offset, draft))
+    assert "draft" in (old.problem or "")

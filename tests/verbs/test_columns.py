@@ -1,0 +1,90 @@
+"""Column names as people give them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from parquet_bloomwriter import ColumnNotFound
+from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
+from tests.verbs.files import footer_of, written
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.footer import Leaf
+
+POINT = pa.struct([("x", pa.int32()), ("y", pa.int32())])
+TABLE = pa.Table.from_arrays(
+    [
+        pa.array([{"x": 1, "y": 2}], POINT),
+        pa.array([[1]], pa.list_(pa.int64())),
+        *(pa.array([i]) for i in range(7)),
+    ],
+    names=["point", "tags", "same", "same", "a.b", "#1", "Case", "case", "points"],
+)
+LEAVES = footer_of(written(TABLE)).leaves
+
+
+def ordinals(*names: str) -> list[int]:
+    return [leaf.ordinal for leaf in select_columns(LEAVES, names)]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["point.x"], [0]),
+        (["point"], [0, 1]),
+        (["tags"], [2]),
+        (["tags.list"], [2]),
+        (["a.b"], [5]),
+        (["#0"], [0]),
+        (["#3", "#4"], [3, 4]),
+        (["#1"], [6]),  # There is a column of that very name.
+        (["case", "Case"], [8, 7]),
+        (["points", "point.y", "point"], [9, 1, 0]),
+        (["#8", "case"], [8]),
+        ([], []),
+    ],
+)
+def test_names(names: list[str], expected: list[int]) -> None:
+    assert ordinals(*names) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("same", "2 columns are named .* Choose by ordinal: #3 or #4"),
+        ("CASE", "Did you mean Case or case"),
+        ("Point.X", r"Did you mean point\.x"),
+        ("poimts", "Did you mean points"),
+        ("zzz", "The columns are: point.x, point.y"),
+        ("#10", "there is no column"),
+        ("#-1", "there is no column"),
+        ("#", "there is no column"),
+        ("#1.5", "there is no column"),
+        ("poin", "there is no column"),
+        ("", "there is no column"),
+    ],
+)
+def test_names_of_nothing_or_of_several(name: str, words: str) -> None:
+    with pytest.raises(ColumnNotFound, match=words):
+        ordinals(name)
+
+
+def leaf(kind: pa.DataType, **options: bool) -> Leaf:
+    return footer_of(written(pa.table({"x": pa.array([None], kind)}), **options)).leaves[0]
+
+
+def test_types_that_get_none() -> None:
+    assert "BOOLEAN" in (why_no_filter(leaf(pa.bool_())) or "")
+    for kind in (pa.int8(), pa.string(), pa.float16(), pa.decimal128(30, 2), pa.date32()):
+        assert why_no_filter(leaf(kind)) is None
+
+
+def test_notes() -> None:
+    timestamps = leaf(pa.timestamp("ns"), use_deprecated_int96_timestamps=True)
+    assert "INT96" in notes_on(timestamps)[0]
+    assert "decimals" in notes_on(leaf(pa.decimal128(30, 2)))[0]
+    assert notes_on(leaf(pa.decimal128(9, 2), store_decimal_as_integer=True)) == ()
+    assert notes_on(leaf(pa.int64())) == notes_on(leaf(pa.binary(16))) == ()

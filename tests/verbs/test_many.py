@@ -1,0 +1,164 @@
+"""One verb over many files: which ones, where to, and what a bad one does to the others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parquet_bloomwriter import (
+    InvalidArgument,
+    NotParquet,
+    bloomify,
+    for_each_file,
+    strip,
+)
+from tests.verbs.files import listing, people, written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DATA = written()
+NEW = bloomify(DATA).data or b""
+NAMES = ("a.parquet", "b.parq", "sub/a.parquet", "sub/deep/c.pq")
+HIDDEN = (".a.parquet", "_b.parquet", "_delta_log/x.parquet", ".git/y.parquet", "z.csv", "no")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A dataset, with files and folders that readers pass over."""
+    root = tmp_path / "in"
+    for name in (*NAMES, *HIDDEN):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(DATA)
+    return root
+
+
+def add(path: str, output: str | None, jobs: int) -> Any:  # noqa: ANN401
+    # The folder has a `_delta_log` on purpose; files in place are not what is tested with it.
+    return bloomify(path, output=output, jobs=jobs, force=True)
+
+
+def seen(path: str, output: str | None, jobs: int) -> tuple[str, str | None, int]:
+    return path, output, jobs
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_folder_in_place(folder: Path, jobs: int) -> None:
+    outcomes = list(for_each_file([folder], add, jobs=jobs))
+    assert [outcome.path for outcome in outcomes] == [str(folder / name) for name in NAMES]
+    assert all(outcome.error is None and outcome.output is None for outcome in outcomes)
+    expected = {**dict.fromkeys(HIDDEN, DATA), **dict.fromkeys(NAMES, NEW)}
+    assert listing(folder) == expected
+
+
+def test_a_folder_into_another(folder: Path, tmp_path: Path) -> None:
+    before = listing(folder)
+    outcomes = list(for_each_file([folder], add, output=tmp_path / "out"))
+    assert [outcome.output for outcome in outcomes] == [str(tmp_path / "out" / n) for n in NAMES]
+    assert listing(tmp_path / "out") == dict.fromkeys(NAMES, NEW)
+    assert listing(folder) == before
+
+
+def test_patterns(folder: Path) -> None:
+    def paths(*inputs: str) -> list[str]:
+        given = [str(folder / pattern) for pattern in inputs]
+        return [os.path.relpath(o.path, folder) for o in for_each_file(given, seen)]
+
+    assert paths("*.parquet") == ["_b.parquet", "a.parquet"]
+    assert paths("**/[ac].p*") == ["a.parquet", "sub/a.parquet", "sub/deep/c.pq"]
+    assert paths("sub/*", "z.csv") == ["sub/a.parquet", "z.csv"]
+    assert paths("nothing-here.parquet") == ["nothing-here.parquet"]
+
+
+def test_names_that_look_like_patterns(tmp_path: Path) -> None:
+    path = tmp_path / "a[1].parquet"
+    path.write_bytes(DATA)
+    (tmp_path / "a1.parquet").write_bytes(b"not this one")
+    (outcome,) = for_each_file([path], add)
+    assert outcome.error is None
+    assert listing(tmp_path) == {"a[1].parquet": NEW, "a1.parquet": b"not this one"}
+
+
+def test_each_file_once(folder: Path) -> None:
+    """Also if it is named twice, by another spelling or through a link."""
+    (folder / "link.parquet").symlink_to(folder / "a.parquet")
+    inputs: list[str | os.PathLike[str]] = [
+        folder,
+        folder / "sub",
+        f"{folder}/sub/../a.parquet",
+        folder / "sub/deep/*.pq",
+    ]
+    found = [outcome.path for outcome in for_each_file(inputs, seen)]
+    assert len(found) == len({os.path.realpath(path) for path in found}) == len(NAMES)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_bad_file_does_not_stop_the_others(folder: Path, jobs: int) -> None:
+    (folder / "b.parq").write_bytes(b"no parquet at all")
+    (folder / "sub/a.parquet").unlink()
+    (folder / "sub/a.parquet").symlink_to(folder / "gone")
+    outcomes = list(for_each_file([folder], add, jobs=jobs))
+    assert [type(outcome.error) for outcome in outcomes] == [
+        type(None), NotParquet, FileNotFoundError, type(None),
+    ]  # fmt: skip
+    assert [outcome.report is None for outcome in outcomes] == [False, True, True, False]
+    assert (folder / "b.parq").read_bytes() == b"no parquet at all"
+    assert (folder / "sub/deep/c.pq").read_bytes() == NEW
+
+
+def test_one_file_to_a_file_or_a_folder(folder: Path, tmp_path: Path) -> None:
+    def output(given: str, target: str) -> str | None:
+        (outcome,) = for_each_file([folder / given], seen, output=tmp_path / target)
+        return outcome.output
+
+    assert output("a.parquet", "new.parquet") == str(tmp_path / "new.parquet")
+    assert output("a.parquet", "in") == str(tmp_path / "in/a.parquet")
+    (outcome,) = for_each_file([folder / "a.parquet"], seen, output=f"{tmp_path}/new/")
+    assert outcome.output == f"{tmp_path}/new/a.parquet"
+    # What a folder holds goes to a folder, even if it is one file.
+    assert output("sub/deep", "new") == str(tmp_path / "new/c.pq")
+    assert output("sub/deep/*.pq", "new") == str(tmp_path / "new/c.pq")
+
+
+def test_outputs_that_would_collide(folder: Path, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    with pytest.raises(InvalidArgument, match="several inputs would be written"):
+        list(for_each_file([folder / "a.parquet", folder / "sub"], add, output=tmp_path / "out"))
+    (tmp_path / "file").write_bytes(b"precious")
+    with pytest.raises(InvalidArgument, match="is a file"):
+        list(for_each_file([folder], add, output=tmp_path / "file"))
+    assert listing(tmp_path) == {**before, "file": b"precious"}
+
+
+def test_inputs_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for given in (tmp_path / "empty", tmp_path / "*.parquet"):
+        with pytest.raises(InvalidArgument, match="no"):
+            list(for_each_file([given], add))
+    assert list(for_each_file([], seen)) == []
+
+
+def test_dry_runs_make_no_folders(folder: Path, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    list(for_each_file([folder], seen, output=tmp_path / "out", dry_run=True))
+    assert listing(tmp_path) == before
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("jobs", "each"), [(1, 1), (3, 1), (4, 1), (9, 2)])
+def test_threads_are_shared_out(folder: Path, jobs: int, each: int) -> None:
+    outcomes = list(for_each_file([folder], seen, jobs=jobs))
+    assert {outcome.report[2] for outcome in outcomes if outcome.report} == {each}
+
+
+def test_there_and_back(folder: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(folder / "sub", work)
+    before = listing(work)
+    list(for_each_file([work], add))
+    list(for_each_file([work], lambda path, output, _: strip(path, output=output)))
+    assert listing(work) == before
+    assert len(people()) == 1000
