@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
 
 from parquet_bloomwriter.building import BuiltFilter, FilterOptions, build_filter, holds_all_values
-from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.columns import (
+    notes_on,
+    select_columns,
+    settle_per_column,
+    why_no_filter,
+)
 from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField
 from parquet_bloomwriter.footer.patch import bloom_edit
@@ -41,7 +45,7 @@ from parquet_bloomwriter.splice.plan import (
 from parquet_bloomwriter.values import LeafReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.footer import Leaf
@@ -111,10 +115,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             ordinal; None takes every column that can have filters.
         output: Path of the new file; None replaces the file in place, atomically. A buffer's new
             version is in the report.
-        fpp: False positive probability in (0, 1), for all columns or by column name; columns not
-            named get 0.01.
+        fpp: False positive probability in (0, 1), for all columns, or by name as in `columns`;
+            the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
-            many as there are values.
+            many as there are values. For all columns, or by name.
         max_bytes: Largest bitset, bytes. It wins over `fpp`.
         sizing: "pow2" for powers of two from 64 bytes, which every reader takes, or "exact" for
             any multiple of 32 bytes, which Arrow C++, Velox and Impala do not.
@@ -161,7 +165,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         options = FilterOptions(max_bytes=max_bytes, sizing=sizing, dialect=dialect)
         work = _Work(
             file=file,
-            options={leaf.ordinal: _for_column(options, leaf, fpp, ndv) for leaf in chosen},
+            options=_column_options(leaves, chosen, options, fpp, ndv),
             jobs=num_jobs,
             progress=progress or _Silent(),
         )
@@ -333,9 +337,7 @@ class _Work:
     def _each(
         self, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
     ) -> AbstractContextManager[Iterator[tuple[Chunk, R]]]:
-        return in_order(
-            chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES
-        )
+        return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES)
 
     def _being_built(
         self, draft: Draft
@@ -472,22 +474,27 @@ def _settled_until(file: Opened, draft: Draft) -> int:
     return min((index.start for index in indexes), default=footer.start)
 
 
-def _for_column(
+def _column_options(
+    leaves: Sequence[Leaf],
+    chosen: Sequence[Leaf],
     options: FilterOptions,
-    leaf: Leaf,
     fpp: float | Mapping[str, float],
     ndv: int | Mapping[str, int] | None,
-) -> FilterOptions:
-    rate = fpp.get(leaf.name, options.fpp) if isinstance(fpp, Mapping) else fpp
-    distinct = ndv.get(leaf.name) if isinstance(ndv, Mapping) else ndv
-    checked = dataclasses.replace(options, fpp=rate, ndv=distinct)
-    initial_num_blocks(  # Raises InvalidArgument where an option is out of range.
-        1 if distinct is None else distinct,
-        rate,
-        sizing=options.sizing,
-        max_bytes=options.max_bytes,
-    )
-    return checked
+) -> dict[int, FilterOptions]:
+    """Options by leaf ordinal, in the order chosen."""
+    rates = settle_per_column(leaves, chosen, fpp, default=options.fpp)
+    counts = settle_per_column(leaves, chosen, ndv, default=None)
+    settled = {}
+    for leaf in chosen:
+        rate, count = rates[leaf], counts[leaf]
+        settled[leaf.ordinal] = dataclasses.replace(options, fpp=rate, ndv=count)
+        initial_num_blocks(  # Raises InvalidArgument where an option is out of range.
+            1 if count is None else count,
+            rate,
+            sizing=options.sizing,
+            max_bytes=options.max_bytes,
+        )
+    return settled
 
 
 def _read_errors() -> tuple[type[BaseException], ...]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
 
-from parquet_bloomwriter.errors import ColumnNotFound
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.footer import PhysicalType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.footer import Leaf
+
+T = TypeVar("T")
+
+EVERY_COLUMN = "*"
+"""Stands for all columns that are not named."""
 
 _ORDINAL = "#"
 _SHOWN = 10
@@ -27,6 +33,38 @@ def select_columns(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[Leaf, 
         ColumnNotFound: If a name matches nothing, or two leaves of the same path.
     """
     return tuple(dict.fromkeys(leaf for name in names for leaf in _select(leaves, name)))
+
+
+def settle_per_column(
+    leaves: Sequence[Leaf], chosen: Sequence[Leaf], given: T | Mapping[str, T], *, default: T
+) -> dict[Leaf, T]:
+    """Give each chosen column its value.
+
+    Args:
+        leaves: All leaf columns.
+        chosen: Those that need a value.
+        given: One value for all, or values by name (as for `select_columns`; later ones win), with
+            `EVERY_COLUMN` for all that are not named.
+        default: For columns that get no value otherwise.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        InvalidArgument: If a name matches a column that is not chosen.
+    """
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(chosen, given)
+    values = dict.fromkeys(chosen, given.get(EVERY_COLUMN, default))
+    for name, value in given.items():
+        if name == EVERY_COLUMN:
+            continue
+        for leaf in select_columns(leaves, [name]):
+            if leaf not in values:
+                raise InvalidArgument(
+                    f'a value is given for "{name}", which is none of the columns chosen',
+                    remedy="Choose the column too.",
+                )
+            values[leaf] = value
+    return values
 
 
 def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:

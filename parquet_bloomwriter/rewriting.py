@@ -133,7 +133,7 @@ def target_of(opened: Opened) -> Target | None:
         backup_suffix=options.backup_suffix,
     )
     if target.replaces is not None:
-        check_surroundings(target.path, force=options.force, regenerates_crc=options.regenerate_crc)
+        check_surroundings(target.name, force=options.force, regenerates_crc=options.regenerate_crc)
     return target
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from parquet_bloomwriter.footer import Leaf
+    from collections.abc import Callable
 
 T = TypeVar("T", int, float)
 
@@ -23,41 +20,6 @@ _FACTORS = {
     **dict.fromkeys(("m", "mib"), _KIBI**2),
     **dict.fromkeys(("g", "gib"), _KIBI**3),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PerColumn(Generic[T]):
-    """A value for all columns, and others for some of them."""
-
-    option: str
-    """Its name, for messages."""
-
-    general: T | None
-    """None if there is none."""
-
-    named: tuple[tuple[str, T], ...] = ()
-    """Names as for --columns; later ones win."""
-
-    def among(self, leaves: Sequence[Leaf], chosen: Sequence[Leaf]) -> dict[str, T]:
-        """Settle the value of every chosen column, by its dotted path.
-
-        Raises:
-            ColumnNotFound: If a name matches nothing.
-            InvalidArgument: If a name matches a column that is not chosen.
-        """
-        from parquet_bloomwriter.columns import select_columns
-        from parquet_bloomwriter.errors import InvalidArgument
-
-        values = {} if self.general is None else {leaf.name: self.general for leaf in chosen}
-        for name, value in self.named:
-            for leaf in select_columns(leaves, [name]):
-                if leaf not in chosen:
-                    raise InvalidArgument(
-                        f'{self.option} names "{name}", which is none of the columns chosen',
-                        remedy="Name it in --columns too.",
-                    )
-                values[leaf.name] = value
-        return values
 
 
 def parse_rate(text: str) -> float:
@@ -128,22 +90,16 @@ def one(
 
 def per_column(
     parse: Callable[[str], T],
-) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], PerColumn[T]]:
-    """A click callback for VALUE and COLUMN=VALUE, any number of them."""
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, T]]:
+    """A click callback for VALUE and COLUMN=VALUE, any number of them; "*" names all columns."""
 
     def callback(
-        _context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
-    ) -> PerColumn[T]:
+        _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+    ) -> dict[str, T]:
         pairs = [text.rpartition("=") for text in given]
-        values = [(name, _parsed(parse, value)) for name, _, value in pairs]
-        general = [value for name, value in values if not name]
-        if len(general) > 1:
+        if sum(not name for name, _, _ in pairs) > 1:
             raise click.BadParameter("more than one value is for all columns")
-        return PerColumn(
-            option=parameter.opts[0],
-            general=general[0] if general else None,
-            named=tuple((name, value) for name, value in values if name),
-        )
+        return {name or "*": _parsed(parse, value) for name, _, value in pairs}
 
     return callback
 

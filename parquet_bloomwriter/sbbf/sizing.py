@@ -170,13 +170,14 @@ def _limits(sizing: Sizing, min_bytes: int | None, max_bytes: int | None) -> tup
     """Fewest and most blocks, both of the sizing's own kind."""
     if sizing not in MIN_BYTES:
         raise InvalidArgument(f'{sizing!r} is not a sizing; there are "pow2" and "exact"')
-    fewest = -(-(MIN_BYTES[sizing] if min_bytes is None else min_bytes) // BYTES_PER_BLOCK)
-    most = (MAX_BYTES if max_bytes is None else max_bytes) // BYTES_PER_BLOCK
+    smallest = MIN_BYTES[sizing] if min_bytes is None else min_bytes
+    largest = MAX_BYTES if max_bytes is None else max_bytes
+    fewest, most = -(-smallest // BYTES_PER_BLOCK), largest // BYTES_PER_BLOCK
     if sizing == "pow2" and fewest >= 1 and most >= 1:
         fewest, most = _next_power_of_two(fewest), 1 << (most.bit_length() - 1)
     if not 1 <= fewest <= most:
         raise InvalidArgument(
-            f"no {sizing} filter has at least {min_bytes} and at most {max_bytes} bytes",
+            f"no {sizing} filter has at least {smallest} and at most {largest} bytes",
             remedy=f"The smallest has {MIN_BYTES[sizing]} bytes.",
         )
     return fewest, most

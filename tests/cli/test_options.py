@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bloomify.columns import read_leaves
-from bloomify.options import PerColumn, parse_count, parse_rate, parse_size
+from bloomify.options import parse_count, parse_rate, parse_size
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.columns import settle_per_column
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,15 +59,16 @@ def test_numbers_of_values() -> None:
 
 def test_values_by_column_are_settled_for_the_columns_chosen(events: Path) -> None:
     leaves = read_leaves(str(events))
-    rates = PerColumn(option="--fpp", general=0.05, named=(("email", 0.001), ("#1", 0.002)))
-    assert rates.among(leaves, leaves[:2]) == {"id": 0.05, "email": 0.002}
-    assert PerColumn(option="--ndv", general=None, named=(("id", 7),)).among(leaves, leaves) == {
-        "id": 7
-    }
+    rates = settle_per_column(
+        leaves, leaves[:2], {"email": 0.001, "*": 0.05, "#1": 0.002}, default=0.01
+    )
+    assert {leaf.name: rate for leaf, rate in rates.items()} == {"id": 0.05, "email": 0.002}
+    counts = settle_per_column(leaves, leaves[:2], {"id": 7}, default=None)
+    assert {leaf.name: count for leaf, count in counts.items()} == {"id": 7, "email": None}
     with pytest.raises(ColumnNotFound, match="Did you mean email"):
-        PerColumn(option="--fpp", general=0.05, named=(("emial", 0.1),)).among(leaves, leaves)
-    with pytest.raises(InvalidArgument, match='--fpp names "active", which is none of'):
-        PerColumn(option="--fpp", general=0.05, named=(("active", 0.1),)).among(leaves, leaves[:2])
+        settle_per_column(leaves, leaves, {"emial": 0.1}, default=0.01)
+    with pytest.raises(InvalidArgument, match='given for "active", which is none of'):
+        settle_per_column(leaves, leaves[:2], {"active": 0.1}, default=0.01)
 
 
 @pytest.mark.parametrize(

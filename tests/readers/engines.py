@@ -227,7 +227,9 @@ class ClickHouse:
             f"SELECT {i}, count() FROM file('{path}', Parquet) WHERE {condition}"  # noqa: S608
             for i, condition in enumerate(conditions)
         ]
-        answer = self._query(" UNION ALL ".join(parts), "CSV")
+        answer = self._query(" UNION ALL ".join(parts), "CSV") if parts else ""
+        if answer.isidentifier():
+            return [answer] * len(conditions)
         found = dict(tuple(map(int, line.split(","))) for line in answer.splitlines())
         return [found[i] for i in range(len(conditions))]
 

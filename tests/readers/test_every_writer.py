@@ -92,7 +92,8 @@ def _by_polars(path: Path) -> str:
 def _by_fastparquet(path: Path) -> str:
     import fastparquet
 
-    return _text(lambda: fastparquet.ParquetFile(str(path)).to_pandas().to_dict("list"))
+    with path.open("rb") as file:  # it would leave it open
+        return _text(lambda: fastparquet.ParquetFile(file).to_pandas().to_dict("list"))
 
 
 def _text(read: Any) -> str:  # noqa: ANN401  a call without arguments

@@ -133,9 +133,9 @@ def test_ranges_by_page_index_hold_the_same_rows(
 
 def test_datafusion_uses_the_page_index(indexed: tuple[Path, Path]) -> None:
     before, after = (DataFusion().metrics(path, "id = 7777") for path in indexed)
-    total, left = after["page_index_rows_pruned"]
+    total, left = after["page_index_pages_pruned"]
     assert 0 < left < total
-    assert (total, left) == before["page_index_rows_pruned"]
+    assert (total, left) == before["page_index_pages_pruned"]
 
 
 def test_spark_uses_the_page_index(indexed: tuple[Path, Path], spark: SparkSession) -> None:

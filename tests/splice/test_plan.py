@@ -125,17 +125,18 @@ def files(draw: st.DrawFn) -> bytes:
     return written(pa.table({name: values[name] for name in names}), **options)
 
 
-@given(files(), st.sampled_from(PLACEMENTS), st.data())
-@settings(max_examples=150)
-def test_add_and_take_out(data: bytes, placement: Placement, choose: st.DataObject) -> None:
+@given(
+    files(),
+    st.sampled_from(PLACEMENTS),
+    st.lists(st.sampled_from([0, 0, 1, 2, 3, 250, 260]), min_size=40, max_size=40),
+)
+@settings(max_examples=100)
+def test_add_and_take_out(data: bytes, placement: Placement, blocks: list[int]) -> None:
     footer = footer_of(data)
     has_values = footer.chunks.value(ChunkField.NUM_VALUES) > 0
     existing = {(f.row_group, f.column): f for f in layout(data).existing}
-    chunks = [
-        (i, j) for i, j in zip(*has_values.nonzero(), strict=True) if choose.draw(st.booleans())
-    ][:40]
-    sizes = st.sampled_from([1, 2, 3, 250, 260])
-    filters = {(int(i), int(j)): filter_of(choose.draw(sizes)) for i, j in chunks}
+    chunks = [(int(i), int(j)) for i, j in zip(*has_values.nonzero(), strict=True)]
+    filters = {chunk: filter_of(n) for chunk, n in zip(chunks, blocks, strict=False) if n}
     drops = [f for chunk, f in existing.items() if chunk in filters]
     draft, plan, new = rewritten(data, filters, placement, drops)
     assert draft.fallback is None
@@ -198,20 +199,22 @@ def test_old_filters_move_with_their_bytes() -> None:
 # ---------------------------------------------------------------- page indexes anywhere
 
 
+_NEAR_BOUNDARIES = st.one_of(
+    st.integers(64 - 40, 64 + 3), st.integers(8192 - 40, 8192 + 3), st.sampled_from([-1, 0, 5])
+)
+
+
 @st.composite
 def scattered(draw: st.DrawFn) -> bytes:
     """Chunks and page indexes in any order, positions close to where varints grow."""
-    near = st.sampled_from([64, 8192]).flatmap(lambda w: st.integers(w - 40, w + 3))
-    count = draw(st.integers(1, 4))
-    lists = [draw(st.lists(near | st.sampled_from([-1, 0, 5]), max_size=8)) for _ in range(count)]
-    order = draw(
-        st.permutations([("chunk", i) for i in range(count)] + [("index", i) for i in range(count)])
-    )
+    lists = draw(st.lists(st.lists(_NEAR_BOUNDARIES, max_size=8), min_size=1, max_size=4))
+    count = len(lists)
+    units = [(kind, i) for kind in ("chunk", "index") for i in range(count)]
+    sizes = draw(st.lists(st.sampled_from([8, 20, 4000]), min_size=count, max_size=count))
     body = b"PAR1"
     places: dict[tuple[str, int], tuple[int, int]] = {}
-    for kind, i in order:
-        size = draw(st.sampled_from([8, 20, 4000]))
-        unit = bytes(size) if kind == "chunk" else encode_index(lists[i])
+    for kind, i in draw(st.permutations(units)):
+        unit = bytes(sizes[i]) if kind == "chunk" else encode_index(lists[i])
         places[kind, i] = (len(body), len(unit))
         body += unit
     body += bytes(max(0, 8200 - len(body)))
@@ -228,19 +231,20 @@ def scattered(draw: st.DrawFn) -> bytes:
     return body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
 
 
-@given(scattered(), st.sampled_from(PLACEMENTS), st.data())
-@settings(max_examples=150)
-def test_cascades_are_exact(data: bytes, placement: Placement, choose: st.DataObject) -> None:
+@given(
+    scattered(),
+    st.sampled_from(PLACEMENTS),
+    st.lists(st.sampled_from([0, 1, 2]), min_size=4, max_size=4),
+)
+@settings(max_examples=100)
+def test_cascades_are_exact(data: bytes, placement: Placement, blocks: list[int]) -> None:
     """Filters push pages, pages lengthen indexes, and those push pages further."""
     groups = range(footer_of(data).num_row_groups)
     place = layout(data)
     pages = [n for index in place.offset_indexes for n in index.offsets.tolist() if n > 0]
     inside = [(i.start, i.stop) for i in place.offset_indexes]
     assume(not any(start <= n < stop for n in pages for start, stop in inside))
-    filters = {
-        (i, 0): filter_of(choose.draw(st.sampled_from([1, 2]))) for i in groups
-        if choose.draw(st.booleans())
-    }  # fmt: skip
+    filters = {(i, 0): filter_of(n) for i, n in zip(groups, blocks, strict=False) if n}
     draft, plan, new = rewritten(data, filters, placement)
     assert draft.fallback is None
     check_positions(data, new, plan)

@@ -11,16 +11,13 @@ from bloomify.console import Console, complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.helping import Verb, section
 from bloomify.messages import describe
-from bloomify.options import PerColumn, one, parse_count, parse_rate, parse_size, per_column
+from bloomify.options import one, parse_count, parse_rate, parse_size, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
 from bloomify.shared import all_of, destination_options, inputs_argument, running_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from parquet_bloomwriter import AddReport
-    from parquet_bloomwriter.footer import Leaf
     from parquet_bloomwriter.sbbf import Dialect, Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
@@ -102,8 +99,8 @@ class AddOptions(FileOptions):
 
     columns: tuple[str, ...]
     all_columns: bool
-    fpp: PerColumn[float]
-    ndv: PerColumn[int]
+    fpp: dict[str, float]
+    ndv: dict[str, int]
     max_bytes: int
     sizing: str
     placement: str
@@ -145,14 +142,13 @@ class _Adding:
         from parquet_bloomwriter import bloomify
 
         options = self._options
-        rates, counts = self._per_column(path)
         self._announce_compilation()
         return bloomify(
             path,
             self._columns,
             output=output,
-            fpp=rates,
-            ndv=counts,
+            fpp=options["fpp"],
+            ndv=options["ndv"],
             max_bytes=options["max_bytes"],
             sizing=cast("Sizing", options["sizing"]),
             placement=cast("Placement", options["placement"]),
@@ -162,20 +158,6 @@ class _Adding:
             progress=self._console.bar,
             **destination(options),
         )
-
-    def _per_column(
-        self, path: str
-    ) -> tuple[float | dict[str, float], int | dict[str, int] | None]:
-        """Settle the values of each column where some are given by name."""
-        fpp, ndv = self._options["fpp"], self._options["ndv"]
-        if not (fpp.named or ndv.named):
-            return 0.01 if fpp.general is None else fpp.general, ndv.general
-        from bloomify.columns import read_leaves
-        from parquet_bloomwriter.columns import select_columns
-
-        leaves: Sequence[Leaf] = read_leaves(path)
-        chosen = leaves if self._columns is None else select_columns(leaves, self._columns)
-        return fpp.among(leaves, chosen), ndv.among(leaves, chosen)
 
     def _announce_compilation(self) -> None:
         """Compile what was never compiled on this machine, and say so: it takes some seconds."""
