@@ -85,14 +85,9 @@ class Layout:
         if longer_than_needed(footer):
             return "the footer writes offsets in an unusual way that could not be restored"
         try:
-            indexes = self.offset_indexes
+            return _why_not_rewrite(self.offset_indexes)
         except MalformedFile as error:
             return error.problem
-        if not all(index.is_movable for index in indexes):
-            return "a page index has fields that this version does not know"
-        if any(a.stop > b.start for a, b in pairwise(indexes)):
-            return "page indexes overlap"
-        return None
 
     def cuts_are_safe(self, positions: Sequence[int]) -> bool:
         """Whether no unit has bytes on both sides of any of these positions."""
@@ -111,6 +106,18 @@ class Layout:
         last = int(np.searchsorted(self.starts, stop, side="left"))
         reached = int(self.reaches[first - 1]) if first else 0
         return last - first == 1 and reached <= start
+
+
+def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:
+    """Why the positions in page indexes cannot follow when pages move; None if they can."""
+    if not all(index.is_movable for index in indexes):
+        return "a page index has fields that this version does not know"
+    if any(a.stop > b.start for a, b in pairwise(indexes)):
+        return "page indexes overlap"
+    if any((index.offsets > index.start).any() for index in indexes):
+        # Its length would depend on itself, with more than one solution.
+        return "a page index lies before the pages that it refers to"
+    return None
 
 
 def layout_of(footer: Footer, read_at: ReadAt) -> Layout:

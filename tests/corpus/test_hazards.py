@@ -29,9 +29,7 @@ CLICKHOUSE = "Altinity__clickhouse-regression/parquet/data"
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    corpus_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Task | Crash]:
+def outcomes(corpus_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task | Crash]:
     """Return what became of each file, by its path in the corpus."""
     tasks = [{"path": str(file_of(corpus_dir, path))} for path in HAZARDS]
     answers = work("tests.support.rewriting", tasks, str(tmp_path_factory.mktemp("scratch")))

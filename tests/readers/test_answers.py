@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -73,11 +71,12 @@ def with_filters(old: Path, folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(("file", "engine"), MATRIX, indirect=True)
 def test_every_type_and_placement(file: str, versions: list[Path], engine: Engine) -> None:
+    lookups = 1 if engine.name == "spark" else 2  # its scans take 60 ms each
     expected = {
         _condition(engine, name, number): count
         for name in matrix.FILES[file]
         for count, numbers in ((1, matrix.present()), (0, matrix.absent()))
-        for number in numbers
+        for number in numbers[-lookups:]
     }
     for path in versions:
         answers = dict(zip(expected, engine.counts(path, list(expected)), strict=True))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 FILES = sorted(str(p.relative_to(FIXTURES)) for p in FIXTURES.glob("*/*.parquet"))
 PLACEMENTS: tuple[Placement, ...] = ("column-chunk", "row-group", "end")
+UNSTEADY = {("chdb", "pyarrow/odd_names.parquet")}
+"""It reads columns without a name, or refuses them, as chance has it."""
+
 ENGINES: tuple[Engine, ...] = (DuckDB(), DataFusion(), ClickHouse())
 
 
@@ -31,10 +34,11 @@ def test_there_are_files_of_every_writer() -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_all_rows_are_the_same(file: str, tmp_path: Path) -> None:
     old = FIXTURES / file
+    engines = [engine for engine in ENGINES if (engine.name, file) not in UNSTEADY]
     for placement in PLACEMENTS:
         new = tmp_path / f"{placement}.parquet"
         bloomify(old, output=new, placement=placement)
-        for read in (_by_pyarrow, _by_polars, _by_fastparquet, *(e.rows for e in ENGINES)):
+        for read in (_by_pyarrow, _by_polars, _by_fastparquet, *(e.rows for e in engines)):
             assert read(new) == read(old)
 
 

@@ -1,8 +1,11 @@
-"""Our bitsets are those of parquet-java's own filter class, bit for bit."""
+"""Our bitsets are those of parquet-java's own filter class, bit for bit.
+
+The class comes with Spark. It gets the same values, one by one, into a filter of the size that ours
+has after folding.
+"""
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,25 +13,57 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import Sbbf, bloomify
+from parquet_bloomwriter import bloomify
 from tests.support import compact
 from tests.support.split_block import ReferenceFilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-COUNT = 1000
-RNG = np.random.default_rng(11)
-NUMBERS = RNG.integers(-(2**31), 2**31, COUNT).tolist()
+    ToJava = Callable[[Any, Any], Any]
 
-Hash = "Callable[[Any, Any, Any], int]"
-CASES: dict[str, tuple[pa.Array, Callable[[Any, Any], Any]]] = {
-    "int32": (pa.array(NUMBERS, pa.int32()), lambda gateway, v: ("hashInt", v)),
+COUNT = 700
+NUMBERS = np.random.default_rng(11).permutation(np.arange(-COUNT, COUNT, 2) * 2 + 1).tolist()
+WORDS = [f"{n} Łódź" for n in NUMBERS]
+
+
+def _as_it_is(_: Any, value: Any) -> Any:  # noqa: ANN401  py4j makes an int, a long or a double
+    return value
+
+
+def _binary(package: Any, value: bytes) -> Any:  # noqa: ANN401  a JVM object
+    return package.io.api.Binary.fromConstantByteArray(value)
+
+
+CASES: dict[str, tuple[pa.Array, ToJava]] = {
+    "int32": (pa.array(NUMBERS, pa.int32()), _as_it_is),
+    "int64": (pa.array([n << 40 for n in NUMBERS], pa.int64()), _as_it_is),
+    "double": (pa.array([n / 7 for n in NUMBERS], pa.float64()), _as_it_is),
+    "binary": (pa.array([word.encode() for word in WORDS], pa.binary()), _binary),
+    "fixed": (
+        pa.array([n.to_bytes(5, "big", signed=True) for n in NUMBERS], pa.binary(5)),
+        _binary,
+    ),
 }
 
 
-def _java_filter(spark: SparkSession, num_bytes: int) -> Any:  # noqa: ANN401  a JVM object
-    package = spark._jvm.org.apache.parquet.column.values.bloomfilter  # noqa: SLF001
-    return package.BlockSplitBloomFilter(num_bytes)
+@pytest.mark.parametrize("fpp", [0.1, 0.001])
+@pytest.mark.parametrize("name", CASES)
+def test_same_bits(name: str, fpp: float, spark: SparkSession, tmp_path: Path) -> None:
+    array, to_java = CASES[name]
+    path = tmp_path / "file.parquet"
+    pq.write_table(pa.table({"x": array}), path)
+    bloomify(path, fpp=fpp)
+    data = path.read_bytes()
+    ((offset, length),) = compact.filters_of(compact.footer_of(data)).values()
+    ours = ReferenceFilter.parse(data[offset : offset + (length or 0)]).bitset
+    package = spark.sparkContext._jvm.org.apache.parquet  # noqa: SLF001
+    theirs = package.column.values.bloomfilter.BlockSplitBloomFilter(len(ours))
+    for value in array.to_pylist():
+        theirs.insertHash(theirs.hash(to_java(package, value)))
+    stream = spark.sparkContext._jvm.java.io.ByteArrayOutputStream()  # noqa: SLF001
+    theirs.writeTo(stream)
+    assert bytes(stream.toByteArray()) == ours

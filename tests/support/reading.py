@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from tests.support import compact
 from tests.support.plain import leaf_arrays, plain_values
 from tests.support.split_block import ReferenceFilter
+from tests.support.workers import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,7 @@ def read(path: Path, new: dict[str, str], built: list[tuple[int, int]]) -> Readi
     """Compare what pyarrow reads of the old file and of each new version."""
     result = Reading(path=str(path))
     before = _table(path)
-    print(json.dumps({"passes": str(path)}), flush=True)
+    tell({"passes": str(path)})
     result.readable = isinstance(before, pa.Table)
     for placement, name in new.items():
         after = _table(Path(name))
@@ -152,9 +153,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     for line in sys.stdin:
         task: dict[str, Any] = json.loads(line)
-        print(json.dumps({"begins": task["path"]}), flush=True)
+        tell({"begins": task["path"]})
         built = [tuple(place) for place in task["built"]]
-        print(json.dumps(asdict(read(Path(task["path"]), task["new"], built))), flush=True)
+        tell(asdict(read(Path(task["path"]), task["new"], built)))
 
 
 if __name__ == "__main__":

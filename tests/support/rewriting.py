@@ -19,6 +19,7 @@ from parquet_bloomwriter import BloomwriterError, Status, bloomify, strip
 from parquet_bloomwriter.splice.plan import Placement
 from tests.support import compact
 from tests.support.split_block import ReferenceFilter
+from tests.support.workers import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -283,8 +284,8 @@ def main() -> None:
     scratch = Path(sys.argv[1])
     for line in sys.stdin:
         path = json.loads(line)["path"]
-        print(json.dumps({"begins": path}), flush=True)
-        print(json.dumps(asdict(rewrite(Path(path), scratch))), flush=True)
+        tell({"begins": path})
+        tell(asdict(rewrite(Path(path), scratch)))
 
 
 if __name__ == "__main__":

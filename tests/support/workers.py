@@ -39,6 +39,12 @@ class Crash:
     """Exit status, and the end of what it wrote to its standard error."""
 
 
+def tell(answer: Task) -> None:
+    """Answer from inside the process."""
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
 def work(module: str, tasks: Sequence[Task], *arguments: str) -> Iterator[Task | Crash]:
     """Yield one result, or one crash, for every task in order."""
     left = list(tasks)
