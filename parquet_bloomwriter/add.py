@@ -285,7 +285,7 @@ class _Work:
             self._settle(chunk, f"the filter that is there was kept unchecked: {reader}")
             return ""
         try:
-            if not holds_all_values(filter_, reader, chunk[0]):
+            if not holds_all_values(filter_, reader, self.leaf(chunk), chunk[0]):
                 return "values of the column are missing from it"
         except _read_errors() as error:
             reason = f"the filter that is there was kept unchecked: {_one_line(error)}"

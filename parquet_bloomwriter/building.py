@@ -102,13 +102,16 @@ def build_filter(
         BloomwriterError: If a hash that was inserted is not found.
     """
     num_blocks = _blocks(options.ndv or _plausible_values(footer, leaf, row_group), options)
+    is_first = True
     while True:
         filter_, inserted, sample = _fill(reader, leaf, row_group, num_blocks, options)
         if not inserted:
             return None
         folded = filter_.fold_to_target_fpp(options.fpp, sizing=options.sizing)
         ndv = _distinct_values(filter_, inserted)
-        better = _better_size(filter_.num_blocks, folded, ndv, options)
+        better = _larger(filter_.num_blocks, folded, ndv, options)
+        if better is None and is_first:
+            better = _smaller(filter_.num_blocks, folded, ndv, options)
         if better is None:
             return BuiltFilter(
                 data=folded.to_bytes(options.dialect),
@@ -117,28 +120,32 @@ def build_filter(
                 fpp=folded.exact_fpp(),
                 sample=sample,
             )
-        num_blocks = better
+        num_blocks, is_first = better, False
 
 
-def _better_size(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
-    """Blocks to build with once more, now that the distinct values are known; None if it is well.
+def _larger(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
+    """Blocks for a filter that turned out too small, None if it is not, or must not be larger."""
+    if folded.exact_fpp() <= options.fpp:
+        return None
+    most = options.max_bytes // BYTES_PER_BLOCK
+    grown = num_blocks + num_blocks // _GROWTH + 1
+    if options.sizing == "pow2":
+        most = 1 << most.bit_length() - 1
+        grown = 2 * num_blocks
+    larger = min(max(_blocks(ndv, options), grown), most)
+    return larger if larger > num_blocks else None
 
-    Too small a filter is built again if it may be larger. Of exact sizes, where folding can only
-    divide, one that folded too far from what is needed is built again, smaller.
+
+def _smaller(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
+    """Blocks for a filter of exact size that is far larger than needed, None if it is not.
+
+    Folding can only divide. Asked for once: the next size may turn out too small by chance, and
+    then only grows.
     """
-    if folded.exact_fpp() > options.fpp:
-        most = options.max_bytes // BYTES_PER_BLOCK
-        larger = max(_blocks(ndv, options), num_blocks + num_blocks // _GROWTH + 1)
-        if options.sizing == "pow2":
-            most = 1 << most.bit_length() - 1
-            larger = max(_blocks(ndv, options), 2 * num_blocks)
-        larger = min(larger, most)
-        return larger if larger > num_blocks else None
-    if options.sizing == "exact":
-        needed = _blocks(ndv, options)
-        if needed < num_blocks and needed * _WASTE < folded.num_blocks:
-            return needed
-    return None
+    if options.sizing != "exact":
+        return None
+    needed = _blocks(ndv, options)
+    return needed if needed < num_blocks and needed * _WASTE < folded.num_blocks else None
 
 
 def _distinct_values(filter_: Sbbf, inserted: int) -> int:
@@ -146,16 +153,16 @@ def _distinct_values(filter_: Sbbf, inserted: int) -> int:
     return max(1, min(round(estimate), inserted)) if np.isfinite(estimate) else inserted
 
 
-def holds_all_values(filter_: Sbbf, reader: LeafReader, row_group: int) -> bool:
+def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int) -> bool:
     """Whether a filter that is there already contains every value of its column chunk.
+
+    As in a filter of our own, both zeros must be in it if one may be, and the canonical NaN if any.
 
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     return all(
-        filter_.contains_all(hashes)
-        for array in reader.batches(row_group)
-        for hashes in [hash_array(array)]
+        filter_.contains_all(hashes) for hashes in _hashes(reader, leaf, row_group, "xxhash")
     )
 
 

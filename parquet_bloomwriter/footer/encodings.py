@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.compact.scan import I32, LIST, START, Grammar, Kind, scan
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.footer.scan import I32, LIST, START, Grammar, Kind, scan
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.footer.view import Footer

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, STRUCT, Grammar, Kind
+from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT, Grammar, Kind
 
 
 class FileField(IntEnum):

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.compact.scan import START, scan
+from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, apply_edits
 from parquet_bloomwriter.footer.grammar import OFFSET_INDEX, PageLocationField
-from parquet_bloomwriter.footer.scan import START, scan
-from parquet_bloomwriter.footer.varint import encode_zigzag, zigzag_widths
 
 if TYPE_CHECKING:
     import numpy as np

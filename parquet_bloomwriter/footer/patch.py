@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.compact.scan import HEADER, I32, I64, START, STOP
+from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.footer.edits import Edit
 from parquet_bloomwriter.footer.grammar import (
@@ -25,8 +27,6 @@ from parquet_bloomwriter.footer.grammar import (
     ChunkField,
     RowGroupField,
 )
-from parquet_bloomwriter.footer.scan import HEADER, I32, I64, START, STOP
-from parquet_bloomwriter.footer.varint import encode_zigzag, zigzag_widths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.compact.scan import ABSENT, START, STOP, scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import (
     FOOTER,
@@ -25,7 +26,6 @@ from parquet_bloomwriter.footer.grammar import (
     RowGroupField,
     SchemaField,
 )
-from parquet_bloomwriter.footer.scan import ABSENT, START, STOP, scan
 from parquet_bloomwriter.footer.schema import Leaf, leaves_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ TAIL_BYTES = 8
 """Footer length and magic."""
 
 _MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
+_MAX_FOOTER_BYTES = 1 << 31
+"""Positions in a footer are 32-bit integers here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +161,11 @@ def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
             f"the footer claims {length} bytes in a file of {file_size}",
             byte=file_size - TAIL_BYTES,
             remedy="Check that it was copied whole.",
+        )
+    if length >= _MAX_FOOTER_BYTES:
+        raise UnsupportedFile(
+            f"the footer has {length} bytes; 2 GiB and more are not supported",
+            byte=file_size - TAIL_BYTES,
         )
     return file_size - TAIL_BYTES - length
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parent.parent
 _SOURCES = {
-    "footer.kernels": ("footer/kernels.py", "footer/scan.py"),
+    "compact.kernels": ("compact/kernels.py", "compact/scan.py"),
     "hashing.kernels": ("hashing/kernels.py",),
     "sbbf.kernels": ("sbbf/kernels.py", "sbbf/block.py"),
 }
@@ -60,7 +60,7 @@ def kernels(module: str) -> Any:  # noqa: ANN401  its attributes are the kernels
     """Load the kernels of a module, compiling them if that was never done on this machine.
 
     Args:
-        module: One of "footer.kernels", "hashing.kernels", "sbbf.kernels".
+        module: One of "compact.kernels", "hashing.kernels", "sbbf.kernels".
 
     Returns:
         A namespace with a callable for each kernel.

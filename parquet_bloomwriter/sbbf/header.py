@@ -31,9 +31,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.compact.scan import I32, START, STRUCT, Grammar, Kind, scan
+from parquet_bloomwriter.compact.varint import encode_zigzag
+from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.compact import CompactReader, Struct, zigzag_varint
 
 Dialect = Literal["xxhash", "murmur3"]
 """Which hash a filter was made with: the released specification's, or the drafts'."""
@@ -42,6 +43,38 @@ _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
 _FIELD_NAMES = {_ALGORITHM: "algorithm", _HASH: "hash", _COMPRESSION: "compression"}
 _UNION = bytes.fromhex("1c1c0000")
 _FIELDS_AFTER_SIZE = {"xxhash": 3, "murmur3": 2}
+_SIZE_FIELD = b"\x15"
+_UNIONS = _UNION * _FIELDS_AFTER_SIZE["xxhash"] + b"\x00"
+_MAX_VARINT_BYTES = 5 + len(_UNIONS)
+
+_MAX_HEADER_BYTES = 64 * 1024
+"""More than any header needs, whatever unknown fields it has."""
+
+_NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 5, 8
+_MEMBER, _OTHER = 1, 2
+"""Slots behind that of a union: of its member 1, and of any other."""
+
+
+def _union_kind(union: int) -> Kind:
+    return Kind(slots={1: (union + _MEMBER, STRUCT)}, shares_row=True, unknown_slot=union + _OTHER)
+
+
+_HEADER = Grammar.of(
+    {
+        "BloomFilterHeader": Kind(
+            slots={
+                1: (_NUM_BYTES, I32),
+                2: (_ALGORITHM, STRUCT),
+                3: (_HASH, STRUCT),
+                4: (_COMPRESSION, STRUCT),
+            },
+            children={2: "Algorithm", 3: "Hash", 4: "Compression"},
+        ),
+        "Algorithm": _union_kind(_ALGORITHM),
+        "Hash": _union_kind(_HASH),
+        "Compression": _union_kind(_COMPRESSION),
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +109,7 @@ def encode_header(num_bytes: int, dialect: Dialect = "xxhash") -> bytes:
     """
     if not _is_bitset_size(num_bytes):
         raise InvalidArgument(f"no Bloom filter has a bitset of {num_bytes} bytes")
-    return b"\x15" + zigzag_varint(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
+    return b"\x15" + encode_zigzag(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
 
 
 def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> FilterHeader:
@@ -85,32 +118,64 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
     Raises:
         MalformedFilter: If there is no complete and valid header.
     """
-    reader = CompactReader(memoryview(buf).cast("B"), offset)
-    fields = reader.read_struct()
-    num_bytes = fields.get(_NUM_BYTES)
-    if not isinstance(num_bytes, int):
+    view = memoryview(buf).cast("B")
+    if not 0 <= offset < len(view):
+        raise MalformedFilter(f"the Bloom filter header is cut short at byte {len(view)}")
+    data = bytes(view[offset : offset + _MAX_HEADER_BYTES])
+    common = _common_header(data)
+    if common is not None:
+        return common
+    try:
+        table = scan(data, _HEADER)
+    except MalformedFile as error:
+        raise MalformedFilter(f"the Bloom filter header cannot be read: {error.problem}") from error
+    values, spans = table.values[0].tolist(), table.spans[0].tolist()
+    if spans[_NUM_BYTES][START] < 0:
         raise MalformedFilter("the Bloom filter header has no numBytes")
-    if not _is_bitset_size(num_bytes):
-        raise MalformedFilter(f"the Bloom filter header says numBytes = {num_bytes}")
+    if not _is_bitset_size(values[_NUM_BYTES]):
+        raise MalformedFilter(f"the Bloom filter header says numBytes = {values[_NUM_BYTES]}")
+
+    def member(union: int, name: str, first: str) -> str | None:
+        """Name the one member that is set of a union, None if the union is absent."""
+        if spans[union][START] < 0:
+            return None
+        is_first = spans[union + _MEMBER][START] >= 0
+        is_other = spans[union + _OTHER][START] >= 0
+        if is_first == is_other:
+            raise MalformedFilter(f"the Bloom filter header has no {name}")
+        return first if is_first else f"unknown ({values[union + _OTHER]})"
+
+    algorithm = member(_ALGORITHM, "algorithm", "BLOCK")
+    hash_ = member(_HASH, "hash", "XXHASH")
+    if algorithm is None or hash_ is None:
+        missing = "algorithm" if algorithm is None else "hash"
+        raise MalformedFilter(f"the Bloom filter header has no {missing}")
+    return FilterHeader(
+        num_bytes=values[_NUM_BYTES],
+        algorithm=algorithm,
+        hash=hash_,
+        compression=member(_COMPRESSION, "compression", "UNCOMPRESSED"),
+        length=table.stop,
+    )
+
+
+def _common_header(data: bytes) -> FilterHeader | None:
+    """Read the form that every known writer makes; None if it is another."""
+    stop = data.find(_UNIONS, 2, 2 + _MAX_VARINT_BYTES)
+    if stop < 0 or not data.startswith(_SIZE_FIELD):
+        return None
+    zigzag = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data[1:stop]))
+    num_bytes = zigzag >> 1
+    if not _is_bitset_size(num_bytes) or data[:stop] != _SIZE_FIELD + encode_zigzag(num_bytes):
+        return None
     return FilterHeader(
         num_bytes=num_bytes,
-        algorithm=_member(fields, _ALGORITHM, "BLOCK"),
-        hash=_member(fields, _HASH, "XXHASH"),
-        compression=_member(fields, _COMPRESSION, "UNCOMPRESSED")
-        if _COMPRESSION in fields
-        else None,
-        length=reader.position - offset,
+        algorithm="BLOCK",
+        hash="XXHASH",
+        compression="UNCOMPRESSED",
+        length=stop + len(_UNIONS),
     )
 
 
 def _is_bitset_size(num_bytes: int) -> bool:
     return 0 < num_bytes < 1 << 31 and num_bytes % BYTES_PER_BLOCK == 0
-
-
-def _member(fields: Struct, field: int, first: str) -> str:
-    """Name the one member that is set of the union in the given field."""
-    union = fields.get(field)
-    if not isinstance(union, dict) or len(union) != 1:
-        raise MalformedFilter(f"the Bloom filter header has no {_FIELD_NAMES[field]}")
-    (member,) = union
-    return first if member == 1 and isinstance(union[1], dict) else f"unknown ({member})"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.compact.scan import ABSENT
 from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.footer.scan import ABSENT
 from parquet_bloomwriter.sbbf import decode_header
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.compact.scan import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.footer.patch import longer_than_needed
-from parquet_bloomwriter.footer.scan import ABSENT
 from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
 
 if TYPE_CHECKING:

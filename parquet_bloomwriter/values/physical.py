@@ -23,9 +23,9 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
+from parquet_bloomwriter.compact.scan import START, STOP
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
-from parquet_bloomwriter.footer.scan import START, STOP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

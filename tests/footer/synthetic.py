@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
-from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, STRUCT
-from tests.footer.compact import encode_struct
+from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT
+from tests.compact.structs import encode_struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.footer.compact import Fields
+    from tests.compact.structs import Fields
 
 INT64 = 2
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Shift
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index
-from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, STRUCT
-from tests.footer.compact import encode_struct, varint
+from tests.compact.structs import encode_struct, varint
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thrift.Thrift import TType
 
+from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, START, STRUCT
+from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.footer import Footer, parse_footer
 from parquet_bloomwriter.footer.edits import Shift, apply_edits
@@ -21,15 +23,13 @@ from parquet_bloomwriter.footer.patch import (
     offset_edits,
     offset_fields,
 )
-from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, START, STRUCT
-from parquet_bloomwriter.footer.varint import encode_zigzag
 from parquet_bloomwriter.source import BufferSource, read_footer
 from tests.footer.synthetic import column_chunk, column_metadata, fields_of, file_metadata, plain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.footer.compact import Fields
+    from tests.compact.structs import Fields
 
 NO_CHUNK = np.zeros((1, 1), np.bool_)
 MAX_DELTA = 15

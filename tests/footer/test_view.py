@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.footer import Footer, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
-from parquet_bloomwriter.footer.scan import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.source import BufferSource, read_footer
-from tests.footer.compact import encode_struct
+from tests.compact.structs import encode_struct
 from tests.footer.synthetic import column_chunk, column_metadata, file_metadata, plain
 
 if TYPE_CHECKING:

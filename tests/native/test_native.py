@@ -80,7 +80,7 @@ def test_single_values_load_neither_compiler_nor_pyarrow() -> None:
 def test_kernels_are_loaded_without_numba_once_they_are_compiled(compiled: Path) -> None:
     assert run(WARM_UP, PARQUET_BLOOMWRITER_CACHE=str(compiled)) == ["True", "True", "False"]
     assert sorted(file.name.split("-")[0] for file in compiled.iterdir()) == [
-        "footer.kernels",
+        "compact.kernels",
         "hashing.kernels",
         "sbbf.kernels",
     ]

@@ -20,7 +20,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("spark")
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         "spark.default.parallelism": "1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",

@@ -64,7 +64,8 @@ COLUMNS = {
 
 def numbers() -> list[int]:
     """Even numbers in no order."""
-    return np.random.default_rng(7).permutation(np.arange(0, 2 * ROWS, 2)).tolist()
+    even: list[int] = np.random.default_rng(7).permutation(np.arange(0, 2 * ROWS, 2)).tolist()
+    return even
 
 
 FILES = {

@@ -60,10 +60,11 @@ def test_same_bits(name: str, fpp: float, spark: SparkSession, tmp_path: Path) -
     data = path.read_bytes()
     ((offset, length),) = compact.filters_of(compact.footer_of(data)).values()
     ours = ReferenceFilter.parse(data[offset : offset + (length or 0)]).bitset
-    package = spark.sparkContext._jvm.org.apache.parquet  # noqa: SLF001
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    package = jvm.org.apache.parquet
     theirs = package.column.values.bloomfilter.BlockSplitBloomFilter(len(ours))
     for value in array.to_pylist():
         theirs.insertHash(theirs.hash(to_java(package, value)))
-    stream = spark.sparkContext._jvm.java.io.ByteArrayOutputStream()  # noqa: SLF001
+    stream = jvm.java.io.ByteArrayOutputStream()
     theirs.writeTo(stream)
     assert bytes(stream.toByteArray()) == ours

@@ -33,7 +33,8 @@ CONDITIONS = {"id": "id = 10001", "word": "word = 'w10001'"}
 @pytest.fixture(scope="module")
 def numbers() -> list[int]:
     """Return even numbers in no order."""
-    return np.random.default_rng(3).permutation(np.arange(0, 2 * ROWS, 2)).tolist()
+    even: list[int] = np.random.default_rng(3).permutation(np.arange(0, 2 * ROWS, 2)).tolist()
+    return even
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from parquet_bloomwriter.compact.scan import BINARY, I32, I64, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.footer.scan import BINARY, I32, I64, STRUCT
 from tests.footer.synthetic import column_chunk, column_metadata, file_metadata, plain
 from tests.verbs.files import footer_of, layout, with_number, with_unknown_field, written
 
 if TYPE_CHECKING:
-    from tests.footer.compact import Fields
+    from tests.compact.structs import Fields
 
 HUGE = (10**9, 2**40, 2**62, 2**63 - 1)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.compact.scan import I32, I64
 from parquet_bloomwriter.footer.edits import Edit
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.footer.scan import I32, I64
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.splice.plan import (
     Copy,

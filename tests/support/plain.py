@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
@@ -81,22 +80,18 @@ def _words(array: pa.Array, width: int) -> list[bytes]:
 
 def _integers(array: pa.Array, column: pq.ColumnSchema) -> list[int] | None:
     kind = array.type
-    if pa.types.is_integer(kind):
-        return array.to_pylist()
     if pa.types.is_decimal(kind):
         return None if kind.scale != column.scale else [_unscaled(v) for v in _decimals(array)]
-    if pa.types.is_date32(kind):
-        return array.cast(pa.int32()).to_pylist()
+    factor, divisor = 1, 1
     if pa.types.is_time(kind) or pa.types.is_timestamp(kind):
-        stored = json.loads(column.logical_type.to_json()).get("timeUnit")
-        width = pa.int32() if pa.types.is_time32(kind) else pa.int64()
-        numbers = array.cast(width).to_pylist()
-        if stored not in _NANOS:
-            return None
-        return [n * _ARROW_NANOS[kind.unit] // _NANOS[stored] for n in numbers]
-    if pa.types.is_duration(kind):
-        return array.cast(pa.int64()).to_pylist()
-    return None
+        unit = json.loads(column.logical_type.to_json()).get("timeUnit")
+        factor, divisor = _ARROW_NANOS[kind.unit], _NANOS.get(unit, 0)
+    elif not (pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_duration(kind)):
+        return None
+    if not divisor:
+        return None
+    whole = array if pa.types.is_integer(kind) else array.cast(f"int{kind.bit_width}")
+    return [number * factor // divisor for number in whole.to_pylist()]
 
 
 def _decimals(array: pa.Array) -> list[bytes]:
@@ -122,16 +117,9 @@ def _bytes(array: pa.Array, column: pq.ColumnSchema) -> list[bytes] | None:
         return [_unscaled(v).to_bytes(column.length, "big", signed=True) for v in _decimals(array)]
     if pa.types.is_float16(kind):
         return _words(array, 2)
-    if pa.types.is_fixed_size_binary(kind):
-        return array.to_pylist()
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if is_text or pa.types.is_string_view(kind):
-        return array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return array.cast(pa.large_binary()).to_pylist()
-    return None
-
-
-def single(value: Any, dtype: Any) -> bytes:  # noqa: ANN401  anything numpy takes
-    """PLAIN bytes of one number."""
-    return np.array(value, dtype).tobytes()
+    if kind in (pa.string(), pa.string_view()):
+        array = array.cast(pa.large_string())
+    if array.type in (pa.large_string(), pa.binary(), pa.binary_view()):
+        array = array.cast(pa.large_binary())
+    known = array.type == pa.large_binary() or pa.types.is_fixed_size_binary(array.type)
+    return list(array.to_pylist()) if known else None

@@ -1,8 +1,8 @@
 """Read rewritten files with pyarrow, and look up the values it sees in the new filters.
 
-Runs in a process of its own, `python -m tests.support.reading`, as `support.workers` has it, because
-pyarrow aborts on some files. Nothing of the package under test is imported. A task has the old
-file's `path`, its `new` versions by placement, and the chunks that were `built`.
+Runs in a process of its own, `python -m tests.support.reading`, as `support.workers` has it,
+because pyarrow aborts on some files. Nothing of the package under test is imported. A task has
+the old file's `path`, its `new` versions by placement, and the chunks that were `built`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,10 +25,11 @@ from tests.support.workers import tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
-_MAX_LOOKUPS = 100
-"""Distinct values of one chunk that are looked up."""
+_MAX_LOOKUPS = 1000
+"""Values of one chunk that are looked up, evenly spread."""
 
 _MEMORY_BYTES = 3 << 30
 
@@ -84,7 +84,8 @@ def _encoded(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table.combine_chunks())
-    return sink.getvalue().to_pybytes()
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
 
 
 def _brief(answer: pa.Table | str) -> str:
@@ -127,10 +128,9 @@ def _plain_columns(
         if column.physical_type == "INT96":
             wrapped = wrapped or _leaves(coarse, row_group)  # nanoseconds wrap around
             values = leaf.filter(pa.array(_seconds(leaf, 10**9) == _seconds(wrapped[ordinal], 1)))
-        plain = plain_values(values, column)
+        plain = plain_values(values[:: 1 + len(values) // _MAX_LOOKUPS], column)
         if plain is not None:
-            distinct = list(dict.fromkeys(plain))
-            yield ordinal, distinct[:: max(1, len(distinct) // _MAX_LOOKUPS)]
+            yield ordinal, list(dict.fromkeys(plain))
 
 
 def _leaves(file: pq.ParquetFile, row_group: int) -> list[pa.Array]:

@@ -220,11 +220,11 @@ def _wrong_file_offsets(
         for a, b in zip(before[compact.ROW_GROUPS], after[compact.ROW_GROUPS], strict=True)
     ]
     for was, is_ in pairs:
-        expected = was
-        if was is not None and was > 0:
+        expected = was or 0
+        if expected > 0:
             for offset, length in spans:
                 expected += (length or 0) if offset <= expected else 0
-        if is_ != expected:
+        if (is_ or 0) != expected:
             yield f"a file_offset of {was} became {is_}, not {expected}"
 
 

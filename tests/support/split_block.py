@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import xxhash
 
-from tests.support.compact import decode
+from tests.support.compact import Struct, decode
 
 SALT = (
     0x47B6137B,
@@ -24,7 +24,7 @@ SALT = (
     0x5C6BFB31,
 )
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
-_FIRST_MEMBER = {1: {}}
+_FIRST_MEMBER: Struct = {1: {}}
 _MASK32 = 0xFFFFFFFF
 
 

@@ -60,7 +60,7 @@ def _one_process(
     with tempfile.TemporaryFile("w+") as inputs, tempfile.TemporaryFile("w+") as errors:
         inputs.write("".join(json.dumps(task) + "\n" for task in tasks))
         inputs.seek(0)
-        command = [sys.executable, "-m", module, *arguments]
+        command = [sys.executable, "-W", "error::RuntimeWarning", "-m", module, *arguments]
         with subprocess.Popen(
             command, stdin=inputs, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT
         ) as process:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from parquet_bloomwriter.compact.scan import START, STOP
+from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.footer.edits import Edit, apply_edits
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.footer.page_index import parse_offset_index
 from parquet_bloomwriter.footer.patch import bloom_edit, offset_fields
-from parquet_bloomwriter.footer.scan import START, STOP
-from parquet_bloomwriter.footer.varint import encode_zigzag
 from parquet_bloomwriter.source import BufferSource, read_footer
 from parquet_bloomwriter.splice.layout import Layout, layout_of
 from parquet_bloomwriter.splice.plan import Copy, Emit, EmitFilter, Plan

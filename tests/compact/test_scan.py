@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
-from parquet_bloomwriter.footer import scan as scanner
-from parquet_bloomwriter.footer.grammar import FOOTER
-from parquet_bloomwriter.footer.scan import (
+from parquet_bloomwriter.compact import scan as scanner
+from parquet_bloomwriter.compact.scan import (
     ABSENT,
     BINARY,
     HEADER,
@@ -29,8 +27,10 @@ from parquet_bloomwriter.footer.scan import (
     Table,
     scan,
 )
+from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
+from parquet_bloomwriter.footer.grammar import FOOTER
 from parquet_bloomwriter.footer.view import locate_footer, parse_footer
-from tests.footer.compact import (
+from tests.compact.structs import (
     DOUBLE,
     FALSE,
     GRAMMAR,

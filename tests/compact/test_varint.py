@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thrift.protocol.TCompactProtocol import makeZigZag, writeVarint
 from thrift.transport.TTransport import TMemoryBuffer
 
-from parquet_bloomwriter.footer.varint import encode_zigzag, zigzag_widths
+from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 
 BOUNDARIES = [1 << (7 * k - 1) for k in range(1, 10)]
 

@@ -72,7 +72,7 @@ _FULL = 8
 
 _STACK = 8
 """Numbers kept of each open struct or list."""
-_KERNELS = "footer.kernels"
+_KERNELS = "compact.kernels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

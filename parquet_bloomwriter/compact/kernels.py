@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import carray, njit, types
 
-from parquet_bloomwriter.footer.scan import _MAX_DEPTH, _MAX_FIELD, _STACK, scan_loop
+from parquet_bloomwriter.compact.scan import _MAX_DEPTH, _MAX_FIELD, _STACK, scan_loop
 from parquet_bloomwriter.native.intrinsics import Compiled, inline, store_u64
 
 _loop = njit(scan_loop)

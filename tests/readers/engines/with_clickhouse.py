@@ -1,0 +1,78 @@
+"""chdb, which is ClickHouse as a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tests.readers.engines.face import is_binary, is_text, quoted, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.readers.engines.face import Answer
+
+
+class ClickHouse:
+    """chdb, which is ClickHouse as a library."""
+
+    name = "chdb"
+    _types = {  # noqa: RUF012
+        pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
+        pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64",
+        pa.float32(): "Float32", pa.float64(): "Float64", pa.date32(): "Date32",
+        pa.timestamp("ms"): "DateTime64(3, \\'UTC\\')",
+        pa.timestamp("us"): "DateTime64(6, \\'UTC\\')",
+        pa.timestamp("ns"): "DateTime64(9, \\'UTC\\')",
+        pa.timestamp("us", "UTC"): "DateTime64(6, \\'UTC\\')",
+    }  # fmt: skip
+    _settings = "SETTINGS input_format_parquet_bloom_filter_push_down = 1, session_timezone = 'UTC'"
+
+    def literal(self, kind: pa.DataType, value: Any) -> str | None:  # noqa: ANN401
+        """Spell `value` as a literal of the type `kind`; None if there is none."""
+        if is_text(kind):
+            return quoted(value)
+        if is_binary(kind):
+            return f"unhex('{value.hex()}')"
+        if pa.types.is_fixed_size_binary(kind):
+            return f"toFixedString(unhex('{value.hex()}'), {kind.byte_width})"
+        if kind == pa.uuid():
+            return f"toUUID('{value}')"
+        if pa.types.is_decimal(kind):
+            return f"CAST('{value}', 'Decimal({kind.precision}, {kind.scale})')"
+        known = self._types.get(kind)
+        return None if known is None else f"CAST('{text_of(value)}', '{known}')"
+
+    def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
+        """Count the rows that meet each condition."""
+        parts = [
+            f"SELECT {i}, count() FROM file('{path}', Parquet) WHERE {condition}"  # noqa: S608
+            for i, condition in enumerate(conditions)
+        ]
+        answer = self._query(" UNION ALL ".join(parts), "CSV") if parts else ""
+        if answer.isidentifier():
+            return [answer] * len(conditions)
+        lines = (line.split(",") for line in answer.splitlines())
+        found = {int(i): int(count) for i, count in lines}
+        return [found[i] for i in range(len(conditions))]
+
+    def rows(self, path: Path) -> str:
+        """Return everything in the file, as text."""
+        return self._query(f"SELECT * FROM file('{path}', Parquet)", "CSV")  # noqa: S608
+
+    def rows_read(self, path: Path, condition: str) -> int:
+        """Rows that it decoded to answer."""
+        import chdb
+
+        query = f"SELECT count() FROM file('{path}', Parquet) WHERE {condition} {self._settings}"  # noqa: S608
+        return int(chdb.query(query, "CSV").storage_rows_read())
+
+    def _query(self, query: str, form: str) -> str:
+        import chdb
+
+        try:
+            return str(chdb.query(f"{query} {self._settings}", form)).strip()
+        except RuntimeError as error:
+            return type(error).__name__
