@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, Self
 
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.splice.attributes import carry_over
-from parquet_bloomwriter.splice.copying import SLICE, copy_range, write_all
+from parquet_bloomwriter.splice.copying import copy_range, write_all
 from parquet_bloomwriter.splice.locking import Lock, try_lock, unlock
 from parquet_bloomwriter.splice.source import SourceFile, open_source
 from parquet_bloomwriter.splice.target import Target, choose_target
@@ -55,7 +55,7 @@ from parquet_bloomwriter.splice.temporary import (
     remove_stale,
     temporary_beside,
 )
-from parquet_bloomwriter.splice.writeback import WriteBack
+from parquet_bloomwriter.splice.writeback import WRITE_BACK, WriteBack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ class NewVersion:
         """Bytes so far; the offset of the next one."""
         self._fd = fd
         self._progress = progress
-        self._write_back = WriteBack(fd, every=SLICE)
+        self._write_back = WriteBack(fd, every=WRITE_BACK)
 
     def __enter__(self) -> Self:
         return self

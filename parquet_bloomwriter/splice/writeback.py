@@ -1,7 +1,7 @@
 """Let the disk begin to write while the rest of a file is still being copied.
 
 Without it the last `fsync` finds the whole file in memory and waits for all of it. A
-helper thread that calls `fdatasync` after every `SLICE` bytes shortens copy + fsync of a
+helper thread that calls `fdatasync` after every `WRITE_BACK` bytes shortens copy + fsync of a
 600 MB file in the page cache from 0.31 s to 0.20 s (ext4 on NVMe; 0.43 s to 0.40 s when
 the source has to be read from the same disk too). Small files start no thread.
 
@@ -14,7 +14,11 @@ from __future__ import annotations
 import os
 import threading
 
-__all__ = ["WriteBack"]
+__all__ = ["WRITE_BACK", "WriteBack"]
+
+WRITE_BACK = 128 << 20
+"""Bytes between two write-backs. More often, they get in the way of the copying: at 32 MiB a copy
+of 600 MB, while filters are being built, takes 1.0 s instead of 0.7 s."""
 
 _sync_data = getattr(os, "fdatasync", os.fsync)
 

@@ -515,7 +515,7 @@ def test_where_locks_are_unavailable_files_are_replaced_all_the_same(
 
 def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
-    monkeypatch.setattr(replace, "SLICE", 5)
+    monkeypatch.setattr(replace, "WRITE_BACK", 5)
     monkeypatch.setattr(writeback, "_sync_data", synced.append)
     with (
         open_source(old) as source,
