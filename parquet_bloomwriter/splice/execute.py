@@ -15,6 +15,7 @@ import xxhash
 
 from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
 from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.footer.page_index import parse_offset_index
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
 from parquet_bloomwriter.splice.plan import Chunk, Copy, Emit, EmitFilter, Piece, Plan, Skip
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _COMPARED_BYTES = 64
+_PAGE_BYTES = 8
+"""Compared of each page; there are many, and a footer behind even the last."""
 
 
 class NewFile(Protocol):
@@ -148,7 +151,8 @@ def verify(
         if named != (place.offset, place.length):
             raise VerificationFailed("the footer does not lead to the filter", byte=place.offset)
     _compare_starts(old, new)
-    _compare_kept(old, new, written)
+    _compare_pages(old, new)
+    _compare_kept(old, new, written, plan.dropped)
 
 
 def _is_as_written(data: bytes, expected: WrittenFilter) -> bool:
@@ -180,23 +184,66 @@ def _compare_starts(old: Readable, new: Readable) -> None:
             )
 
 
-def _compare_kept(old: Readable, new: Readable, written: Mapping[Chunk, WrittenFilter]) -> None:
-    """Old filters that stay must look as they did."""
+def _compare_pages(old: Readable, new: Readable) -> None:
+    """Every page that an OffsetIndex leads to must begin with the same bytes as before."""
+    if np.array_equal(old.footer.chunk_starts(), new.footer.chunk_starts()):
+        return
+    after = _index_places(new.footer)
+    for chunk, place in _index_places(old.footer).items():
+        was = _page_offsets(old, place)
+        is_ = _page_offsets(new, after[chunk]) if chunk in after else []
+        if len(was) != len(is_) or any(
+            old.source.read_at(a, a + _PAGE_BYTES) != new.source.read_at(b, b + _PAGE_BYTES)
+            for a, b in zip(was, is_, strict=True)
+            if 0 < a < old.footer.start
+        ):
+            raise VerificationFailed(
+                "the page index does not lead to the pages",
+                row_group=chunk[0],
+                column=old.footer.leaves[chunk[1]].name,
+            )
+
+
+def _compare_kept(
+    old: Readable,
+    new: Readable,
+    written: Mapping[Chunk, WrittenFilter],
+    dropped: frozenset[Chunk],
+) -> None:
+    """Old filters that stay must look as they did, and no others may be there or be missing."""
     before = {(f.row_group, f.column): f for f in existing_filters(old.footer, old.source.read_at)}
     after = {(f.row_group, f.column): f for f in existing_filters(new.footer, new.source.read_at)}
-    for chunk, kept in after.items():
-        if chunk not in written and (
-            chunk not in before
-            or before[chunk].length != kept.length
-            or (before[chunk].problem is None) != (kept.problem is None)
-            or not _same_bytes(old.source, before[chunk], new.source, kept)
+    for chunk in (before.keys() - dropped) | after.keys():
+        if chunk not in written and not (
+            chunk in before
+            and chunk in after
+            and before[chunk].length == after[chunk].length
+            and (before[chunk].problem is None) == (after[chunk].problem is None)
+            and _same_bytes(old.source, before[chunk], new.source, after[chunk])
         ):
             raise VerificationFailed(
                 "an old filter did not read back as it was",
                 row_group=chunk[0],
                 column=new.footer.leaves[chunk[1]].name,
-                byte=kept.offset,
+                byte=after[chunk].offset if chunk in after else None,
             )
+    if not dropped.isdisjoint(after):
+        raise VerificationFailed("a filter that was taken out is still there")
+
+
+def _index_places(footer: Footer) -> dict[Chunk, tuple[int, int]]:
+    """Position and length of every chunk's OffsetIndex."""
+    starts = footer.chunks.value(ChunkField.OFFSET_INDEX_OFFSET)
+    lengths = footer.chunks.value(ChunkField.OFFSET_INDEX_LENGTH)
+    places = np.argwhere((starts > 0) & (lengths > 0)).tolist()
+    return {(r, c): (int(starts[r, c]), int(lengths[r, c])) for r, c in places}
+
+
+def _page_offsets(file: Readable, place: tuple[int, int]) -> list[int]:
+    start, length = place
+    data = file.source.read_at(start, start + length)
+    offsets: list[int] = parse_offset_index(data, start=start).offsets.tolist()
+    return offsets
 
 
 def _same_bytes(old: Source, before: ExistingFilter, new: Source, after: ExistingFilter) -> bool:

@@ -126,6 +126,9 @@ class Plan:
 
     pieces: tuple[Piece, ...]
     filters: tuple[PlacedFilter, ...]
+    dropped: frozenset[Chunk]
+    """Chunks that have a filter in the old file, and none in the new one."""
+
     size: int
     """Bytes of the new file."""
 
@@ -201,6 +204,7 @@ def make_plan(layout: Layout, draft: Draft, lengths: Mapping[Chunk, int]) -> Pla
     plan = Plan(
         pieces=tuple(pieces),
         filters=tuple(filters),
+        dropped=frozenset((f.row_group, f.column) for f in draft.drops) - lengths.keys(),
         size=sum(map(_length, pieces)),
         footer_start=footer.start,
     )

@@ -63,8 +63,8 @@ def test_values_by_column_are_settled_for_the_columns_chosen(events: Path) -> No
         leaves, leaves[:2], {"email": 0.001, "*": 0.05, "#1": 0.002}, default=0.01
     )
     assert {leaf.name: rate for leaf, rate in rates.items()} == {"id": 0.05, "email": 0.002}
-    counts = settle_per_column(leaves, leaves[:2], {"id": 7}, default=None)
-    assert {leaf.name: count for leaf, count in counts.items()} == {"id": 7, "email": None}
+    counts = settle_per_column(leaves, leaves[:2], {"id": 7}, default=0)
+    assert {leaf.name: count for leaf, count in counts.items()} == {"id": 7, "email": 0}
     with pytest.raises(ColumnNotFound, match="Did you mean email"):
         settle_per_column(leaves, leaves, {"emial": 0.1}, default=0.01)
     with pytest.raises(InvalidArgument, match='given for "active", which is none of'):

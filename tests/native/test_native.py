@@ -97,7 +97,7 @@ def test_a_damaged_file_is_compiled_anew(compiled: Path, tmp_path: Path, damage:
         data = bytearray(file.read_bytes())
         if damage == "flipped":
             data[len(data) // 2] ^= 1
-        file.write_bytes({"cut": data[:-1], "flipped": data, "empty": b""}[damage])
+        file.write_bytes(bytes({"cut": data[:-1], "flipped": data, "empty": b""}[damage]))
     assert run(HASHES + LOADED, PARQUET_BLOOMWRITER_CACHE=str(folder)) == ["True", "True"]
     assert run(HASHES + LOADED, PARQUET_BLOOMWRITER_CACHE=str(folder)) == ["True", "False"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -139,14 +141,14 @@ def readable(data: bytes) -> Readable:
     return Readable(BufferSource(data), footer_of(data))
 
 
-def check(new: bytes) -> None:
+def check(new: bytes, plan: Plan | None = None) -> None:
     written_filters = {
         chunk: WrittenFilter(
             digest=digest_of(data), sample=HASHES[chunk] + np.uint64(number), dialect="xxhash"
         )
         for number, (chunk, data) in enumerate(filters().items())
     }
-    verify(readable(OLD), readable(new), planned(), written_filters)
+    verify(readable(OLD), readable(new), plan or planned(), written_filters)
 
 
 def result() -> bytes:
@@ -256,3 +258,20 @@ def test_old_filters_that_changed_places() -> None:
     if filter_bytes(data, (0, 2)) != filter_bytes(data, (1, 2)):
         with pytest.raises(VerificationFailed, match="old filter"):
             check(broken)
+
+
+def test_an_old_filter_that_is_missing_from_the_footer() -> None:
+    chunk = next((f.row_group, f.column) for f in layout(result()).existing if f.column > 1)
+    new = with_filter_at(result(), chunk, None)
+    with pytest.raises(VerificationFailed, match="old filter"):
+        check(new, dataclasses.replace(planned(), size=len(new)))
+
+
+def test_a_page_index_that_does_not_lead_to_the_pages() -> None:
+    old, new = layout(OLD), result()
+    index = layout(new).offset_indexes[0]
+    unmoved = old.offset_indexes[0].data
+    assert unmoved != index.data
+    assert len(unmoved) == len(index.data)
+    with pytest.raises(VerificationFailed, match="page index"):
+        check(new[: index.start] + unmoved + new[index.stop :])

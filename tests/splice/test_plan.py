@@ -398,6 +398,7 @@ def test_covers() -> None:
         pieces=(Copy(0, 4), Emit(b"x"), Skip(4, 6), EmitFilter(0, 0, 47), Copy(6, 9), Emit(b"y")),
         filters=(),
         size=56,
+        dropped=frozenset(),
         footer_start=9,
     )
     check_cover(good)

@@ -222,7 +222,7 @@ def test_filters_of_other_values_are_found_out(dry_run: bool) -> None:  # noqa: 
     report = bloomify(mine, dry_run=dry_run)
     reasons = {column.name: column.reasons for column in report.columns}
     assert reasons["id"] == (
-        "the old filter was replaced: values of the column are missing from it",
+        "the old filter was replaced: values that readers look up are missing from it",
     )
     assert statuses(report)["id"] == [Status.BUILT] * 2
     assert statuses(report)["email"] == [Status.KEPT] * 2

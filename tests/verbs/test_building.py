@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -253,3 +255,16 @@ def test_chunks_without_values(fixtures_dir: Path) -> None:
     assert statuses("all_null") == [full, empty, full]
     assert statuses("empty_row_groups") == [empty, full, empty, full, empty]
     assert statuses("no_rows") in ([], [empty])
+
+
+@pytest.mark.parametrize("fpp", [0.3, 0.1, 0.01, 0.001])
+def test_exact_sizes_are_settled_for_any_number_of_values(fpp: float) -> None:
+    """Sizes that chance makes too small grow, and are not shrunk again."""
+    for distinct in (*range(1, 40), 100, 333):
+        table = pa.table({"x": [f"value {i % distinct}" for i in range(3 * distinct)]})
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, use_dictionary=False)
+        (column,) = bloomify(buffer.getvalue(), fpp=fpp, sizing="exact").columns
+        assert column.achieved_fpp is not None
+        assert column.achieved_fpp <= fpp
+        assert abs(column.ndv - distinct) <= 1 + distinct // 10
