@@ -8,11 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from parquet_bloomwriter import native
+
 ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels() -> None:
+    """Compile the kernels first: otherwise whichever test is first is told about it."""
+    native.warm_up()
 
 
 @pytest.fixture(scope="session")
