@@ -20,7 +20,7 @@ Written by `make bench`. {machine}
 
 The reference file has 10 M rows x 13 columns in ten row groups, zstd, {size} MB; filters of 1 %
 are built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 bytes. The file is
-in the disk cache. What is compared runs in turn in one session; ratios are of the shortest of
+in the disk cache. What is compared runs in turn, in one go; ratios are of the shortest of
 several runs. Whole processes, start of the interpreter included, unless the line says otherwise;
 `bloomify` flushes its output to disk (fsync) and verifies it, the other writers do neither.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import carray, njit, types
 
-from parquet_bloomwriter.compact.scan import _MAX_DEPTH, _MAX_FIELD, _STACK, scan_loop
+from parquet_bloomwriter.compact.loop import MAX_DEPTH, MAX_FIELD, STACK_WIDTH, scan_loop
 from parquet_bloomwriter.native.intrinsics import Compiled, inline, store_u64
 
 _loop = njit(scan_loop)
@@ -42,7 +42,7 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
     result: int,
 ) -> int:
     """Run `scan_loop`; its three results go to the int64 array `result`. Returns the problem."""
-    by_field = (num_kinds, _MAX_FIELD)
+    by_field = (num_kinds, MAX_FIELD)
     problem, stop, rows = _loop(
         carray(_u8(data), (size,)),
         pos,
@@ -53,7 +53,7 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
         carray(_i64(kinds), (capacity,)),
         carray(_i64(values), (capacity, width)),
         carray(_i32(spans), (capacity, width, 3)),
-        carray(_i64(stack), (_MAX_DEPTH, _STACK)),
+        carray(_i64(stack), (MAX_DEPTH, STACK_WIDTH)),
     )
     store_u64(result, 0, problem)
     store_u64(result, 1, stop)

@@ -30,6 +30,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter import native
+from parquet_bloomwriter.compact.loop import (
+    ABSENT,
+    FULL,
+    IGNORED,
+    MAX_DEPTH,
+    MAX_FIELD,
+    STACK_WIDTH,
+    UNKNOWN,
+    scan_loop,
+)
 from parquet_bloomwriter.errors import MalformedFile
 
 if TYPE_CHECKING:
@@ -37,27 +47,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ABSENT = -(2**63)
-"""The integer of a slot whose field is not there."""
-
-HEADER, START, STOP = 0, 1, 2
-"""Columns of `Table.spans`: position of the field header, first byte, and past the last byte."""
-
 LOAD_FROM, COMPILE_FROM = 16 * 1024, 256 * 1024
 """Bytes from which loading the compiled loop, and from which even compiling it, is quicker than
 running it as it is."""
 
-TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = range(1, 14)
-"""Wire types of the compact protocol."""
-
-_MAX_DEPTH = 64
-_UNKNOWN, _IGNORED = -1, -2
-_NIBBLE, _LONG_LIST = 0x0F, 0x0F
-_LOW_BITS = 0x7F
-_SIGN_BIT = 63
-_MAX_ID_SHIFT = 14
-"""A field id has 16 bits: a varint of three bytes."""
-_MAX_FIELD = 32
 _PROBLEMS = {
     1: "the metadata ends in the middle of a value",
     2: "the metadata uses a Thrift type that does not exist",
@@ -67,11 +60,8 @@ _PROBLEMS = {
     6: "the metadata has a varint of more than 64 bits",
     7: "the metadata has a struct too short for its required fields",
 }
-_FULL = 8
-"""Not a problem of the bytes: there are more structs than rows."""
+"""By the numbers that `scan_loop` returns."""
 
-_STACK = 8
-"""Numbers kept of each open struct or list."""
 _KERNELS = "compact.kernels"
 
 
@@ -121,14 +111,14 @@ class Grammar:
     def of(kinds: Mapping[str, Kind]) -> Grammar:
         """Number the kinds from 1 in the order given; the first is the root."""
         names = ("", *kinds)
-        slots = np.full((len(names), _MAX_FIELD), _UNKNOWN, np.int64)
-        wires = np.zeros((len(names), _MAX_FIELD), np.int64)
-        children = np.zeros((len(names), _MAX_FIELD), np.int64)
+        slots = np.full((len(names), MAX_FIELD), UNKNOWN, np.int64)
+        wires = np.zeros((len(names), MAX_FIELD), np.int64)
+        children = np.zeros((len(names), MAX_FIELD), np.int64)
         traits = np.full((len(names), 5), -1, np.int64)
         traits[:, 0] = 0
         for number, kind in enumerate(kinds.values(), start=1):
             for field_id in kind.ignored:
-                slots[number, field_id] = _IGNORED
+                slots[number, field_id] = IGNORED
             for field_id, (slot, wire) in kind.slots.items():
                 slots[number, field_id] = slot
                 wires[number, field_id] = wire
@@ -180,7 +170,7 @@ def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> T
     """
     loop = _compiled if _is_worth_it(len(data) - start) else scan_loop
     capacity = _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
-    stack = np.zeros((_MAX_DEPTH, _STACK), np.int64)
+    stack = np.zeros((MAX_DEPTH, STACK_WIDTH), np.int64)
     while True:
         kinds = np.zeros(capacity, np.int64)
         values = np.full((capacity, grammar.width), ABSENT, np.int64)
@@ -197,7 +187,7 @@ def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> T
             spans,
             stack,
         )
-        if problem != _FULL:
+        if problem != FULL:
             break
         capacity *= 4
     if problem:
@@ -230,185 +220,3 @@ def _compiled(data: bytes, pos: int, *arrays: NDArray[Any]) -> tuple[int, int, i
     )
     problem, stop, rows = result.tolist()
     return problem, stop, rows
-
-
-def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, stack):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201, C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917
-    """Fill the table; return the problem's number or 0, the position, and the number of rows.
-
-    Arrays: `slots`, `wires` and `children` have shape (kinds, `_MAX_FIELD`), `traits` (kinds, 5),
-    `kinds` (n,), `values` (n, w), `spans` (n, w, 3), `stack` (`_MAX_DEPTH`, `_STACK`).
-    """
-    limit = len(data)
-    rows = 0
-    # The open struct or list: its kind and row, its last field id, the elements left in it (-1 for
-    # a struct), the types of its elements (two for a map, in turn), and the slot whose STOP is
-    # written when it closes.
-    depth = 0
-    kind, row, last, left, owner_row, owner_slot = 0, 0, 0, 0, -1, -1
-    element = other = STRUCT
-    child = 1
-    wire = STRUCT
-    slot = _IGNORED
-    header = pos
-    while True:
-        # A value of type `wire` stands at `pos`; (row, slot) is where to note it, if slot >= 0.
-        start = pos
-        value = 0
-        follows = wire in (I16, I32, I64, BINARY, MAP)
-        if wire in (BYTE, LIST, SET):
-            if pos >= limit:
-                return 1, pos, rows
-            value = data[pos] & 255
-            pos += 1
-            if wire != BYTE:
-                inner = value & _NIBBLE
-                value >>= 4
-                follows = value == _LONG_LIST
-        elif wire in (TRUE, FALSE):
-            value = FALSE - wire
-            pos += 1 if left >= 0 else 0
-        elif wire == DOUBLE:
-            pos += 8
-        elif wire == UUID:
-            pos += 16
-        elif wire != STRUCT and not follows:
-            return 2, pos, rows
-        if follows:
-            value = 0
-            shift = 0
-            byte = 128
-            while byte > _LOW_BITS:
-                if pos >= limit:
-                    return 1, pos, rows
-                byte = data[pos] & 255
-                if shift >= _SIGN_BIT and byte > 1:
-                    return 6, pos, rows
-                low = byte & _LOW_BITS
-                # The 64th bit is the sign bit: written so that neither Python nor int64 overflows.
-                if shift < _SIGN_BIT:
-                    value |= low << shift
-                elif low:
-                    value |= -(1 << 62) * 2
-                shift += 7
-                pos += 1
-            if wire < BINARY:
-                half = (value >> 1) & 0x7FFFFFFFFFFFFFFF
-                value = -half - 1 if value & 1 else half
-        if wire == BINARY:
-            if value < 0 or value > limit - pos:
-                return 1, start, rows
-            pos += value
-        elif wire == MAP:
-            inner, second = 0, 0
-            if value:
-                if pos >= limit:
-                    return 1, pos, rows
-                inner = (data[pos] & 255) >> 4
-                second = data[pos] & _NIBBLE
-                pos += 1
-        if pos > limit:
-            return 1, start, rows
-        if slot >= 0:
-            if spans[row, slot, 0] >= 0:
-                return 5, header, rows
-            values[row, slot] = value
-            spans[row, slot, 0] = header
-            spans[row, slot, 1] = start
-            spans[row, slot, 2] = pos
-        if LIST <= wire <= STRUCT:
-            # Go down into the list, map or struct.
-            if depth == _MAX_DEPTH:
-                return 3, start, rows
-            saved = (kind, row, last, left, element, other, owner_row, owner_slot)
-            for i in range(8):
-                stack[depth, i] = saved[i]
-            depth += 1
-            owner_row, owner_slot = row, slot
-            if wire == STRUCT:
-                kind, last, left = child, 0, -1
-                if kind and not traits[kind, 0]:
-                    if rows == len(kinds):
-                        return _FULL, pos, rows
-                    row = rows
-                    rows += 1
-                    kinds[row] = kind
-                    spans[row, 0, 0] = start
-                    spans[row, 0, 1] = start
-            else:
-                kind = child
-                left = 2 * value if wire == MAP and 0 <= value <= limit else value
-                element = inner
-                other = inner if wire != MAP else second
-                if left < 0 or left > limit - pos:
-                    return 4, start, rows
-        # Find the next value, closing whatever ends here.
-        while True:
-            if left > 0:
-                left -= 1
-                wire = element
-                element, other = other, wire
-                slot, child = _IGNORED, kind
-                header = pos
-                break
-            if left < 0:
-                if pos >= limit:
-                    return 1, pos, rows
-                header = pos
-                byte = data[pos] & 255
-                pos += 1
-                ends = byte == 0
-                before = last
-                if not ends:
-                    wire = byte & _NIBBLE
-                    last += byte >> 4
-                    if byte <= _NIBBLE:
-                        last = 0
-                        shift = 0
-                        byte = 128
-                        while byte > _LOW_BITS:
-                            if pos >= limit:
-                                return 1, pos, rows
-                            if shift > _MAX_ID_SHIFT:
-                                return 6, pos, rows
-                            byte = data[pos] & 255
-                            last |= (byte & _LOW_BITS) << shift
-                            shift += 7
-                            pos += 1
-                        last = (last >> 1) ^ -(last & 1)
-                mark = traits[kind, 2]
-                if mark > 0 and (ends or last >= mark):
-                    at = traits[kind, 3]
-                    if spans[row, at, 0] < 0:
-                        values[row, at] = before
-                        spans[row, at, 0] = header
-                if not ends:
-                    slot, child = _UNKNOWN, 0
-                    if last > 0 and last < _MAX_FIELD:
-                        slot = slots[kind, last]
-                        child = children[kind, last]
-                        if slot >= 0 and wires[kind, last] != wire:
-                            slot, child = _UNKNOWN, 0
-                    unknown = traits[kind, 1]
-                    if slot == _UNKNOWN and unknown >= 0 and spans[row, unknown, 0] < 0:
-                        values[row, unknown] = last
-                        spans[row, unknown, 0] = header
-                        spans[row, unknown, 1] = pos
-                    break
-                if kind and not traits[kind, 0]:
-                    spans[row, 0, 2] = pos
-                    if pos - spans[row, 0, 1] < traits[kind, 4]:
-                        return 7, pos, rows
-            # The struct or list ends here: go up.
-            if owner_slot >= 0:
-                spans[owner_row, owner_slot, 2] = pos
-            depth -= 1
-            kind = stack[depth, 0]
-            row = stack[depth, 1]
-            last = stack[depth, 2]
-            left = stack[depth, 3]
-            element = stack[depth, 4]
-            other = stack[depth, 5]
-            owner_row = stack[depth, 6]
-            owner_slot = stack[depth, 7]
-            if depth == 0:
-                return 0, pos, rows

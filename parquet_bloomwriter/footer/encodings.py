@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.compact.scan import I32, LIST, START, Grammar, Kind, scan
+from parquet_bloomwriter.compact.loop import I32, LIST, START
+from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.footer.grammar import ChunkField
 
 if TYPE_CHECKING:

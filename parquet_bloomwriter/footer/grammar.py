@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT, Grammar, Kind
+from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.compact.scan import Grammar, Kind
 
 
 class FileField(IntEnum):

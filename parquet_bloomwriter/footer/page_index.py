@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.compact.scan import START, scan
+from parquet_bloomwriter.compact.loop import START
+from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, apply_edits

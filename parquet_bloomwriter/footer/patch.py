@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.scan import HEADER, I32, I64, START, STOP
+from parquet_bloomwriter.compact.loop import HEADER, I32, I64, START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.footer.edits import Edit

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.compact.scan import ABSENT, START, STOP
+from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.grammar import SchemaField
 

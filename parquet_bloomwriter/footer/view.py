@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.scan import ABSENT, START, STOP, scan
+from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
+from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import (
     FOOTER,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parent.parent
 _SOURCES = {
-    "compact.kernels": ("compact/kernels.py", "compact/scan.py"),
+    "compact.kernels": ("compact/kernels.py", "compact/loop.py"),
     "hashing.kernels": ("hashing/kernels.py",),
     "sbbf.kernels": ("sbbf/kernels.py", "sbbf/block.py"),
 }

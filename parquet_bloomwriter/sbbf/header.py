@@ -31,7 +31,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from parquet_bloomwriter.compact.scan import I32, START, STRUCT, Grammar, Kind, scan
+from parquet_bloomwriter.compact.loop import I32, START, STRUCT
+from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK

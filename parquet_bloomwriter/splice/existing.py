@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.scan import ABSENT
+from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField

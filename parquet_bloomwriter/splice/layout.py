@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.scan import ABSENT
+from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index

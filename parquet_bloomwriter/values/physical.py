@@ -23,7 +23,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from parquet_bloomwriter.compact.scan import START, STOP
+from parquet_bloomwriter.compact.loop import START, STOP
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact import scan as scanner
-from parquet_bloomwriter.compact.scan import (
+from parquet_bloomwriter.compact.loop import (
     ABSENT,
     BINARY,
     HEADER,
@@ -23,10 +23,8 @@ from parquet_bloomwriter.compact.scan import (
     START,
     STOP,
     STRUCT,
-    Grammar,
-    Table,
-    scan,
 )
+from parquet_bloomwriter.compact.scan import Grammar, Table, scan
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import FOOTER
 from parquet_bloomwriter.footer.view import locate_footer, parse_footer

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Shift
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index

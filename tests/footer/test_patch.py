@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thrift.Thrift import TType
 
-from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, START, STRUCT
+from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, START, STRUCT
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.footer import Footer, parse_footer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.compact.scan import BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.footer import Footer, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded

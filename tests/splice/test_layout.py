@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.compact.scan import BINARY, I32, I64, STRUCT
+from parquet_bloomwriter.compact.loop import BINARY, I32, I64, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField
 from tests.footer.synthetic import column_chunk, column_metadata, file_metadata, plain

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.scan import I32, I64
+from parquet_bloomwriter.compact.loop import I32, I64
 from parquet_bloomwriter.footer.edits import Edit
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from parquet_bloomwriter.compact.scan import START, STOP
+from parquet_bloomwriter.compact.loop import START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.footer.edits import Edit, apply_edits
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
