@@ -153,17 +153,26 @@ def small(target: str) -> None:
 
 
 def fpp(rows: str, asked: str, sizing: Literal["exact", "pow2"]) -> None:
-    """Print size and false positive rate of a filter, counted over 1 M absent values."""
+    """Write a file, add a filter, and count how many of 1 M absent values pass it."""
+    import io
+
     import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from benchmarks import reference
+    from parquet_bloomwriter import Sbbf, bloomify
     from parquet_bloomwriter.hashing import hash_array
-    from parquet_bloomwriter.sbbf import Sbbf, num_blocks_for
 
     present = np.arange(int(rows), dtype=np.uint64)
     absent = np.arange(ABSENT_FROM, ABSENT_FROM + 1_000_000, dtype=np.uint64)
-    sbbf = Sbbf.empty(num_blocks_for(int(rows), float(asked), sizing=sizing))
-    sbbf.insert_hashes(hash_array(reference.ids(present)))
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"id": reference.ids(present)}), buffer, row_group_size=int(rows))
+    report = bloomify(buffer.getvalue(), ["id"], fpp=float(asked), sizing=sizing)
+    (chunk,) = report.columns[0].chunks
+    if report.data is None or chunk.offset is None:
+        raise RuntimeError("no filter was written")
+    sbbf = Sbbf.from_bytes(report.data[chunk.offset : chunk.offset + chunk.length])
     hits = sbbf.check_hashes(hash_array(reference.ids(absent)))
     print(json.dumps({"hits": int(hits.sum()), "bytes": sbbf.num_bytes}))
 

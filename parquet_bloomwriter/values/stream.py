@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _BATCH_BYTES = 4 * 1024 * 1024
-_MAX_BATCH_ROWS = 64 * 1024
+_MAX_BATCH_ROWS = 128 * 1024
 _READ_BYTES = 1024 * 1024
 _MAX_VALUE_BYTES = 64 * 1024 * 1024
 """Chunks whose values are larger on average are not read: decoding holds several at once."""

@@ -57,7 +57,7 @@ def run(command: str) -> str:
 def test_there_are_commands_to_test() -> None:
     verbs = {command.split()[1] for command in COMMANDS}
     assert {"events.parquet", "warehouse/", "strip", "repair"} <= verbs
-    assert len(PYTHON) == 2
+    assert len(PYTHON) == 3
 
 
 @pytest.mark.usefixtures("sample")
@@ -74,7 +74,7 @@ def test_the_first_block_in_order(sample: Path) -> None:
     assert (sample / "new.parquet").exists()
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("sample")
 @pytest.mark.parametrize("program", PYTHON)
 def test_each_program_works(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
