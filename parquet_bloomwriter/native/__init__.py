@@ -52,8 +52,8 @@ _WRITABLE_BY_OTHERS = 0o022
 
 _loading = Lock()
 _loaded: dict[str, SimpleNamespace] = {}
-_engines: list[object] = []
-"""Own the machine code; must live as long as the process."""
+_alive: list[object] = []
+"""What owns machine code; must live as long as the process."""
 
 
 def kernels(module: str) -> Any:  # noqa: ANN401  its attributes are the kernels
@@ -101,7 +101,12 @@ def _load(module: str) -> SimpleNamespace:
         found = _read(folder / _file_name(module))
         if found is not None:
             return _linked(found)
-    compiled = _compile(module)
+    made = _made_by_numba(module)
+    try:
+        compiled = _object_files(made)
+    except AttributeError:  # A numba that keeps its machine code elsewhere: use its own functions.
+        _alive.append(made)
+        return SimpleNamespace(**{name: function.ctypes for name, function in made.items()})
     _keep(_file_name(module), compiled)
     return _linked(compiled)
 
@@ -110,18 +115,32 @@ Compiled = dict[str, tuple[str, int, bytes]]
 """By kernel: symbol, number of arguments, object file."""
 
 
-def _compile(module: str) -> Compiled:
-    """Let numba make object files of a module's kernels."""
+def _made_by_numba(module: str) -> dict[str, Any]:
+    """Compile a module's kernels to C functions of numba's."""
     from numba import cfunc, types
 
-    compiled: Compiled = {}
-    for function in import_module(f"parquet_bloomwriter.{module}").KERNELS:
-        count = function.__code__.co_argcount
-        made = cfunc(types.int64(*[types.int64] * count))(function)
-        # The library of a C function holds no call into Python: see the rules above.
-        machine_code = made._library._get_compiled_object()  # noqa: SLF001  numba offers no other way
-        compiled[function.__name__] = (made._wrapper_name, count, machine_code)  # noqa: SLF001
-    return compiled
+    def signature(count: int) -> Any:  # noqa: ANN401  numba has no types
+        return types.int64(*[types.int64] * count)
+
+    return {
+        kernel.__name__: cfunc(signature(kernel.__code__.co_argcount))(kernel)
+        for kernel in import_module(f"parquet_bloomwriter.{module}").KERNELS
+    }
+
+
+def _object_files(made: dict[str, Any]) -> Compiled:
+    """Take the machine code out of them; numba offers no public way.
+
+    It holds no call into Python and none into numba: see the rules above.
+    """
+    return {
+        name: (
+            function._wrapper_name,  # noqa: SLF001
+            function.__wrapped__.__code__.co_argcount,
+            function._library._get_compiled_object(),  # noqa: SLF001
+        )
+        for name, function in made.items()
+    }
 
 
 def _linked(compiled: Compiled) -> SimpleNamespace:
@@ -132,7 +151,7 @@ def _linked(compiled: Compiled) -> SimpleNamespace:
     for _, _, machine_code in compiled.values():
         engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
     engine.finalize_object()
-    _engines.append(engine)
+    _alive.append(engine)
     return SimpleNamespace(
         **{
             name: ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(

@@ -116,3 +116,15 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path: Path) -> None:
     words = run(WARM_UP + HASHES, PARQUET_BLOOMWRITER_CACHE=str(blocked))
     assert words == ["False", "True", "True", "True"]
     assert blocked.read_text() == "not a folder"
+
+
+ELSEWHERE = """
+from numba.core.codegen import CPUCodeLibrary
+del CPUCodeLibrary._get_compiled_object
+"""
+
+
+def test_kernels_work_where_numba_keeps_its_machine_code_elsewhere(tmp_path: Path) -> None:
+    words = run(ELSEWHERE + WARM_UP + HASHES, PARQUET_BLOOMWRITER_CACHE=str(tmp_path))
+    assert words == ["False", "True", "True", "True"]
+    assert list(tmp_path.iterdir()) == []
