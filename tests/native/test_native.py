@@ -119,8 +119,8 @@ def test_kernels_work_where_nothing_can_be_kept(tmp_path: Path) -> None:
 
 
 ELSEWHERE = """
-from numba.core.codegen import CPUCodeLibrary
-del CPUCodeLibrary._get_compiled_object
+from numba.core.codegen import CodeLibrary
+del CodeLibrary._get_compiled_object
 """
 
 
