@@ -104,7 +104,10 @@ def _load(module: str) -> SimpleNamespace:
     made = _made_by_numba(module)
     try:
         compiled = _object_files(made)
-    except (AttributeError, RuntimeError):  # A numba that keeps its machine code elsewhere: use its own functions.
+    except (
+        AttributeError,
+        RuntimeError,
+    ):  # A numba that keeps its machine code elsewhere: use its own functions.
         _alive.append(made)
         return SimpleNamespace(**{name: function.ctypes for name, function in made.items()})
     _keep(_file_name(module), compiled)

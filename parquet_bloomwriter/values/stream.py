@@ -16,7 +16,9 @@ from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer, Leaf
     from parquet_bloomwriter.source import Source
@@ -26,6 +28,9 @@ _MAX_BATCH_ROWS = 128 * 1024
 _READ_BYTES = 1024 * 1024
 _MAX_VALUE_BYTES = 64 * 1024 * 1024
 """Chunks whose values are larger on average are not read: decoding holds several at once."""
+
+_CODECS = range(8)
+"""parquet.thrift, CompressionCodec: UNCOMPRESSED to LZ4_RAW."""
 
 
 class LeafReader:
@@ -56,6 +61,9 @@ class LeafReader:
         """
         import pyarrow.parquet as pq
 
+        codec = int(self._chunk(row_group)[ChunkField.CODEC])
+        if codec not in _CODECS:  # Some versions of pyarrow take an unknown one for none.
+            raise OSError(f"compression codec {codec} is not known")
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
             raise OSError(f"values of {mean} bytes on average are too large to be read")
         dictionary = self._reads_dictionary(row_group)
@@ -88,7 +96,7 @@ class LeafReader:
         """Rows of the chunk: unless they repeat, values (nulls included) tell best."""
         if Repetition.REPEATED in self._leaf.repetitions:
             return int(self._footer.row_groups.value(RowGroupField.NUM_ROWS)[row_group])
-        return int(self._footer.chunks.values[row_group, self._leaf.ordinal, ChunkField.NUM_VALUES])
+        return int(self._chunk(row_group)[ChunkField.NUM_VALUES])
 
     def _reads_dictionary(self, row_group: int) -> bool:
         return self._leaf.physical_type == PhysicalType.BYTE_ARRAY and is_fully_dictionary_encoded(
@@ -106,10 +114,15 @@ class LeafReader:
 
     def _extent(self, row_group: int) -> tuple[int, int]:
         """Number of values and their bytes, by the metadata; at least 1 of each."""
-        chunk = self._footer.chunks.values[row_group, self._leaf.ordinal]
+        chunk = self._chunk(row_group)
         values = int(chunk[ChunkField.NUM_VALUES])
         size = int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE])
         return max(values, 1), max(size, 1)
+
+    def _chunk(self, row_group: int) -> NDArray[np.int64]:
+        """The numbers of the column chunk's metadata, by `ChunkField`."""
+        numbers: NDArray[np.int64] = self._footer.chunks.values[row_group, self._leaf.ordinal]
+        return numbers
 
 
 def _flat(array: pa.Array) -> pa.Array:
