@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+from typing import NoReturn
 
 import click
 
@@ -65,6 +67,11 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         cli.main(prog_name=PROGRAM)
+    except SystemExit as ending:
+        _flush()
+        if isinstance(ending.code, int):
+            _leave(ending.code)
+        raise
     finally:
         _flush()
 
@@ -74,3 +81,13 @@ def _flush() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         discard(sys.stdout.fileno())
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit without the interpreter's tidying up.
+
+    It takes 0.06 s once pyarrow is loaded, and there is nothing to do: every file is closed and
+    every thread has ended.
+    """
+    sys.stderr.flush()
+    os._exit(code)
