@@ -124,12 +124,12 @@ def test_standard_output_is_full(events: Path) -> None:
 
 
 WAIT_WHILE_WRITING = """
-import sys, time
+import os, time
 from bloomify.progress import Bar
 advance = Bar.wrote
 
 def wrote(self, num_bytes):
-    print("writing", file=sys.stderr, flush=True)
+    os.write(2, b"writing\\n")  # whole lines, whichever thread it is
     for _ in range(3000):  # not for ever, should nobody stop it
         if self._stopped is not None:
             break
