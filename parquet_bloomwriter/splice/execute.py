@@ -129,7 +129,8 @@ def verify(
     """Read the new file back.
 
     Checked are its size; the bytes of every new filter, and hashes that it must contain; the first
-    bytes of every column chunk; and that old filters that were kept begin and end as before.
+    bytes of every column chunk and, where data moved, of every page that a page index leads to; and
+    that old filters that were kept begin and end as before.
 
     Raises:
         VerificationFailed: If anything is not as planned.
