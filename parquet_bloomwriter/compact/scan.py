@@ -25,7 +25,8 @@ Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -106,6 +107,13 @@ class Grammar:
     children: NDArray[np.int64]
     traits: NDArray[np.int64]
     width: int
+    addresses: tuple[int, ...]
+    """Of the four arrays."""
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], ...]:
+        """The four arrays, as the loop takes them."""
+        return self.slots, self.wires, self.children, self.traits
 
     @staticmethod
     def of(kinds: Mapping[str, Kind]) -> Grammar:
@@ -132,7 +140,8 @@ class Grammar:
                 kind.min_bytes,
             )
         width = 1 + max(int(slots.max()), int(traits[:, 1].max()), int(traits[:, 3].max()))
-        return Grammar(names, slots, wires, children, traits, width)
+        arrays = (slots, wires, children, traits)
+        return Grammar(names, *arrays, width, tuple(map(native.address, arrays)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,31 +177,17 @@ def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> T
     Raises:
         MalformedFile: If the bytes are not well-formed Thrift.
     """
-    loop = _compiled if _is_worth_it(len(data) - start) else scan_loop
+    run = _compiled if _is_worth_it(len(data) - start) else _interpreted
     capacity = _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
-    stack = np.zeros((MAX_DEPTH, STACK_WIDTH), np.int64)
     while True:
-        kinds = np.zeros(capacity, np.int64)
-        values = np.full((capacity, grammar.width), ABSENT, np.int64)
-        spans = np.full((capacity, grammar.width, 3), -1, np.int32)
-        problem, stop, rows = loop(
-            data,
-            start,
-            grammar.slots,
-            grammar.wires,
-            grammar.children,
-            grammar.traits,
-            kinds,
-            values,
-            spans,
-            stack,
-        )
+        room = _Room.of(capacity, grammar.width)
+        problem, stop, rows = run(data, start, grammar, room)
         if problem != FULL:
             break
         capacity *= 4
     if problem:
         raise MalformedFile(_PROBLEMS[problem], byte=origin + stop)
-    return Table(kinds[:rows], values[:rows], spans[:rows], stop)
+    return Table(room.kinds[:rows], room.values[:rows], room.spans[:rows], stop)
 
 
 _FIRST_ROWS = 16
@@ -206,17 +201,61 @@ def _is_worth_it(size: int) -> bool:
     )
 
 
-def _compiled(data: bytes, pos: int, *arrays: NDArray[Any]) -> tuple[int, int, int]:
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What the loop writes to: arrays in one piece of memory, so that one address leads to all."""
+
+    kinds: NDArray[np.int64]
+    values: NDArray[np.int64]
+    spans: NDArray[np.int32]
+    stack: NDArray[np.int64]
+    result: NDArray[np.int64]
+    addresses: tuple[int, ...]
+    """Of the arrays, in this order."""
+
+    @staticmethod
+    def of(capacity: int, width: int) -> _Room:
+        """Make room for `capacity` structs."""
+        cells = capacity * width
+        sizes = (capacity, cells, (3 * cells + 1) // 2, MAX_DEPTH * STACK_WIDTH, 3)
+        stops = tuple(accumulate(sizes))
+        memory = np.empty(stops[-1], np.int64)
+        first = native.address(memory)
+        kinds, rest = memory[: stops[0]], memory[stops[1] :]
+        values = memory[stops[0] : stops[1]].reshape(capacity, width)
+        spans = rest.view(np.int32)[: 3 * cells].reshape(capacity, width, 3)
+        values.fill(ABSENT)
+        spans.fill(-1)
+        stack = memory[stops[2] : stops[3]].reshape(MAX_DEPTH, STACK_WIDTH)
+        starts = (0, *stops[:-1])
+        return _Room(
+            kinds,
+            values,
+            spans,
+            stack,
+            memory[stops[3] :],
+            tuple(first + 8 * start for start in starts),
+        )
+
+
+def _interpreted(data: bytes, pos: int, grammar: Grammar, room: _Room) -> tuple[int, int, int]:
+    """Run the loop as it is."""
+    problem, stop, rows = scan_loop(
+        data, pos, *grammar.arrays, room.kinds, room.values, room.spans, room.stack
+    )
+    return problem, stop, rows
+
+
+def _compiled(data: bytes, pos: int, grammar: Grammar, room: _Room) -> tuple[int, int, int]:
     """Run the compiled loop, which takes addresses and sizes."""
-    result = np.zeros(3, np.int64)
-    sizes = (len(arrays[0]), len(arrays[4]), arrays[5].shape[1])
     native.kernels(_KERNELS).scan(
         native.address(np.frombuffer(data, np.uint8)),
         len(data),
         pos,
-        *sizes,
-        *map(native.address, arrays),
-        native.address(result),
+        len(grammar.slots),
+        *room.values.shape,
+        *grammar.addresses,
+        *room.addresses,
     )
-    problem, stop, rows = result.tolist()
+    problem, stop, rows = room.result.tolist()
     return problem, stop, rows

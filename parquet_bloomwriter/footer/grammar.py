@@ -1,7 +1,7 @@
 """The fields of parquet.thrift that this package looks at, by the names the specification gives.
 
 A `Field` names a slot of the scan table. ColumnMetaData shares the row of its ColumnChunk, so that
-one row tells all about one column chunk.
+one row tells all about one column chunk. So do the Statistics in it.
 
 Source: parquet.thrift of the Parquet format, version 2.12.
 """
@@ -58,7 +58,7 @@ class RowGroupField(IntEnum):
 
 
 class ChunkField(IntEnum):
-    """ColumnChunk (1-9) and, from 10, its ColumnMetaData."""
+    """ColumnChunk (1-9), from 10 its ColumnMetaData, and from 27 the Statistics in that."""
 
     STRUCT = 0
     FILE_PATH = 1
@@ -88,6 +88,11 @@ class ChunkField(IntEnum):
     """Where fields 14 and 15 of ColumnMetaData belong; the integer is the field id before them."""
     UNKNOWN = 25
     UNKNOWN_META = 26
+    DEPRECATED_MAX = 27
+    DEPRECATED_MIN = 28
+    NULL_COUNT = 29
+    MAX_VALUE = 30
+    MIN_VALUE = 31
 
 
 class PageLocationField(IntEnum):
@@ -179,11 +184,22 @@ FOOTER = Grammar.of(
                 BLOOM_FILTER_OFFSET_ID: (ChunkField.BLOOM_FILTER_OFFSET, I64),
                 BLOOM_FILTER_LENGTH_ID: (ChunkField.BLOOM_FILTER_LENGTH, I32),
             },
+            children={12: "Statistics"},
             ignored=(8, 16, 17),
             shares_row=True,
             unknown_slot=ChunkField.UNKNOWN_META,
             mark_id=BLOOM_FILTER_OFFSET_ID,
             mark_slot=ChunkField.BLOOM_MARK,
+        ),
+        "Statistics": Kind(
+            slots={
+                1: (ChunkField.DEPRECATED_MAX, BINARY),
+                2: (ChunkField.DEPRECATED_MIN, BINARY),
+                3: (ChunkField.NULL_COUNT, I64),
+                5: (ChunkField.MAX_VALUE, BINARY),
+                6: (ChunkField.MIN_VALUE, BINARY),
+            },
+            shares_row=True,
         ),
     }
 )

@@ -12,6 +12,7 @@ Source: the Parquet format's README, "File format"; parquet.thrift.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,12 +26,13 @@ from parquet_bloomwriter.footer.grammar import (
     ChunkField,
     FileField,
     RowGroupField,
-    SchemaField,
 )
 from parquet_bloomwriter.footer.schema import Leaf, leaves_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from parquet_bloomwriter.compact.scan import Table
 
 MAGIC = b"PAR1"
 MAGIC_ENCRYPTED = b"PARE"
@@ -40,6 +42,15 @@ TAIL_BYTES = 8
 _MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
 _MAX_FOOTER_BYTES = 1 << 31
 """Positions in a footer are 32-bit integers here."""
+
+_MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
+_known_schemas: dict[bytes, tuple[Leaf, ...]] = {}
+"""By the schema's bytes: its leaves."""
+
+_FILE, _ELEMENT, _ROW_GROUP, _CHUNK = (
+    FOOTER.names.index(kind).to_bytes(8, sys.byteorder)
+    for kind in ("FileMetaData", "SchemaElement", "RowGroup", "ColumnChunk")
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,43 +190,80 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
         UnsupportedFile: If the file is encrypted with a plaintext footer, which is signed.
     """
     table = scan(data, FOOTER, origin=start)
+    file = Structs(table.values[:1], table.spans[:1])
+    _check_file(file, data, table.stop, start)
+    schema, row_groups, chunks = _in_order(table) or _by_kind(table)
+    leaves = _leaves(file, schema, data, start)
+    shape = (len(row_groups.values), len(leaves), FOOTER.width)
+    if chunks.values.shape != shape:
+        _check_columns(row_groups, chunks, len(leaves), start)
+        chunks = Structs(chunks.values.reshape(shape), chunks.spans.reshape(*shape, 3))
+    return Footer(
+        data=data, start=start, leaves=leaves, file=file, row_groups=row_groups, chunks=chunks
+    )
+
+
+def _check_file(file: Structs, data: bytes, stop: int, start: int) -> None:
+    spans = file.spans[0]
+    if spans[FileField.ENCRYPTION_ALGORITHM, START] >= 0:
+        raise UnsupportedFile(
+            "the file is encrypted and its footer is signed",
+            remedy="Filters for encrypted files can only be written by their writer.",
+        )
+    if stop != len(data):
+        raise MalformedFile(
+            f"{len(data) - stop} bytes follow the metadata inside the footer", byte=start + stop
+        )
+    for field in (FileField.SCHEMA, FileField.ROW_GROUPS):
+        if spans[field, START] < 0:
+            raise MalformedFile(f"the footer has no {field.name.lower()}", byte=start)
+
+
+def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
+    """Schema elements, row groups and chunks, (r, c, slots), as they nearly always lie: schema
+    first, then each row group with c chunks. These are views; None if it is not so."""
+    num_elements, num_row_groups = (
+        int(table.values[0, field]) for field in (FileField.SCHEMA, FileField.ROW_GROUPS)
+    )
+    rest = len(table.kinds) - 1 - num_elements
+    if num_row_groups <= 0 or rest < 0 or rest % num_row_groups:
+        return None
+    width = rest // num_row_groups
+    usual = _FILE + num_elements * _ELEMENT + num_row_groups * (_ROW_GROUP + (width - 1) * _CHUNK)
+    if table.kinds.tobytes() != usual:
+        return None
+    first = 1 + num_elements
+    values = table.values[first:].reshape(num_row_groups, width, FOOTER.width)
+    spans = table.spans[first:].reshape(num_row_groups, width, FOOTER.width, 3)
+    return (
+        Structs(table.values[1:first], table.spans[1:first]),
+        Structs(values[:, 0], spans[:, 0]),
+        Structs(values[:, 1:], spans[:, 1:]),
+    )
+
+
+def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
+    """The same for any order; the chunks have shape (n, slots)."""
 
     def structs(kind: str) -> Structs:
         rows = table.kinds == FOOTER.names.index(kind)
         return Structs(table.values[rows], table.spans[rows])
 
-    file = structs("FileMetaData")
-    if file.has(FileField.ENCRYPTION_ALGORITHM)[0]:
-        raise UnsupportedFile(
-            "the file is encrypted and its footer is signed",
-            remedy="Filters for encrypted files can only be written by their writer.",
-        )
-    if table.stop != len(data):
-        raise MalformedFile(
-            f"{len(data) - table.stop} bytes follow the metadata inside the footer",
-            byte=start + table.stop,
-        )
-    for field in (FileField.SCHEMA, FileField.ROW_GROUPS):
-        if not file.has(field)[0]:
-            raise MalformedFile(f"the footer has no {field.name.lower()}", byte=start)
-    schema = structs("SchemaElement")
-    used = slice(max(SchemaField) + 1)
-    leaves = leaves_of(data, schema.values[:, used], schema.spans[:, used], origin=start)
-    row_groups = structs("RowGroup")
-    chunks = structs("ColumnChunk")
-    _check_columns(row_groups, chunks, len(leaves), start)
-    shape = (len(row_groups.values), len(leaves))
-    return Footer(
-        data=data,
-        start=start,
-        leaves=leaves,
-        file=file,
-        row_groups=row_groups,
-        chunks=Structs(
-            chunks.values.reshape(*shape, FOOTER.width),
-            chunks.spans.reshape(*shape, FOOTER.width, 3),
-        ),
-    )
+    return structs("SchemaElement"), structs("RowGroup"), structs("ColumnChunk")
+
+
+def _leaves(file: Structs, schema: Structs, data: bytes, start: int) -> tuple[Leaf, ...]:
+    """The leaf columns; files of one table have the same schema, byte for byte."""
+    _, begin, end = file.spans[0, FileField.SCHEMA].tolist()
+    encoded = data[begin:end]
+    leaves = _known_schemas.get(encoded)
+    if leaves is None:
+        leaves = leaves_of(data, schema.values, schema.spans, origin=start)
+        if len(encoded) <= _MAX_KNOWN_BYTES:
+            if len(_known_schemas) == _MAX_KNOWN:
+                _known_schemas.clear()
+            _known_schemas[encoded] = leaves
+    return leaves
 
 
 def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start: int) -> None:
