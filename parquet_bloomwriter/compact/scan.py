@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LOAD_FROM, COMPILE_FROM = 16 * 1024, 256 * 1024
-"""Bytes from which loading the compiled loop, and from which even compiling it, is quicker than
-running it as it is."""
+"""Bytes scanned by a process from which loading the compiled loop, and from which even compiling
+it, is quicker than running it as it is."""
 
 _PROBLEMS = {
     1: "the metadata ends in the middle of a value",
@@ -195,10 +195,17 @@ _BYTES_PER_ROW = 64
 """Of typical footers, fewer; tables grow if there are more rows."""
 
 
+_interpreted_bytes = 0
+"""Bytes that were scanned without the compiled loop, of all inputs so far."""
+
+
 def _is_worth_it(size: int) -> bool:
-    return native.is_loaded(_KERNELS) or size >= (
-        LOAD_FROM if native.are_compiled(_KERNELS) else COMPILE_FROM
-    )
+    """Whether to take the compiled loop: many small inputs are as good a reason as a large one."""
+    global _interpreted_bytes  # noqa: PLW0603  races only make it a little late
+    if native.is_loaded(_KERNELS):
+        return True
+    _interpreted_bytes += size
+    return _interpreted_bytes >= (LOAD_FROM if native.are_compiled(_KERNELS) else COMPILE_FROM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,8 +220,11 @@ def _check_file(file: Structs, data: bytes, stop: int, start: int) -> None:
 
 
 def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
-    """Schema elements, row groups and chunks, (r, c, slots), as they nearly always lie: schema
-    first, then each row group with c chunks. These are views; None if it is not so."""
+    """Schema elements, row groups and chunks, shape (r, c, slots), as they nearly always lie.
+
+    That is the schema first, then each row group with its c chunks. They are views of the table;
+    None if it is otherwise.
+    """
     num_elements, num_row_groups = (
         int(table.values[0, field]) for field in (FileField.SCHEMA, FileField.ROW_GROUPS)
     )
