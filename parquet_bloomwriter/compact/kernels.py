@@ -5,11 +5,20 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import carray, njit, types
 
-from parquet_bloomwriter.compact.loop import MAX_DEPTH, MAX_FIELD, STACK_WIDTH, scan_loop
-from parquet_bloomwriter.native.intrinsics import Compiled, inline, store_u64
+from parquet_bloomwriter.compact.loop import (
+    ABSENT,
+    HEAD_WORDS,
+    MAX_DEPTH,
+    MAX_FIELD,
+    STACK_WIDTH,
+    TRAITS,
+    scan_loop,
+)
+from parquet_bloomwriter.native.intrinsics import Compiled, inline
 
 _loop = njit(scan_loop)
-_NUM_TRAITS = 5
+_WORD = 8
+_RESULT_WORDS = 3
 
 
 def _pointer_to(item: types.Type) -> Compiled:
@@ -28,36 +37,41 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
     data: int,
     size: int,
     pos: int,
+    grammar: int,
     num_kinds: int,
-    capacity: int,
     width: int,
-    slots: int,
-    wires: int,
-    children: int,
-    traits: int,
-    kinds: int,
-    values: int,
-    spans: int,
-    stack: int,
-    result: int,
+    memory: int,
+    capacity: int,
 ) -> int:
-    """Run `scan_loop`; its three results go to the int64 array `result`. Returns the problem."""
+    """Run `scan_loop`, and return the problem.
+
+    `grammar` and `memory` are laid out as `Grammar` and `scan._compiled` have them: int64 words,
+    but for the spans, which come last.
+    """
     by_field = (num_kinds, MAX_FIELD)
+    table = num_kinds * MAX_FIELD * _WORD
+    first = memory + HEAD_WORDS * _WORD
+    cells = capacity * width
+    kinds = carray(_i64(first), (capacity,))
+    values = carray(_i64(first + capacity * _WORD), (capacity, width))
+    spans = carray(_i32(first + (capacity + cells) * _WORD), (capacity, width, 3))
+    kinds[:] = 0
+    values[:] = ABSENT
+    spans[:] = -1
     problem, stop, rows = _loop(
         carray(_u8(data), (size,)),
         pos,
-        carray(_i64(slots), by_field),
-        carray(_i64(wires), by_field),
-        carray(_i64(children), by_field),
-        carray(_i64(traits), (num_kinds, _NUM_TRAITS)),
-        carray(_i64(kinds), (capacity,)),
-        carray(_i64(values), (capacity, width)),
-        carray(_i32(spans), (capacity, width, 3)),
-        carray(_i64(stack), (MAX_DEPTH, STACK_WIDTH)),
+        carray(_i64(grammar), by_field),
+        carray(_i64(grammar + table), by_field),
+        carray(_i64(grammar + 2 * table), by_field),
+        carray(_i64(grammar + 3 * table), (num_kinds, TRAITS)),
+        kinds,
+        values,
+        spans,
+        carray(_i64(memory + _RESULT_WORDS * _WORD), (MAX_DEPTH, STACK_WIDTH)),
     )
-    store_u64(result, 0, problem)
-    store_u64(result, 1, stop)
-    store_u64(result, 2, rows)
+    result = carray(_i64(memory), (_RESULT_WORDS,))
+    result[0], result[1], result[2] = problem, stop, rows
     return problem  # type: ignore[no-any-return]
 
 

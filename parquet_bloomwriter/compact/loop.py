@@ -24,6 +24,12 @@ MAX_FIELD = 32
 STACK_WIDTH = 8
 """Numbers kept of each open struct or list."""
 
+TRAITS = 5
+"""Numbers that a grammar has of each kind, besides its fields."""
+
+HEAD_WORDS = 3 + MAX_DEPTH * STACK_WIDTH
+"""Numbers before the table of the compiled loop: what `scan_loop` returns, and its stack."""
+
 UNKNOWN, IGNORED = -1, -2
 """In place of a slot: nobody expects the field, or nobody needs it."""
 
@@ -40,8 +46,9 @@ _MAX_ID_SHIFT = 14
 def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, stack):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201, C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917
     """Fill the table; return the problem's number or 0, the position, and the number of rows.
 
-    Arrays: `slots`, `wires` and `children` have shape (kinds, `MAX_FIELD`), `traits` (kinds, 5),
-    `kinds` (n,), `values` (n, w), `spans` (n, w, 3), `stack` (`MAX_DEPTH`, `STACK_WIDTH`).
+    Arrays: `slots`, `wires` and `children` have shape (kinds, `MAX_FIELD`), `traits` (kinds,
+    `TRAITS`), `kinds` (n,), `values` (n, w), `spans` (n, w, 3), `stack` (`MAX_DEPTH`,
+    `STACK_WIDTH`).
     """
     limit = len(data)
     rows = 0

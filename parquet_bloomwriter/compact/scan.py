@@ -25,8 +25,7 @@ Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -34,10 +33,12 @@ from parquet_bloomwriter import native
 from parquet_bloomwriter.compact.loop import (
     ABSENT,
     FULL,
+    HEAD_WORDS,
     IGNORED,
     MAX_DEPTH,
     MAX_FIELD,
     STACK_WIDTH,
+    TRAITS,
     UNKNOWN,
     scan_loop,
 )
@@ -102,28 +103,27 @@ class Grammar:
     """The kinds of interest, as the arrays that the loop reads."""
 
     names: tuple[str, ...]
-    slots: NDArray[np.int64]
-    wires: NDArray[np.int64]
-    children: NDArray[np.int64]
-    traits: NDArray[np.int64]
-    width: int
-    addresses: tuple[int, ...]
-    """Of the four arrays."""
+    """Of the kinds, from 1; the first is empty."""
 
-    @property
-    def arrays(self) -> tuple[NDArray[np.int64], ...]:
-        """The four arrays, as the loop takes them."""
-        return self.slots, self.wires, self.children, self.traits
+    arrays: tuple[NDArray[np.int64], ...]
+    """Slots, wire types and children, shape (kinds, `MAX_FIELD`), and traits, (kinds, `TRAITS`),
+    one behind the other in memory."""
+
+    width: int
+    """Slots of a row."""
+
+    address: int
+    """Of the first array."""
 
     @staticmethod
     def of(kinds: Mapping[str, Kind]) -> Grammar:
         """Number the kinds from 1 in the order given; the first is the root."""
         names = ("", *kinds)
-        slots = np.full((len(names), MAX_FIELD), UNKNOWN, np.int64)
-        wires = np.zeros((len(names), MAX_FIELD), np.int64)
-        children = np.zeros((len(names), MAX_FIELD), np.int64)
-        traits = np.full((len(names), 5), -1, np.int64)
-        traits[:, 0] = 0
+        fields = len(names) * MAX_FIELD
+        memory = np.zeros(3 * fields + len(names) * TRAITS, np.int64)
+        slots, wires, children = memory[: 3 * fields].reshape(3, len(names), MAX_FIELD)
+        traits = memory[3 * fields :].reshape(len(names), TRAITS)
+        slots[:], traits[:], traits[:, 0] = UNKNOWN, -1, 0
         for number, kind in enumerate(kinds.values(), start=1):
             for field_id in kind.ignored:
                 slots[number, field_id] = IGNORED
@@ -140,8 +140,7 @@ class Grammar:
                 kind.min_bytes,
             )
         width = 1 + max(int(slots.max()), int(traits[:, 1].max()), int(traits[:, 3].max()))
-        arrays = (slots, wires, children, traits)
-        return Grammar(names, *arrays, width, tuple(map(native.address, arrays)))
+        return Grammar(names, (slots, wires, children, traits), width, native.address(memory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +179,19 @@ def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> T
     run = _compiled if _is_worth_it(len(data) - start) else _interpreted
     capacity = _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
     while True:
-        room = _Room.of(capacity, grammar.width)
-        problem, stop, rows = run(data, start, grammar, room)
+        problem, stop, rows, (kinds, values, spans) = run(data, start, grammar, capacity)
         if problem != FULL:
             break
         capacity *= 4
     if problem:
         raise MalformedFile(_PROBLEMS[problem], byte=origin + stop)
-    return Table(room.kinds[:rows], room.values[:rows], room.spans[:rows], stop)
+    return Table(kinds[:rows], values[:rows], spans[:rows], stop)
 
+
+_Outcome: TypeAlias = """tuple[
+    int, int, int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+]"""
+"""The problem's number or 0, the position, the number of rows, and the table's arrays."""
 
 _FIRST_ROWS = 16
 _BYTES_PER_ROW = 64
@@ -208,61 +211,41 @@ def _is_worth_it(size: int) -> bool:
     return _interpreted_bytes >= (LOAD_FROM if native.are_compiled(_KERNELS) else COMPILE_FROM)
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """What the loop writes to: arrays in one piece of memory, so that one address leads to all."""
-
-    kinds: NDArray[np.int64]
-    values: NDArray[np.int64]
-    spans: NDArray[np.int32]
-    stack: NDArray[np.int64]
-    result: NDArray[np.int64]
-    addresses: tuple[int, ...]
-    """Of the arrays, in this order."""
-
-    @staticmethod
-    def of(capacity: int, width: int) -> _Room:
-        """Make room for `capacity` structs."""
-        cells = capacity * width
-        sizes = (capacity, cells, (3 * cells + 1) // 2, MAX_DEPTH * STACK_WIDTH, 3)
-        stops = tuple(accumulate(sizes))
-        memory = np.empty(stops[-1], np.int64)
-        first = native.address(memory)
-        kinds, rest = memory[: stops[0]], memory[stops[1] :]
-        values = memory[stops[0] : stops[1]].reshape(capacity, width)
-        spans = rest.view(np.int32)[: 3 * cells].reshape(capacity, width, 3)
-        values.fill(ABSENT)
-        spans.fill(-1)
-        stack = memory[stops[2] : stops[3]].reshape(MAX_DEPTH, STACK_WIDTH)
-        starts = (0, *stops[:-1])
-        return _Room(
-            kinds,
-            values,
-            spans,
-            stack,
-            memory[stops[3] :],
-            tuple(first + 8 * start for start in starts),
-        )
-
-
-def _interpreted(data: bytes, pos: int, grammar: Grammar, room: _Room) -> tuple[int, int, int]:
+def _interpreted(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcome:
     """Run the loop as it is."""
-    problem, stop, rows = scan_loop(
-        data, pos, *grammar.arrays, room.kinds, room.values, room.spans, room.stack
+    kinds = np.zeros(capacity, np.int64)
+    values = np.full((capacity, grammar.width), ABSENT, np.int64)
+    spans = np.full((capacity, grammar.width, 3), -1, np.int32)
+    stack = np.zeros((MAX_DEPTH, STACK_WIDTH), np.int64)
+    problem, stop, rows = scan_loop(  # type: ignore[no-untyped-call, call-arg]
+        data, pos, *grammar.arrays, kinds, values, spans, stack
     )
-    return problem, stop, rows
+    return problem, stop, rows, (kinds, values, spans)
 
 
-def _compiled(data: bytes, pos: int, grammar: Grammar, room: _Room) -> tuple[int, int, int]:
-    """Run the compiled loop, which takes addresses and sizes."""
+def _compiled(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcome:
+    """Run the compiled loop, which takes addresses and sizes, and fills in what is absent."""
+    cells = capacity * grammar.width
+    memory = np.empty(HEAD_WORDS + capacity + cells + (3 * cells + 1) // 2, np.int64)
     native.kernels(_KERNELS).scan(
         native.address(np.frombuffer(data, np.uint8)),
         len(data),
         pos,
-        len(grammar.slots),
-        *room.values.shape,
-        *grammar.addresses,
-        *room.addresses,
+        grammar.address,
+        len(grammar.names),
+        grammar.width,
+        native.address(memory),
+        capacity,
     )
-    problem, stop, rows = room.result.tolist()
-    return problem, stop, rows
+    problem, stop, rows = memory[:3].tolist()
+    first = HEAD_WORDS + capacity
+    return (
+        problem,
+        stop,
+        rows,
+        (
+            memory[HEAD_WORDS:first],
+            memory[first : first + cells].reshape(capacity, grammar.width),
+            memory[first + cells :].view(np.int32)[: 3 * cells].reshape(capacity, -1, 3),
+        ),
+    )

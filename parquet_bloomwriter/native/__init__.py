@@ -43,6 +43,7 @@ _PACKAGE = Path(__file__).parent.parent
 _SOURCES = {
     "compact.kernels": ("compact/kernels.py", "compact/loop.py"),
     "hashing.kernels": ("hashing/kernels.py",),
+    "probing.kernels": ("probing/kernels.py",),
     "sbbf.kernels": ("sbbf/kernels.py", "sbbf/block.py"),
 }
 """The modules with kernels, and the files that their machine code depends on."""
@@ -60,7 +61,7 @@ def kernels(module: str) -> Any:  # noqa: ANN401  its attributes are the kernels
     """Load the kernels of a module, compiling them if that was never done on this machine.
 
     Args:
-        module: One of "compact.kernels", "hashing.kernels", "sbbf.kernels".
+        module: One of "compact.kernels", "hashing.kernels", "probing.kernels", "sbbf.kernels".
 
     Returns:
         A namespace with a callable for each kernel.

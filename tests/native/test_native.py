@@ -82,6 +82,7 @@ def test_kernels_are_loaded_without_numba_once_they_are_compiled(compiled: Path)
     assert sorted(file.name.split("-")[0] for file in compiled.iterdir()) == [
         "compact.kernels",
         "hashing.kernels",
+        "probing.kernels",
         "sbbf.kernels",
     ]
 
