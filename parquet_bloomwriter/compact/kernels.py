@@ -55,9 +55,13 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
     kinds = carray(_i64(first), (capacity,))
     values = carray(_i64(first + capacity * _WORD), (capacity, width))
     spans = carray(_i32(first + (capacity + cells) * _WORD), (capacity, width, 3))
-    kinds[:] = 0
-    values[:] = ABSENT
-    spans[:] = -1
+    # Element by element: for whole arrays numba calls into its own runtime.
+    for row in range(capacity):
+        kinds[row] = 0
+        for slot in range(width):
+            values[row, slot] = ABSENT
+            for position in range(3):
+                spans[row, slot, position] = -1
     problem, stop, rows = _loop(
         carray(_u8(data), (size,)),
         pos,

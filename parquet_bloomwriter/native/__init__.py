@@ -51,6 +51,19 @@ _SOURCES = {
 _SHARED_SOURCES = ("native/intrinsics.py",)
 _WRITABLE_BY_OTHERS = 0o022
 
+
+
+def _digest(module: str) -> bytes:
+    digest = hashlib.sha256()
+    for source in (*_SOURCES[module], *_SHARED_SOURCES):
+        digest.update((_PACKAGE / source).read_bytes())
+    return digest.digest()
+
+
+_DIGESTS = {module: _digest(module) for module in _SOURCES}
+"""Of the sources as they were when this process began: if the package is replaced under a running
+process, its kernels must not be those of the new version."""
+
 _loading = Lock()
 _loaded: dict[str, SimpleNamespace] = {}
 _alive: list[object] = []
@@ -111,7 +124,8 @@ def _load(module: str) -> SimpleNamespace:
     ):  # A numba that keeps its machine code elsewhere: use its own functions.
         _alive.append(made)
         return SimpleNamespace(**{name: function.ctypes for name, function in made.items()})
-    _keep(_file_name(module), compiled)
+    if _digest(module) == _DIGESTS[module]:
+        _keep(_file_name(module), compiled)
     return _linked(compiled)
 
 
@@ -235,6 +249,5 @@ def _file_name(module: str) -> str:
     digest.update(llvm.get_default_triple().encode())
     digest.update(llvm.get_host_cpu_name().encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
-    for source in (*_SOURCES[module], *_SHARED_SOURCES):
-        digest.update((_PACKAGE / source).read_bytes())
+    digest.update(_DIGESTS[module])
     return f"{module}-{digest.hexdigest()[:32]}.kernels"

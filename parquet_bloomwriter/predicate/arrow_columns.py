@@ -1,0 +1,122 @@
+"""Dotted names -> columns of an Arrow schema, fields of structs included."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a schema."""
+
+    path: tuple[str, ...]
+    """Names from the top level down; they may have dots."""
+
+    type: pa.DataType
+
+    @property
+    def name(self) -> str:
+        """Dotted path."""
+        return ".".join(self.path)
+
+    @property
+    def field(self) -> pc.Expression:
+        """The expression that refers to it."""
+        import pyarrow.compute as pc
+
+        return pc.field(*self.path)
+
+
+def column_at(schema: pa.Schema, path: str | tuple[str, ...]) -> Column:
+    """Find a column by its dotted name, or by a tuple of names.
+
+    A top-level column of that very name comes first; else dots lead into structs.
+
+    Raises:
+        ColumnNotFound: If there is none, or more than one.
+        InvalidArgument: If it lies in a list or a map: a row has many values of it.
+    """
+    if isinstance(path, str):
+        found = list(_by_name(schema, path, ()))
+        exact = [column for column in found if column.path == (path,)]
+        found = exact or found
+    else:
+        found = list(_by_path(schema, path))
+    name = path if isinstance(path, str) else ".".join(path)
+    if not found:
+        _refuse_repeated(schema, name)
+        raise ColumnNotFound(f'there is no column "{name}"', remedy=_suggestion(schema, name))
+    if len(found) > 1:
+        raise ColumnNotFound(
+            f'{len(found)} columns are named "{name}"',
+            remedy="Conditions need columns with names of their own.",
+        )
+    return found[0]
+
+
+def _fields(parent: pa.Schema | pa.DataType) -> Iterator[pa.Field]:
+    """Yield the children of a schema or a struct; nothing else has any."""
+    import pyarrow as pa
+
+    if isinstance(parent, pa.Schema):
+        yield from parent
+    elif pa.types.is_struct(parent):
+        yield from (parent.field(index) for index in range(parent.num_fields))
+
+
+def _by_name(parent: pa.Schema | pa.DataType, name: str, above: Sequence[str]) -> Iterator[Column]:
+    for field in _fields(parent):
+        path = (*above, field.name)
+        if field.name == name:
+            yield Column(path=path, type=field.type)
+        elif name.startswith(f"{field.name}."):
+            yield from _by_name(field.type, name[len(field.name) + 1 :], path)
+
+
+def _by_path(schema: pa.Schema, path: tuple[str, ...]) -> Iterator[Column]:
+    parents: list[pa.Schema | pa.DataType] = [schema]
+    for name in path:
+        parents = [field.type for one in parents for field in _fields(one) if field.name == name]
+    yield from (Column(path=path, type=type_) for type_ in parents)
+
+
+def _refuse_repeated(schema: pa.Schema, name: str) -> None:
+    import pyarrow as pa
+
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        for column in _by_name(schema, ".".join(parts[:length]), ()):
+            if pa.types.is_nested(column.type) and not pa.types.is_struct(column.type):
+                raise InvalidArgument(
+                    f"the column lies in {column.name}, which has many values in a row",
+                    column=name,
+                    remedy="Conditions are about columns with one value in a row.",
+                )
+
+
+def _names(parent: pa.Schema | pa.DataType, above: str = "") -> Iterator[str]:
+    for field in _fields(parent):
+        inner = list(_names(field.type, f"{above}{field.name}."))
+        yield from inner or [f"{above}{field.name}"]
+
+
+def _suggestion(schema: pa.Schema, name: str) -> str:
+    names = list(dict.fromkeys(_names(schema)))
+    by_case = [candidate for candidate in names if candidate.lower() == name.lower()]
+    close = by_case or difflib.get_close_matches(name, names, n=3)
+    if close:
+        return f"Did you mean {' or '.join(close)}?"
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return f"The columns are: {shown}."

@@ -1,0 +1,141 @@
+"""A predicate brought together with a file's columns: what to look for in each row group.
+
+    AllOf, AnyOf    of parts
+    Members         a value equal to one of these        statistics, Bloom filter, dictionary
+    Interval        a value from low to high             statistics
+    Differs         a value that is none of these        statistics
+    Nulls           a null                               null count
+    NotNull         a value that is no null              null count
+    Undecided       might match, and why nothing more can be said
+    Never           cannot match, and why
+
+There is no Not: `binding` pushes it down to the leaves. Each part is true of a row group if it might
+hold a row for which the original is true; so parts may be wider than what was written, never
+narrower.
+
+Keys are values in the order of the column's statistics:
+
+    Order.SIGNED       int      INT32, INT64 and all that is stored in them, decimals unscaled
+    Order.UNSIGNED     int      unsigned INT32, INT64, by value: never negative
+    Order.FLOATING     float    FLOAT, DOUBLE, FLOAT16; never NaN; -0.0 and 0.0 are equal
+    Order.BYTES        bytes    BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, unsigned byte by byte
+    Order.BIG_ENDIAN   int      decimals as BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY, unscaled
+    Order.BOOLEAN      int      0 and 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.footer import Leaf
+
+Key: TypeAlias = int | float | bytes
+
+
+class Order(Enum):
+    """How the values of a column compare."""
+
+    SIGNED = auto()
+    UNSIGNED = auto()
+    FLOATING = auto()
+    BYTES = auto()
+    BIG_ENDIAN = auto()
+    BOOLEAN = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Members:
+    """Some value equals one of several."""
+
+    leaf: Leaf
+    text: str
+    """The condition, for people: `id = 42`."""
+
+    keys: tuple[Key, ...] | None
+    """The n values, ascending; None where the column's statistics have no order to compare in."""
+
+    plains: tuple[tuple[bytes, ...], ...] | None
+    """For each of the n values, in the order of `keys`, the PLAIN bytes of all stored values that
+    are equal to it (both zeros, for instance); None where equal values may be stored in ways that
+    cannot be told beforehand, so that neither filters nor dictionaries help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Some value lies between two keys, both included."""
+
+    leaf: Leaf
+    text: str
+    low: Key | None
+    """None: no limit."""
+
+    high: Key | None
+    matches_nan: bool
+    """Whether some readers take NaN to be in it, which statistics do not tell about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differs:
+    """Some value is none of several, or is a null."""
+
+    leaf: Leaf
+    text: str
+    keys: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nulls:
+    """Some value is null."""
+
+    leaf: Leaf
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotNull:
+    """Some value is not null."""
+
+    leaf: Leaf
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undecided:
+    """Any row group might match."""
+
+    text: str
+    reason: str
+    """Why nothing more can be said, a clause."""
+
+    column: str | None = None
+    """Dotted path, if one column is concerned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Never:
+    """No row group can match."""
+
+    text: str
+    reason: str
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part is true of a row."""
+
+    parts: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Some part is true of a row."""
+
+    parts: tuple[Bound, ...]
+
+
+Atom: TypeAlias = Members | Interval | Differs | Nulls | NotNull | Undecided | Never
+Bound: TypeAlias = Atom | AllOf | AnyOf

@@ -1,0 +1,110 @@
+"""What is asked of a row: one small tree, whichever way it was written down.
+
+    Comparison  column = 5                IsNull  column IS NULL      And, Or   of any number
+    IsIn        column IN (1, 2)          Not     of one              Constant  true, false
+    Opaque      anything else: nothing is concluded from it
+
+A row is asked for if the tree is true for it, in three-valued logic: a comparison with a null is
+neither true nor false. Trees say nothing about types; `binding` brings them and a file's columns
+together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Literal, TypeAlias
+from uuid import UUID
+
+Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Instant:
+    """A point in time, where `datetime` is too coarse or too short."""
+
+    nanoseconds: int
+    """Since 1970-01-01 00:00:00; of UTC if `is_zoned`, of an unnamed clock otherwise."""
+
+    is_zoned: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TimeOfDay:
+    """A time of day, where `time` is too coarse."""
+
+    nanoseconds: int
+    """Since midnight."""
+
+
+Value: TypeAlias = (
+    bool | int | float | str | bytes | Decimal | date | datetime | time | UUID | Instant | TimeOfDay
+)
+"""A literal. Numbers of NumPy, scalars of Arrow and timestamps of pandas become one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`column operator value`."""
+
+    column: str
+    """Dotted path of a leaf column."""
+
+    operator: Operator
+    value: Value | None
+    """None compares with null: true for no row."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsIn:
+    """`column IN values`; nulls are not among the values."""
+
+    column: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`column IS NULL`."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True where the operand is false."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """True where every operand is."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """True where any operand is."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """True, or false, for every row."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Something that any row may satisfy, as far as is known here."""
+
+    text: str
+    """As it was written."""
+
+
+Expression: TypeAlias = Comparison | IsIn | IsNull | Not | And | Or | Constant | Opaque

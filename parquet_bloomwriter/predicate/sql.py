@@ -1,0 +1,215 @@
+"""SQL text, the condition of a WHERE clause.
+
+sqlglot reads it, by PostgreSQL's rules: "double quotes" around names, 'single quotes' around
+strings, X'AB' for bytes. Understood are
+
+    =  ==  !=  <>  <  <=  >  >=  [NOT] BETWEEN  [NOT] IN  IS [NOT] NULL  IS [NOT] TRUE, FALSE
+    IS [NOT] DISTINCT FROM  <=>  AND  OR  NOT  parentheses
+
+between one column and literals, the literal on either side. Any other part is well-formed SQL that
+says nothing about single columns, and becomes `Opaque`. So does a node with an argument that is not
+known here: a later version of sqlglot may add one, and it may negate.
+
+Conditions that are never null themselves (`IS DISTINCT FROM`, `IS TRUE`) are the same as ordinary
+ones for rows that are asked for, but not under NOT: there the tree says what becomes of nulls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from typing import TYPE_CHECKING, Any, cast
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    IsIn,
+    IsNull,
+    Not,
+    Opaque,
+    Operator,
+    Or,
+)
+from parquet_bloomwriter.predicate.plain_values import UnknownKind
+from parquet_bloomwriter.predicate.sql_lists import restored, shortened
+from parquet_bloomwriter.predicate.sql_literals import literal_value
+from parquet_bloomwriter.predicate.sql_syntax import has_only, read_sql, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlglot.expressions import Expr
+
+_OPERATORS: dict[str, tuple[Operator, Operator, Callable[[int, int], bool]]] = {
+    "eq": ("=", "=", operator.eq),
+    "neq": ("!=", "!=", operator.ne),
+    "lt": ("<", ">", operator.lt),
+    "lte": ("<=", ">=", operator.le),
+    "gt": (">", "<", operator.gt),
+    "gte": (">=", "<=", operator.ge),
+}
+"""By sqlglot's name of the node: as it is, with its sides swapped, and for two integers."""
+
+
+def parse_sql(text: str) -> Expression:
+    """Make a tree of SQL text; a leading WHERE is taken, and left out.
+
+    Raises:
+        InvalidArgument: If it cannot be parsed, is a whole statement, or is no condition.
+    """
+    short = shortened(text)
+    if short is not None:
+        with contextlib.suppress(InvalidArgument):  # the whole text tells where
+            tree = restored(_condition(read_sql(short.text), is_negated=False), short.lists)
+            if tree is not None:
+                return tree
+    return _condition(read_sql(text), is_negated=False)
+
+
+def _condition(node: Expr, *, is_negated: bool) -> Expression:
+    """Make a tree of a node; `is_negated` if it is under a NOT, or several."""
+    while node.key == "paren":
+        node = node.this
+    try:
+        found = _connective(node, is_negated) or _atom(node, is_negated)
+    except UnknownKind:
+        found = None
+    return Opaque(text_of(node)) if found is None else found
+
+
+def _connective(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
+    if node.key in ("and", "or") and has_only(node, "this", "expression"):
+        kind = And if node.key == "and" else Or
+        operands = _operands(node)
+        return kind(tuple(_condition(operand, is_negated=is_negated) for operand in operands))
+    if node.key == "not" and has_only(node, "this"):
+        return Not(_condition(node.this, is_negated=True))
+    return None
+
+
+def _operands(node: Expr) -> Iterator[Expr]:
+    """Yield the operands of a run of ANDs, or of ORs, from left to right, without recursion."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        inner = one
+        while inner.key == "paren":
+            inner = inner.this
+        if inner.key == node.key and has_only(inner, "this", "expression"):
+            waiting += [inner.expression, inner.this]
+        else:
+            yield one
+
+
+def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
+    if node.key in _OPERATORS:
+        return _comparison(node)
+    if node.key in _TESTS:
+        return _TESTS[node.key](node, is_negated)
+    if node.key == "boolean":
+        return Constant(bool(node.this))
+    column = _column(node)
+    return None if column is None else Comparison(column, "=", value=True)
+
+
+def _comparison(node: Expr) -> Expression | None:
+    if not has_only(node, "this", "expression"):
+        return None
+    as_written, mirrored, evaluate = _OPERATORS[node.key]
+    left, right = _column(node.this), _column(node.expression)
+    if left is not None and right is None:
+        return Comparison(left, as_written, literal_value(node.expression))
+    if right is not None and left is None:
+        return Comparison(right, mirrored, literal_value(node.this))
+    if left is not None:
+        return None
+    one, other = literal_value(node.this), literal_value(node.expression)
+    if type(one) is int and type(other) is int:  # 1 = 1, which programs write in front
+        return Constant(evaluate(one, other))
+    return None
+
+
+def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
+    column = _column(node.this)
+    if column is None or not has_only(node, "this", "expressions") or not node.expressions:
+        return None
+    given = [literal_value(one) for one in node.expressions]
+    values = tuple(value for value in given if value is not None)
+    if len(values) == len(given):
+        return IsIn(column, values)
+    unknown = Comparison(column, "=", None)
+    if not values:
+        return unknown
+    return Or((IsIn(column, values), unknown)) if is_negated else IsIn(column, values)
+
+
+def _between(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its siblings
+    column = _column(node.this)
+    if column is None or not has_only(node, "this", "low", "high"):
+        return None
+    low, high = literal_value(node.args["low"]), literal_value(node.args["high"])
+    return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+
+
+def _is(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
+    column = _column(node.this)
+    if column is None or not has_only(node, "this", "expression", "negate"):
+        return None
+    turned = bool(node.args.get("negate"))
+    if node.expression.key == "null":
+        return Not(IsNull(column)) if turned else IsNull(column)
+    if node.expression.key != "boolean":
+        return None
+    holds = Comparison(column, "=", value=bool(node.expression.this))
+    known = _never_null(holds, column, is_negated=is_negated or turned)
+    return Not(known) if turned else known
+
+
+def _distinct(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
+    column, other = _column(node.this), node.expression
+    if column is None:
+        column, other = _column(node.expression), node.this
+    if column is None or not has_only(node, "this", "expression"):
+        return None
+    value = literal_value(other)
+    differs = node.key == "nullsafeneq"
+    if value is None:
+        return Not(IsNull(column)) if differs else IsNull(column)
+    if differs:
+        return Or((Comparison(column, "!=", value), IsNull(column)))
+    return _never_null(Comparison(column, "=", value), column, is_negated=is_negated)
+
+
+def _never_null(condition: Expression, column: str, *, is_negated: bool) -> Expression:
+    """Make a condition false, instead of null, for rows where the column is null.
+
+    It makes no difference to the rows asked for unless the condition is under a NOT.
+    """
+    return And((condition, Not(IsNull(column)))) if is_negated else condition
+
+
+def _column(node: Expr) -> str | None:
+    """Return the dotted path of a column; None if it is anything else."""
+    while node.key == "paren":
+        node = node.this
+    if node.key == "column" and has_only(node, "this", "table", "db", "catalog"):
+        parts = cast("Any", node).parts
+        names = all(part.key == "identifier" for part in parts)
+        return ".".join(part.name for part in parts) if names else None
+    if node.key == "dot" and node.expression.key == "identifier":
+        before = _column(node.this)
+        return None if before is None else f"{before}.{node.expression.name}"
+    return None
+
+
+_TESTS: dict[str, Callable[[Expr, bool], Expression | None]] = {
+    "in": _membership,
+    "between": _between,
+    "is": _is,
+    "nullsafeeq": _distinct,
+    "nullsafeneq": _distinct,
+}
+"""By sqlglot's name of the node."""

@@ -1,0 +1,132 @@
+"""Literals of SQL, as sqlglot has them -> plain values.
+
+    42  -1        int           '2024-01-31'::date      DATE '2024-01-31'        date
+    1.20          Decimal       CAST('...' AS type)     TIMESTAMP '...+02:00'    datetime, Instant
+    1e3           float         X'00AB'   bytes         TIME '10:00:00'          time, TimeOfDay
+    'text'        str           TRUE      bool          UUID '...'               UUID
+
+Casts that engines do not all read alike, or that round, are not literals here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from parquet_bloomwriter.predicate.plain_values import UUID_TEXT, UnknownKind
+from parquet_bloomwriter.predicate.temporal import parse_date, parse_time, parse_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlglot.expressions import Expr
+
+    from parquet_bloomwriter.predicate.expression import Value
+
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+
+
+def literal_value(node: Expr) -> Value | None:
+    """Return the value of a literal, None for NULL.
+
+    Raises:
+        UnknownKind: If it is no literal, or one that is not understood.
+    """
+    if node.key == "literal":
+        return str(node.this) if node.args["is_string"] else number_of(node.this)
+    read = _KINDS.get(node.key)
+    if read is None:
+        raise UnknownKind(node.key)
+    return read(node)
+
+
+def number_of(text: str) -> int | Decimal | float:
+    """Return an integer, a decimal if it has a point, a float if it has an exponent.
+
+    Raises:
+        UnknownKind: If there is none, or a float would be infinite.
+    """
+    try:
+        if text.isdecimal():
+            return int(text)
+        if "e" not in text.lower():
+            return Decimal(text)
+        number = float(text)
+    except (ValueError, ArithmeticError) as error:
+        raise UnknownKind(text) from error
+    if math.isinf(number):
+        raise UnknownKind(text)
+    return number
+
+
+def negated(number: Value | None) -> int | Decimal | float:
+    """Negate a number exactly: a minus would round decimals to 28 digits.
+
+    Raises:
+        UnknownKind: If it is no number.
+    """
+    if isinstance(number, Decimal):
+        return number.copy_negate()
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return -number
+    raise UnknownKind(str(number))
+
+
+def _bytes(node: Expr) -> Value:
+    try:
+        return bytes.fromhex(node.this)
+    except ValueError as error:
+        raise UnknownKind(node.key) from error
+
+
+def _cast(node: Expr) -> Value:
+    """Read a cast of a string, or one that changes nothing."""
+    value, target = literal_value(node.this), node.args["to"]
+    known = all(name in ("this", "to", "_type") or not arg for name, arg in node.args.items())
+    read = _CASTS.get(target.this.value) if known and not target.expressions else None
+    found = None if read is None or value is None else read(value)
+    if found is None:
+        raise UnknownKind(str(target.this))
+    return found
+
+
+def _from_text(parse: Callable[[str], Value | None]) -> Callable[[Value], Value | None]:
+    return lambda value: parse(value) if isinstance(value, str) else None
+
+
+def _to_integer(value: Value) -> Value | None:
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _to_double(value: Value) -> Value | None:
+    return float(value) if isinstance(value, int | float | Decimal) else None
+
+
+_TIMESTAMP = _from_text(parse_timestamp)
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
+
+_CASTS: Mapping[str, Callable[[Value], Value | None]] = {
+    "DATE": _from_text(parse_date),
+    "TIME": _from_text(parse_time),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPTZ", "DATETIME"), _TIMESTAMP),
+    "UUID": _from_text(lambda text: UUID(text) if UUID_TEXT.fullmatch(text) else None),
+    **dict.fromkeys(("VARCHAR", "TEXT"), _from_text(str)),
+    **dict.fromkeys(_INTEGERS, _to_integer),
+    "DOUBLE": _to_double,
+}
+"""By sqlglot's name of the type, without parameters."""
+
+_KINDS: Mapping[str, Callable[[Expr], Value | None]] = {
+    "paren": lambda node: literal_value(node.this),
+    "neg": lambda node: negated(literal_value(node.this)),
+    "null": lambda _: None,
+    "boolean": lambda node: bool(node.this),
+    "hexstring": _bytes,
+    "cast": _cast,
+}
+"""By sqlglot's name of the node."""
