@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import report
+from benchmarks import lookup_figures, report
 from benchmarks.measure import (
     BLOOMIFY,
     OUTPUT,
@@ -154,6 +154,9 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "memory": ("Memory", memory),
     "fpp": ("Rates", rate),
     "start": ("Short runs", start),
+    "lookup": ("Looking up in many files", lookup_figures.lookup),
+    "single": ("Looking up in one file", lookup_figures.single),
+    "reading": ("Reading what survives", lookup_figures.reading),
 }
 
 
@@ -182,7 +185,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure what the command line asks for."""
     arguments = _arguments()
-    subprocess.run((sys.executable, "-m", "benchmarks.reference"), check=True)
+    for made in ("reference", "lookups"):
+        subprocess.run((sys.executable, "-m", f"benchmarks.{made}"), check=True)
     names = [name for name in SECTIONS if not arguments.only or name in arguments.only]
     try:
         sections = _measured(names, arguments.repeats)

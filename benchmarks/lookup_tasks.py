@@ -1,0 +1,175 @@
+"""What is timed within one process: looking up, and reading what survives.
+
+`python -m benchmarks.lookup_tasks NAME ...` prints one JSON object: lists of seconds, or figures.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmarks.lookups import ABSENT_ID
+from benchmarks.measure import Timing, timed
+from benchmarks.reference import ROWS, ids
+from parquet_bloomwriter import BloomFile, clear_cache, native, probe, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_VALUES = 100_000
+_CALLS = 50
+"""Calls of something short that are timed together."""
+
+
+def _seconds(call: Callable[[], object]) -> Callable[[], float]:
+    def timed_call() -> float:
+        began = time.perf_counter()
+        call()
+        return time.perf_counter() - began
+
+    return timed_call
+
+
+def _each(call: Callable[[], object]) -> Callable[[], float]:
+    """Seconds of one of `_CALLS` calls."""
+
+    def calls() -> None:
+        for _ in range(_CALLS):
+            call()
+
+    return lambda: _seconds(calls)() / _CALLS
+
+
+def _print(timings: dict[str, Timing]) -> None:
+    print(json.dumps({name: timing.seconds for name, timing in timings.items()}))
+
+
+def lookup(folder: str, repeats: str) -> None:
+    """One absent id in all files of a folder: we, DuckDB, DataFusion."""
+    import datafusion
+    import duckdb
+
+    native.warm_up()
+    files = f"{folder}/*.parquet"
+    where = f"id = {ABSENT_ID}"
+    connection = duckdb.connect()
+    context = datafusion.SessionContext()
+    context.register_parquet("lookups", folder)
+
+    def ask(sql: str) -> Callable[[], object]:
+        return lambda: connection.execute(sql).fetchall()
+
+    look = _seconds(lambda: probe(folder, where))
+
+    def first() -> float:
+        clear_cache()
+        return look()
+
+    _print(
+        timed(
+            {
+                "first": first,
+                "second": look,
+                "duckdb_probe": _seconds(
+                    ask(f"SELECT * FROM parquet_bloom_probe('{files}', 'id', {ABSENT_ID})")
+                ),
+                "duckdb_query": _seconds(ask(f"SELECT count(*) FROM '{files}' WHERE {where}")),
+                "datafusion": _seconds(
+                    lambda: context.sql(f"SELECT count(*) FROM lookups WHERE {where}").collect()
+                ),
+            },
+            int(repeats),
+        )
+    )
+
+
+def growth(few: str, many: str, repeats: str) -> None:
+    """The same lookup over few and over many files."""
+    native.warm_up()
+
+    def first(folder: str) -> Callable[[], object]:
+        def look() -> None:
+            clear_cache()
+            probe(folder, f"id = {ABSENT_ID}")
+
+        return look
+
+    _print(timed({name: _seconds(first(name)) for name in (few, many)}, int(repeats)))
+
+
+def traffic(folder: str) -> None:
+    """Print the bytes read besides footers, and the number of filters looked into."""
+    clear_cache()
+    report = probe(folder, f"id = {ABSENT_ID}")
+    footers = 0
+    for path in Path(folder).glob("*.parquet"):
+        with path.open("rb") as file:
+            file.seek(-8, 2)
+            footers += 8 + int.from_bytes(file.read(4), "little")
+    print(json.dumps({"bytes": report.bytes_read - footers, "filters": report.num_filters}))
+
+
+def one_value(path: str, repeats: str) -> None:
+    """One value in one file, footers not kept and kept, against pyarrow reading the footer."""
+    native.warm_up()
+    where = [("id", "=", ABSENT_ID)]
+
+    def first() -> None:
+        clear_cache()
+        probe(path, where)
+
+    cases = {
+        "first": _each(first),
+        "second": _each(lambda: probe(path, where)),
+        "metadata": _each(lambda: pq.read_metadata(path)),
+    }
+    _print(timed(cases, int(repeats)))
+
+
+def many_values(path: str, repeats: str) -> None:
+    """100,000 values in one filter, against `is_in` on the decoded column; seconds per value."""
+    native.warm_up()
+    with pq.ParquetFile(path) as file:
+        column = file.read_row_group(0, columns=["id"])["id"]
+    values = pa.array(np.arange(_VALUES) * 7 + 1)
+    with BloomFile(path) as bloom:
+        look_up = _seconds(lambda: bloom.might_contain("id", values, row_group=0))
+        is_in = _seconds(lambda: pc.is_in(column, value_set=values))
+        cases = {
+            "might_contain": lambda: look_up() / len(values),
+            "is_in": lambda: is_in() / len(column),
+        }
+        _print(timed(cases, int(repeats)))
+
+
+def reading(path: str, repeats: str) -> None:
+    """Rows of one id, of no id, and of all ids, against pyarrow with the same filters."""
+    native.warm_up()
+    present = ids(np.array([ROWS // 2 + 12345], np.uint64))[0].as_py()
+    absent = ids(np.array([ROWS + 1], np.uint64))[0].as_py()
+    cases = {}
+    for name, filters in (
+        ("present", [("id", "=", present)]),
+        ("absent", [("id", "=", absent)]),
+        ("useless", [("amount", ">", 1000.0)]),
+    ):
+        for reader, read in (("ours", read_table), ("pyarrow", pq.read_table)):
+            cases[f"{name}_{reader}"] = _seconds(partial(read, path, filters=filters))
+    _print(timed(cases, int(repeats)))
+
+
+TASKS: dict[str, Callable[..., None]] = {
+    task.__name__: task for task in (lookup, growth, traffic, one_value, many_values, reading)
+}
+
+if __name__ == "__main__":
+    TASKS[sys.argv[1]](*sys.argv[2:])
