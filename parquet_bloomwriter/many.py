@@ -1,9 +1,8 @@
 """One verb over many files: each atomic on its own, and one bad file does not stop the others."""
 
-# ruff: noqa: PTH112, PTH113, PTH118, PTH119, PTH207  paths stay spelled as they were given
+# ruff: noqa: PTH112, PTH113, PTH118, PTH119  paths stay spelled as they were given
 from __future__ import annotations
 
-import glob
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +12,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.source.folders import find_local, is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 R = TypeVar("R")
-
-_SUFFIXES = (".parquet", ".parq", ".pq")
-_HIDDEN = (".", "_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,37 +107,14 @@ def find_files(inputs: Iterable[str]) -> list[Found]:
 
 
 def _is_folder_or_pattern(given: str) -> bool:
-    return os.path.isdir(given) or (glob.has_magic(given) and not os.path.lexists(given))
+    return os.path.isdir(given) or is_pattern(given)
 
 
 def _expand(given: str) -> list[Found]:
+    paths = find_local(given)
     if os.path.isdir(given):
-        found = [(path, os.path.relpath(path, given)) for path in sorted(_walk(given))]
-        if not found:
-            raise InvalidArgument(f'there are no Parquet files in the folder "{given}"')
-        return found
-    if _is_folder_or_pattern(given):
-        found = [
-            pair
-            for match in sorted(glob.glob(given, recursive=True))
-            for pair in ([(match, os.path.basename(match))] if os.path.isfile(match) else [])
-        ]
-        if not found:
-            raise InvalidArgument(f'no file matches "{given}"')
-        return found
-    return [(given, os.path.basename(given))]
-
-
-def _walk(folder: str) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder, onerror=_raise):
-        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
-        for name in names:
-            if name.endswith(_SUFFIXES) and not name.startswith(_HIDDEN):
-                yield os.path.join(parent, name)
-
-
-def _raise(error: OSError) -> None:
-    raise error
+        return [(path, os.path.relpath(path, given)) for path in paths]
+    return [(path, os.path.basename(path)) for path in paths]
 
 
 def _outputs(files: list[Found], output: str | None, *, many: bool) -> list[str | None]:

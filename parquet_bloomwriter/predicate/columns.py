@@ -54,7 +54,7 @@ _known: dict[int, Columns] = {}
 def columns_of(leaves: Sequence[Leaf]) -> Columns:
     """The columns of a file; remembered for tuples, which cannot change."""
     known = _known.get(id(leaves))
-    if known is not None and known.leaves is leaves:
+    if known is not None:
         return known
     by_name: dict[str, list[Leaf]] = {}
     for leaf in leaves:

@@ -2,7 +2,9 @@
 
 The union LogicalType comes as it stands in the footer, Thrift compact bytes:
 
-    field = (delta << 4 | type) value     types: 1 true, 2 false, 3 byte, 5 zigzag varint, 12 struct
+    field = (delta << 4 | type) value          id = previous id + delta, delta 1..15
+          | (0 << 4 | type) zigzag-varint(id) value
+    types: 1 true, 2 false, 3 byte, 5 zigzag varint, 12 struct
 
 Where both types are given, the logical one counts. Where it does not fit the physical type, or is
 not known here, the kind is `Kind.UNDEFINED`, and nothing is concluded about the column's values.
@@ -213,9 +215,10 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, _Field], int]:
     while data[at]:
         delta, wire = data[at] >> 4, data[at] & 15
         at += 1
-        if not delta:
-            raise KeyError("a field id of more than 15 above the last")
-        field_id += delta
+        if delta:
+            field_id += delta
+        else:
+            field_id, at = _integer_at(data, at)
         fields[field_id], at = _field(data, at, wire)
     return fields, at + 1
 
@@ -226,18 +229,20 @@ def _field(data: bytes, at: int, wire: int) -> tuple[_Field, int]:
     if wire == _BYTE:
         return _Field(data[at], {}), at + 1
     if wire == _I32:
-        number, at = _varint(data, at)
-        return _Field(number >> 1 ^ -(number & 1), {}), at
+        number, at = _integer_at(data, at)
+        return _Field(number, {}), at
     if wire == _STRUCT:
         fields, at = _struct(data, at)
         return _Field(0, fields), at
     raise KeyError(wire)
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _integer_at(data: bytes, at: int) -> tuple[int, int]:
+    """The zigzag varint at a position, and the position past it."""
     number = shift = 0
     while data[at] & 0x80:
         number |= (data[at] & 0x7F) << shift
         shift += 7
         at += 1
-    return number | data[at] << shift, at + 1
+    number |= data[at] << shift
+    return number >> 1 ^ -(number & 1), at + 1

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]
 
-_HEADER_BYTES = 64
+HEADER_BYTES = 64
 """Read for a header; known ones have 15 to 19 bytes."""
 
 
@@ -67,9 +68,11 @@ def _look(footer: Footer, row_group: int, column: int, read_at: ReadAt) -> Exist
     footer_length = int(chunk[ChunkField.BLOOM_FILTER_LENGTH])
     known = None if footer_length == ABSENT else footer_length
     length: int | None = None
+    problem: str | None = None
     try:
-        length = _length(footer, offset, read_at)
-        problem = _distrust(footer.leaves[column], length, known)
+        header = read_filter_header(offset, footer.start, read_at)
+        length = header.length + header.num_bytes
+        check_filter(footer.leaves[column], length, known)
     except MalformedFilter as error:
         problem = error.problem
     return ExistingFilter(
@@ -82,25 +85,38 @@ def _look(footer: Footer, row_group: int, column: int, read_at: ReadAt) -> Exist
     )
 
 
-def _length(footer: Footer, offset: int, read_at: ReadAt) -> int:
-    """Bytes of header and bitset."""
-    if not 0 < offset < footer.start:
+def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader:
+    """Read the header of a filter, and see that it and its bitset can be what they claim.
+
+    Args:
+        offset: Absolute position by the footer, bytes.
+        limit: Where the footer begins.
+        read_at: Returns the bytes [start, stop) of the file.
+
+    Raises:
+        MalformedFilter: If it must not be trusted.
+    """
+    if not 0 < offset < limit:
         raise MalformedFilter(f"its offset {offset} is outside the file's data")
-    header = decode_header(read_at(offset, min(offset + _HEADER_BYTES, footer.start)))
+    header = decode_header(read_at(offset, min(offset + HEADER_BYTES, limit)))
     if header.unsupported is not None:
         raise MalformedFilter(header.unsupported)
     if header.compression is None:
         raise MalformedFilter("it is of a draft of the specification, which does not name its hash")
-    if offset + header.length + header.num_bytes > footer.start:
+    if offset + header.length + header.num_bytes > limit:
         raise MalformedFilter(f"its bitset of {header.num_bytes} bytes reaches into the footer")
-    return header.length + header.num_bytes
+    return header
 
 
-def _distrust(leaf: Leaf, length: int, footer_length: int | None) -> str | None:
+def check_filter(leaf: Leaf, length: int, footer_length: int | None) -> None:
+    """See that a filter's length and column speak for it.
+
+    Raises:
+        MalformedFilter: If it must not be trusted.
+    """
     if footer_length not in (None, length):
-        return f"the footer gives it {footer_length} bytes, its header {length}"
+        raise MalformedFilter(f"the footer gives it {footer_length} bytes, its header {length}")
     if leaf.physical_type == PhysicalType.BOOLEAN:
-        return "writers leave filters of BOOLEAN columns empty"
+        raise MalformedFilter("writers leave filters of BOOLEAN columns empty")
     if leaf.is_interval:
-        return "INTERVAL values are hashed differently by different writers"
-    return None
+        raise MalformedFilter("INTERVAL values are hashed differently by different writers")

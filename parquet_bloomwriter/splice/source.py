@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import FileChanged, UnsupportedFile
+from parquet_bloomwriter.errors import FileChanged
+from parquet_bloomwriter.source.local import OPEN_FLAGS, check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 __all__ = ["FileIdentity", "SourceFile", "check_regular", "open_source"]
-
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # a FIFO put in place after the check must not block
-    | getattr(os, "O_BINARY", 0)
-)
-
-_KINDS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a character device",
-    stat.S_IFBLK: "a block device",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,7 +117,7 @@ def open_source(path: StrPath) -> Iterator[SourceFile]:
     name = os.fspath(path)
     real = os.path.realpath(name)
     check_regular(os.stat(real), name=name)  # before opening: that alone can move a tape
-    fd = os.open(real, _FLAGS)
+    fd = os.open(real, OPEN_FLAGS)
     try:
         found = os.fstat(fd)
         check_regular(found, name=name)
@@ -140,14 +125,3 @@ def open_source(path: StrPath) -> Iterator[SourceFile]:
     finally:
         with contextlib.suppress(OSError):  # closed before the renaming on Windows
             os.close(fd)
-
-
-def check_regular(found: os.stat_result, *, name: str) -> None:
-    """Refuse everything but regular files.
-
-    Raises:
-        UnsupportedFile: If it is a directory, FIFO, socket or device.
-    """
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
-        raise UnsupportedFile(f"this is {kind}", path=name, remedy="Name a regular file.")

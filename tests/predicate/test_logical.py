@@ -111,6 +111,12 @@ def test_converted_types(
     assert type_of(bare_leaf(physical_type, converted_type=converted_type)) == expected
 
 
+def test_field_ids_may_be_written_out() -> None:
+    """TIMESTAMP, in which `unit` comes with its id instead of the difference to the last one."""
+    leaf = bare_leaf(T.INT64, logical_type=bytes.fromhex("8c110c042c00000000"))
+    assert type_of(leaf) == timestamp(US, is_adjusted=True)
+
+
 def test_a_decimal_by_its_converted_type() -> None:
     leaf = bare_leaf(T.INT32, converted_type=5, scale=2, precision=7)
     assert type_of(leaf) == decimal(7, 2)
@@ -139,6 +145,8 @@ UNIT_UNKNOWN = bytes.fromhex("8c111c4c00000000")
         bare_leaf(T.BYTE_ARRAY, logical_type=b"\x0c\x22\x00\x00"),  # GEOMETRY
         bare_leaf(T.BYTE_ARRAY, logical_type=b"\x0c\x28\x00\x00"),  # 20: unknown
         bare_leaf(T.INT64, converted_type=9, logical_type=UNIT_UNKNOWN),
+        bare_leaf(T.INT32, logical_type=bytes.fromhex("5c150115120000")),  # DECIMAL of scale -1
+        bare_leaf(T.INT32, logical_type=bytes.fromhex("ac1318110000")),  # INTEGER of 24 bits
     ],
 )
 def test_what_is_not_known_is_undefined(leaf: object) -> None:

@@ -10,7 +10,7 @@ import datetime as dt
 import struct
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import datafusion
 import duckdb
@@ -30,11 +30,14 @@ from tests.support.binding import admits, leaves_in
 from tests.support.plain import leaf_arrays, plain_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from parquet_bloomwriter.footer import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
+
+Ask: TypeAlias = "Callable[[Path, list[Expression]], list[list[bool]]]"
+"""Whether each of the questions is true of each of a file's rows."""
 
 D = Decimal
 NOON = dt.datetime(2024, 1, 31, 12)  # noqa: DTZ001  naive on purpose
@@ -204,11 +207,7 @@ def _sql(path: Path, asked: list[Expression]) -> str:
     return f"SELECT {columns} FROM '{path}'"  # noqa: S608  constants
 
 
-def ask_duckdb(zone: str) -> Callable[[Path, list[Expression]], list[list[bool]]]:
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    connection.execute(f"SET TimeZone = '{zone}'")
-
+def ask_duckdb(connection: duckdb.DuckDBPyConnection) -> Ask:
     def ask(path: Path, asked: list[Expression]) -> list[list[bool]]:
         rows = connection.execute(_sql(path, asked)).fetchall()
         return [_flags(list(column)) for column in zip(*rows, strict=True)]
@@ -248,12 +247,22 @@ def _as_arrow(expression: Expression) -> pc.Expression:
     raise AssertionError(expression)
 
 
-READERS = {
-    "duckdb": ask_duckdb("UTC"),
-    "duckdb in New York": ask_duckdb("America/New_York"),
-    "datafusion": ask_datafusion,
-    "pyarrow": ask_pyarrow,
-}
+ZONES = {"duckdb": "UTC", "duckdb in New York": "America/New_York"}
+OTHERS: dict[str, Ask] = {"datafusion": ask_datafusion, "pyarrow": ask_pyarrow}
+
+
+@pytest.fixture(scope="module", params=[*ZONES, *OTHERS])
+def reader(request: pytest.FixtureRequest) -> Iterator[tuple[str, Ask]]:
+    """A reader's name, and what asks it."""
+    name = request.param
+    if name in OTHERS:
+        yield name, OTHERS[name]
+        return
+    with duckdb.connect() as connection:
+        connection.execute("SET threads = 1")
+        connection.execute(f"SET TimeZone = '{ZONES[name]}'")
+        yield name, ask_duckdb(connection)
+
 
 SILENT = [("pyarrow", pa.uuid())]
 """Who compares nothing of what is here."""
@@ -287,18 +296,20 @@ def names(one: Case) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)
-@pytest.mark.parametrize("reader", READERS)
-def test_no_row_that_a_reader_finds_is_lost(reader: str, case: Case, tmp_path: Path) -> None:
+def test_no_row_that_a_reader_finds_is_lost(
+    reader: tuple[str, Ask], case: Case, tmp_path: Path
+) -> None:
+    name, ask = reader
     path = tmp_path / "one.parquet"
     pq.write_table(pa.table({"x": case.array}), path, **dict(case.options))
     (leaf,) = leaves_in(path.read_bytes())
     keys = keys_in(path, leaf)
     found = 0
     for asked in questions(case.literals):
-        answers = _all_or_each(lambda some: READERS[reader](path, some), asked)
+        answers = _all_or_each(lambda some: ask(path, some), asked)
         for expression, flags in zip(asked, answers, strict=True):
             bound = bind(expression, (leaf,))
             for value, key, flag in zip(case.array, keys, flags, strict=False):
                 assert not flag or admits(bound, {"x": key}), (value, to_text(expression), bound)
                 found += flag
-    assert found or (reader, case.array.type) in SILENT, "nothing was found, so nothing was shown"
+    assert found or (name, case.array.type) in SILENT, "nothing was found, so nothing was shown"

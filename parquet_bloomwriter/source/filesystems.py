@@ -1,0 +1,146 @@
+"""Which file system a path or URL lies on, and how that one spells it.
+
+A URL is resolved by pyarrow first, whose readers need no Python, and by fsspec for what pyarrow
+does not know. Wrappers are taken off: a local file is read as one, however it is reached.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import fsspec
+    import pyarrow.fs as pafs
+
+    FileSystem: TypeAlias = pafs.FileSystem | fsspec.AbstractFileSystem
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
+"""A scheme of two letters at least, for a single one is a drive; fsspec chains several by `::`."""
+
+_SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*")
+
+
+class Place(NamedTuple):
+    """A path on a file system."""
+
+    filesystem: FileSystem | None
+    """None for the local one."""
+
+    path: str
+    name: str
+    """For messages."""
+
+
+def locate(given: StrPath, filesystem: object = None) -> Place:
+    """Find out where a path leads; nothing is read.
+
+    Args:
+        given: A path, or, without `filesystem`, a URL.
+        filesystem: What the path is relative to: a file system of pyarrow or fsspec, or the URL of
+            a folder on one. None for local paths and URLs.
+
+    Raises:
+        InvalidArgument: If nobody here knows such file systems or URLs.
+        OSError: If a store must be asked, and does not answer.
+    """
+    path = os.fsdecode(given)
+    if filesystem is None:
+        if not is_url(path):
+            return Place(None, path, path)
+        place = _resolve(path)
+        return Place(*_unwrapped(*place), without_secrets(path))
+    if isinstance(filesystem, str):
+        base, prefix = _resolve(filesystem)
+        return Place(*_unwrapped(base, _joined(prefix, path)), path)
+    return Place(*_unwrapped(filesystem, path), path)
+
+
+def is_url(path: str) -> bool:
+    """Whether this is a URL rather than a local path."""
+    return ":" in path and _URL.match(path) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Leave users, passwords and parameters out of URLs."""
+    return _SECRETS.sub("", text)
+
+
+def is_fsspec(filesystem: object) -> bool:
+    """Whether this is a file system of fsspec."""
+    loaded = sys.modules.get("fsspec")  # whoever has one has imported it
+    return loaded is not None and isinstance(filesystem, loaded.AbstractFileSystem)
+
+
+def _resolve(url: str) -> tuple[FileSystem, str]:
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+
+    try:
+        filesystem, path = pafs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", url))
+    except (pa.ArrowInvalid, NotImplementedError) as error:
+        return _resolve_by_fsspec(url, str(error))
+    return filesystem, path
+
+
+def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
+    shown = without_secrets(url)
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise InvalidArgument(
+            f'pyarrow cannot open "{shown}": {without_secrets(problem)}',
+            remedy="Install fsspec, and its package for this kind of store.",
+        ) from error
+    try:
+        filesystem, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise InvalidArgument(
+            f'neither pyarrow nor fsspec can open "{shown}": {without_secrets(str(error))}',
+            remedy="Check its beginning, or install fsspec's package for this kind of store.",
+        ) from error
+    return filesystem, path
+
+
+def _unwrapped(filesystem: object, path: str) -> tuple[FileSystem | None, str]:
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+
+    if is_fsspec(filesystem):
+        return _unwrapped_fsspec(filesystem, path)
+    if not isinstance(filesystem, pafs.FileSystem):
+        raise InvalidArgument(
+            f"{type(filesystem).__name__} is no file system",
+            remedy="Pass one of pyarrow.fs or fsspec, or a URL.",
+        )
+    try:
+        path = filesystem.normalize_path(path.rstrip("/") or path)
+    except pa.ArrowInvalid as error:
+        raise InvalidArgument(str(error)) from error
+    if isinstance(filesystem, pafs.SubTreeFileSystem):
+        return _unwrapped(filesystem.base_fs, _joined(filesystem.base_path, path))
+    if isinstance(filesystem, pafs.LocalFileSystem):
+        return None, path
+    if isinstance(filesystem, pafs.PyFileSystem) and isinstance(
+        filesystem.handler, pafs.FSSpecHandler
+    ):
+        return _unwrapped(filesystem.handler.fs, path)
+    return filesystem, path
+
+
+def _unwrapped_fsspec(
+    filesystem: fsspec.AbstractFileSystem, path: str
+) -> tuple[FileSystem | None, str]:
+    from fsspec.implementations.local import LocalFileSystem
+
+    path = filesystem._strip_protocol(path)  # noqa: SLF001  fsspec's own packages call it, too
+    return (None if type(filesystem) is LocalFileSystem else filesystem), path
+
+
+def _joined(folder: str, path: str) -> str:
+    return f"{folder.rstrip('/')}/{path.lstrip('/')}" if folder else path

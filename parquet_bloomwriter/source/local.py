@@ -1,0 +1,144 @@
+"""Files on disk: opened without a lock, without blocking, and without the right to write.
+
+Only regular files are read. What a path leads to is looked at before it is opened, for opening
+alone can move a tape; a FIFO that takes its place in between must not block.
+"""
+
+# ruff: noqa: PTH116  the steps are system calls, and spelled as such
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import FileChanged, FileProblem, UnsupportedFile
+from parquet_bloomwriter.source.base import RangeReader, blame
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+OPEN_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # a FIFO put in place after the check must not block
+    | getattr(os, "O_BINARY", 0)
+)
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+_FORMAT = stat.S_IFMT(0xFFFF)
+"""The bits of a mode that tell what kind of file it is."""
+
+_TICK_NS = 20_000_000
+"""File systems stamp changes by a clock that moves every 1 to 10 ms on most kernels."""
+
+
+class FileSource(RangeReader):
+    """An open file on disk, which whoever opened it closes."""
+
+    def __init__(
+        self,
+        path: str,
+        fd: int,
+        size: int,
+        *,
+        name: str | None = None,
+        identity: Hashable | None = None,
+    ) -> None:
+        """Read from `fd`; `path` must lead to the same file, of `size` bytes."""
+        super().__init__(size, name=path if name is None else name, identity=identity)
+        self.path = path
+        self.fd = fd
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        return _pread(self.fd, stop - start, start)
+
+    def for_arrow(self) -> object:
+        """The path, opened again: pyarrow reads without Python.
+
+        Raises:
+            FileChanged: If the path leads to another file by now.
+        """
+        import pyarrow as pa
+
+        opened = pa.OSFile(os.fsencode(self.path))
+        if not os.path.samestat(os.fstat(opened.fileno()), os.fstat(self.fd)):
+            opened.close()
+            raise FileChanged("the file was replaced by another one meanwhile", path=self.name)
+        return opened
+
+
+class open_local:  # noqa: N801  a context manager, as a class because it is entered so often
+    """Open a file for reading, and close it at the end.
+
+    Args:
+        path: The file; symbolic links are followed.
+        name: What to call it in messages; the path by default.
+
+    Raises:
+        UnsupportedFile: If it is a directory, FIFO, socket or device.
+        OSError: What opening raises.
+    """
+
+    __slots__ = ("_fd", "_name", "_path")
+
+    def __init__(self, path: str, *, name: str | None = None) -> None:
+        self._path = path
+        self._name = path if name is None else name
+
+    def __enter__(self) -> FileSource:
+        check_regular(os.stat(self._path), name=self._name)
+        self._fd = os.open(self._path, OPEN_FLAGS)
+        try:
+            found = os.fstat(self._fd)
+            check_regular(found, name=self._name)
+        except BaseException:
+            os.close(self._fd)
+            raise
+        size, identity = found.st_size, _identity(found)
+        return FileSource(self._path, self._fd, size, name=self._name, identity=identity)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        os.close(self._fd)
+        if isinstance(error, FileProblem):
+            blame(error, self._name)
+
+
+def check_regular(found: os.stat_result, *, name: str) -> None:
+    """Refuse everything but regular files.
+
+    Raises:
+        UnsupportedFile: If it is a directory, FIFO, socket or device.
+    """
+    if found.st_mode & _FORMAT != stat.S_IFREG:
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+        raise UnsupportedFile(f"this is {kind}", path=name, remedy="Name a regular file.")
+
+
+def _identity(found: os.stat_result) -> Hashable | None:
+    """Which file this is and in which state; None if a change could leave no trace.
+
+    A file that was changed a moment ago may be changed again within the same tick of the clock.
+    """
+    if time.time_ns() - found.st_ctime_ns < _TICK_NS:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+if hasattr(os, "pread"):
+    _pread = os.pread
+else:
+    from threading import Lock
+
+    _seeking = Lock()
+
+    def _pread(fd: int, length: int, offset: int, /) -> bytes:
+        with _seeking:
+            os.lseek(fd, offset, os.SEEK_SET)
+            return os.read(fd, length)

@@ -1,0 +1,117 @@
+"""Open file objects: anything binary with `read` and `seek`, one thread at a time."""
+
+from __future__ import annotations
+
+import io
+import os
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.base import RangeReader
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    from parquet_bloomwriter.source.face import Source
+
+
+class BinaryStream(Protocol):
+    """What a file object must offer. It must return bytes, and may return fewer than asked for."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """Return up to `size` bytes, b"" at the end."""
+        ...
+
+    def seek(self, offset: int, whence: int, /) -> int:
+        """Move."""
+        ...
+
+    def tell(self) -> int:
+        """Return the position."""
+        ...
+
+
+class StreamSource(RangeReader):
+    """An open file object, whose position is moved at will, and which its owner closes."""
+
+    def __init__(self, stream: BinaryStream) -> None:
+        """Read from `stream`.
+
+        Raises:
+            InvalidArgument: If it is closed, or opened as text, or cannot seek.
+        """
+        self._stream = stream
+        self._lock = Lock()
+        name = getattr(stream, "name", None)
+        super().__init__(_size_of(stream), name=name if isinstance(name, str) else None)
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        with self._lock:
+            self._stream.seek(start, os.SEEK_SET)
+            data = self._stream.read(stop - start)
+        if data is None:
+            raise BlockingIOError(f"{self.name or 'the file object'} has no bytes ready")
+        return bytes(data)
+
+    def for_arrow(self) -> object:
+        """A file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+def as_arrow_file(source: Source) -> object:
+    """A file of pyarrow's over any source, with a position of its own."""
+    import pyarrow as pa
+
+    return pa.PythonFile(_Positioned(source), mode="r")
+
+
+class _Positioned(io.RawIOBase):
+    """A source as a file object, which pyarrow moves to positions from its beginning or end."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._position = offset + (self._source.size if whence == os.SEEK_END else 0)
+        return self._position
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        start = min(self._position, self._source.size)
+        left = self._source.size - start
+        stop = start + (left if size is None or size < 0 else min(size, left))
+        self._position = stop
+        return self._source.read_at(start, stop)
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+
+def _size_of(stream: BinaryStream) -> int:
+    if getattr(stream, "closed", False):
+        raise InvalidArgument("the file object is closed")
+    try:
+        if isinstance(stream.read(0), str):
+            raise InvalidArgument(
+                "the file object is opened as text", remedy='Open it with the mode "rb".'
+            )
+        stream.seek(0, os.SEEK_END)
+        return stream.tell()
+    except (OSError, AttributeError) as error:
+        raise InvalidArgument(
+            f"the file object cannot be read at any position: {error}",
+            remedy="Pass a path, or the bytes.",
+        ) from error
