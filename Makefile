@@ -1,4 +1,5 @@
-# Needs Python 3.11 or newer with pip; the tests with Spark need Java 17 as well.
+# Needs Python 3.11 or newer with pip; the tests need Java 17 for Spark, and Chromium for the HTML
+# pages, which they install where apt-get can.
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto
@@ -9,7 +10,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench
+.PHONY: help demo test lint bench browser
+
+APT := env DEBIAN_FRONTEND=noninteractive apt-get
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
@@ -22,7 +26,7 @@ help:
 demo: $(STAMP)
 	@$(BIN)/python -m fixtures.demo
 
-test: $(STAMP)
+test: $(STAMP) browser
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(STAMP)
@@ -34,6 +38,13 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+browser:
+	@command -v chromedriver >/dev/null || { \
+	    echo "installing Chromium for the tests of HTML pages (once)"; \
+	    $(AS_ROOT) $(APT) install -y -qq chromium chromium-driver >/dev/null 2>&1 || \
+	    { $(AS_ROOT) $(APT) update -qq && $(AS_ROOT) $(APT) install -y -qq chromium chromium-driver >/dev/null; } || \
+	    { echo "install Chromium and ChromeDriver, so that chromium and chromedriver are found"; exit 1; }; }
 
 $(VENV): $(STAMP)
 

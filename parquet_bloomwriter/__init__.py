@@ -1,12 +1,17 @@
-"""Add Bloom filters to Parquet files that are there already, without touching their data.
+"""Bloom filters for Parquet files that are there already, without touching their data.
 
-    from parquet_bloomwriter import bloomify
+    from parquet_bloomwriter import bloomify, probe, read_table
 
     report = bloomify("events.parquet", ["id", "email"], fpp=0.01)
+    probe("events.parquet", "id = 42").num_surviving
+    read_table("events.parquet", filters=[("id", "=", 42)])
 
 `bloomify` adds filters, `strip` takes them out, `repair` fills in lengths that other writers left
-out. Each works on one file, or on its bytes in memory; `for_each_file` takes folders and globs.
-`Sbbf` is the filter itself.
+out; each works on one file, or on its bytes in memory, and `for_each_file` takes folders and globs.
+`probe` says which row groups of which files can hold what is asked for; `read_table`, `iter_batches`
+and `dataset` read only those; `BloomFile` looks values up in one file. `inspect` shows the filters of
+a file, `verify` holds them against its data, `advise` says which columns deserve one. `Sbbf` is the
+filter itself.
 """
 
 from __future__ import annotations
@@ -16,6 +21,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.add import bloomify
+    from parquet_bloomwriter.advice import advise, merge_advice
+    from parquet_bloomwriter.advice_report import AdviseReport
+    from parquet_bloomwriter.bloom_file import BloomFile
     from parquet_bloomwriter.errors import (
         BloomwriterError,
         ColumnNotFound,
@@ -29,7 +37,14 @@ if TYPE_CHECKING:
         UnsupportedFile,
         VerificationFailed,
     )
+    from parquet_bloomwriter.inspection import inspect
+    from parquet_bloomwriter.inspection_report import FileFilters, FilterFacts, InspectReport
     from parquet_bloomwriter.many import FileOutcome, for_each_file
+    from parquet_bloomwriter.probe import probe
+    from parquet_bloomwriter.probing.footers import clear_cache
+    from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
+    from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+    from parquet_bloomwriter.read import dataset, iter_batches, read_table
     from parquet_bloomwriter.repair import repair
     from parquet_bloomwriter.report import (
         AddReport,
@@ -41,45 +56,81 @@ if TYPE_CHECKING:
     )
     from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.strip import strip
+    from parquet_bloomwriter.verification import verify
+    from parquet_bloomwriter.verification_report import VerifyReport
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AddReport",
+    "AdviseReport",
+    "BloomFile",
     "BloomwriterError",
+    "Check",
     "ChunkReport",
     "ColumnNotFound",
     "ColumnReport",
+    "Evidence",
     "FileChanged",
+    "FileFilters",
     "FileOutcome",
+    "FileProbe",
     "FileProblem",
+    "FilterFacts",
+    "InspectReport",
     "InvalidArgument",
     "MalformedFile",
     "MalformedFilter",
     "NotParquet",
+    "ProbeReport",
     "RepairReport",
+    "RowGroupVerdict",
     "Sbbf",
     "Status",
     "StripReport",
     "UnsafeTarget",
     "UnsupportedFile",
+    "Verdict",
     "VerificationFailed",
+    "VerifyReport",
     "__version__",
+    "advise",
     "bloomify",
+    "clear_cache",
+    "dataset",
     "for_each_file",
+    "inspect",
+    "iter_batches",
+    "merge_advice",
+    "probe",
+    "read_table",
     "repair",
     "strip",
+    "verify",
 ]
 
-_REPORTS = ("AddReport", "ChunkReport", "ColumnReport", "RepairReport", "Status", "StripReport")
 _HOMES = {
-    "FileOutcome": "many",
-    "Sbbf": "sbbf",
     "bloomify": "add",
-    "for_each_file": "many",
+    **dict.fromkeys(("advise", "merge_advice"), "advice"),
+    "AdviseReport": "advice_report",
+    "BloomFile": "bloom_file",
+    "inspect": "inspection",
+    **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "inspection_report"),
+    **dict.fromkeys(("FileOutcome", "for_each_file"), "many"),
+    "probe": "probe",
+    "clear_cache": "probing.footers",
+    **dict.fromkeys(("FileProbe", "ProbeReport"), "probing.report"),
+    **dict.fromkeys(("Check", "Evidence", "RowGroupVerdict", "Verdict"), "probing.verdict"),
+    **dict.fromkeys(("dataset", "iter_batches", "read_table"), "read"),
     "repair": "repair",
+    **dict.fromkeys(
+        ("AddReport", "ChunkReport", "ColumnReport", "RepairReport", "Status", "StripReport"),
+        "report",
+    ),
+    "Sbbf": "sbbf",
     "strip": "strip",
-    **dict.fromkeys(_REPORTS, "report"),
+    "verify": "verification",
+    "VerifyReport": "verification_report",
 }
 
 

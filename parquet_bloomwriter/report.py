@@ -153,6 +153,12 @@ class AddReport:
         """New filters."""
         return sum(len(column.built) for column in self.columns)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from parquet_bloomwriter.html import table_of
+
+        return table_of(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripReport:
@@ -176,6 +182,12 @@ class StripReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     data: bytes | None = field(default=None, repr=False)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from parquet_bloomwriter.html import table_of
+
+        return table_of(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
@@ -195,3 +207,9 @@ class RepairReport:
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     data: bytes | None = field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from parquet_bloomwriter.html import table_of
+
+        return table_of(self)

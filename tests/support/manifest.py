@@ -30,6 +30,9 @@ class Entry:
 
     pyarrow_reads: bool
 
+    num_filters: int
+    """Bloom filters that its footer points to."""
+
 
 def entries(corpus: Path) -> tuple[Entry, ...]:
     """Every file of the corpus, in the order of the manifest."""
@@ -42,6 +45,7 @@ def entries(corpus: Path) -> tuple[Entry, ...]:
                 hazard=row["hazard"],
                 expected=row["expected"],
                 pyarrow_reads=row["pyarrow"] == "y",
+                num_filters=int(row["bloom_filters"] or 0),
             )
             for row in csv.DictReader(rows)
         )

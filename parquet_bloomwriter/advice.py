@@ -1,0 +1,272 @@
+"""Say which columns of a file deserve Bloom filters, what these would cost, and what they save.
+
+Work is bounded: the footer, the headers of filters that are there, and the first values of a few
+row groups, evenly spread. So figures are estimates, as good as these row groups are like the
+others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.advice_report import DEFAULT_FPP, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.advising import ColumnEvidence, judge
+from parquet_bloomwriter.advising.evidence import merge_evidence
+from parquet_bloomwriter.advising.sampling import take_sample
+from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
+from parquet_bloomwriter.footer.grammar import ChunkField, FileField
+from parquet_bloomwriter.inspection import values_and_nulls
+from parquet_bloomwriter.parallel import default_jobs, in_order
+from parquet_bloomwriter.predicate.ordering import order_of
+from parquet_bloomwriter.probing.facts import Family, KnownFile
+from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.sbbf import num_blocks_for
+from parquet_bloomwriter.stored_filters import stored_filters
+from parquet_bloomwriter.values import LeafReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.advising import RowGroupSample
+    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.predicate.bound import Order
+    from parquet_bloomwriter.source import Input, Source
+    from parquet_bloomwriter.stored_filters import StoredFilter
+
+_SAMPLED_ROW_GROUPS = 4
+"""Row groups of a file whose values are looked at."""
+
+
+def advise(  # noqa: PLR0913  the verb's options, all by keyword
+    source: Input,
+    columns: Iterable[str] | None = None,
+    *,
+    fpp: float = DEFAULT_FPP,
+    sample_rows: int = 400_000,
+    jobs: int | None = None,
+    filesystem: object | None = None,
+) -> AdviseReport:
+    """Judge for each column whether filters would let readers skip row groups.
+
+    Args:
+        source: A path or URL, the file's bytes, or an open file.
+        columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
+            ordinal; None takes every column.
+        fpp: False positive probability to size filters for, in (0, 1).
+        sample_rows: Values to read of each column, at most, spread over four row groups.
+        jobs: Threads; by default all cores.
+        filesystem: Of pyarrow or fsspec, for a path in it.
+
+    Raises:
+        InvalidArgument: If an option is out of range.
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        OSError: If reading a filter's header fails.
+    """
+    num_blocks_for(1, fpp)  # Raises for a rate out of range.
+    num_jobs = default_jobs() if jobs is None else jobs
+    if num_jobs < 1:
+        raise InvalidArgument(f"{num_jobs} threads cannot do any work")
+    if sample_rows < 1:
+        raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
+    with opened_with_footer(source, filesystem=filesystem) as (file, footer):
+        leaves = footer.leaves
+        named = leaves if columns is None else select_columns(leaves, columns)
+        chosen = sorted(named, key=lambda leaf: leaf.ordinal)
+        survey = _Survey.of(file, footer, chosen, sample_rows)
+        with in_order(
+            chosen, survey.column, jobs=num_jobs, weight=lambda _: 1, max_weight=num_jobs
+        ) as results:
+            advice = tuple(
+                _advice(leaf.name, leaf.ordinal, leaf.physical_type.name, evidence, fpp)
+                for leaf, evidence in results
+            )
+        return AdviseReport(
+            paths=() if file.name is None else (file.name,),
+            num_files=1,
+            size=file.size,
+            num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
+            num_row_groups=footer.num_row_groups,
+            fpp=fpp,
+            columns=advice,
+        )
+
+
+def merge_advice(
+    reports: Sequence[AdviseReport], *, paths: Sequence[str] | None = None
+) -> AdviseReport:
+    """Take the reports of several files together, and judge their columns anew.
+
+    Columns belong together by their names. Merged reports can be merged again.
+
+    Args:
+        reports: At least one, all with the same rate.
+        paths: What stands for the files in the command, such as a folder; None lists all files.
+
+    Raises:
+        InvalidArgument: If there is no report, or the rates differ.
+    """
+    if len({report.fpp for report in reports}) != 1:
+        raise InvalidArgument(
+            "reports can be merged only if there are some, all sized for the same rate"
+        )
+    columns: dict[tuple[str, int], list[ColumnAdvice]] = {}
+    for report in reports:
+        seen: dict[str, int] = {}
+        for column in report.columns:
+            nth = seen[column.name] = seen.get(column.name, -1) + 1
+            columns.setdefault((column.name, nth), []).append(column)
+    fpp = reports[0].fpp
+    every = tuple(path for report in reports for path in report.paths)
+    return AdviseReport(
+        paths=every if paths is None else tuple(paths),
+        num_files=sum(report.num_files for report in reports),
+        size=sum(report.size for report in reports),
+        num_rows=sum(report.num_rows for report in reports),
+        num_row_groups=sum(report.num_row_groups for report in reports),
+        fpp=fpp,
+        columns=tuple(_merged(same, fpp) for same in columns.values()),
+    )
+
+
+def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
+    parts = [one.evidence for one in same if one.evidence is not None]
+    first = same[0]
+    return _advice(first.name, first.ordinal, first.physical_type, merge_evidence(parts), fpp)
+
+
+def _advice(
+    name: str, ordinal: int, physical_type: str, evidence: ColumnEvidence, fpp: float
+) -> ColumnAdvice:
+    judgement = judge(evidence, fpp=fpp)
+    return ColumnAdvice(
+        name=name,
+        ordinal=ordinal,
+        physical_type=physical_type,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        notes=judgement.notes,
+        num_row_groups=evidence.num_row_groups,
+        num_filters=int(evidence.has_filter.sum()),
+        num_values=int(evidence.num_values.sum()),
+        num_compressed_bytes=evidence.num_compressed_bytes,
+        ndv=judgement.ndv,
+        num_filter_bytes=judgement.num_filter_bytes,
+        read_by_statistics=judgement.read_by_statistics,
+        holding=judgement.holding,
+        skipped_present=judgement.skipped_present,
+        skipped_absent=judgement.skipped_absent,
+        evidence=evidence,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Survey:
+    """Gathers the evidence of single columns of one file, several at once."""
+
+    source: Source
+    footer: Footer
+    known: KnownFile
+    values: NDArray[np.int64]
+    """Nulls included, shape (r, c)."""
+
+    nulls: NDArray[np.int64]
+    """-1 where unknown, shape (r, c)."""
+
+    filters: tuple[StoredFilter, ...]
+    sample_rows: int
+
+    @classmethod
+    def of(
+        cls, source: Source, footer: Footer, leaves: Sequence[Leaf], sample_rows: int
+    ) -> _Survey:
+        ordinals = [leaf.ordinal for leaf in leaves]
+        known = KnownFile.of(footer)
+        known.learn(ordinals, footer)
+        values, nulls = values_and_nulls(footer)
+        return cls(
+            source=source,
+            footer=footer,
+            known=known,
+            values=values,
+            nulls=nulls,
+            filters=stored_filters(source, footer, set(ordinals)),
+            sample_rows=sample_rows,
+        )
+
+    def column(self, leaf: Leaf) -> ColumnEvidence:
+        """Gather what the footer and a sample tell of one column."""
+        present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
+        used = np.flatnonzero(present > 0)
+        mine = [one for one in self.filters if one.ordinal == leaf.ordinal]
+        sound = {one.row_group for one in mine if not (one.problem or one.foreign)}
+        has_filter = np.isin(used, sorted(sound))
+        unsupported = why_no_filter(leaf)
+        order = order_of(leaf)
+        samples: list[RowGroupSample] = []
+        unreadable = None
+        if unsupported is None and not has_filter.all():
+            samples, unreadable = self._samples(leaf, order, used)
+        bounds = Family.of([self.known]).column(leaf).bounds
+        bounded = used[bounds.known[used]]
+        sizes = self.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, leaf.ordinal]
+        return ColumnEvidence(
+            unsupported=unsupported,
+            unreadable=unreadable,
+            notes=(*notes_on(leaf), *_further_notes(leaf, mine)),
+            order=order,
+            num_values=present[used],
+            num_compressed_bytes=int(np.maximum(sizes, 0).sum()),
+            has_filter=has_filter,
+            num_dictionaries=sum(
+                is_fully_dictionary_encoded(self.footer, row_group, leaf.ordinal)
+                for row_group in used.tolist()
+            ),
+            lows=tuple(sorted(bounds.low[bounded].tolist())),
+            highs=tuple(sorted(bounds.high[bounded].tolist())),
+            samples=tuple(samples),
+        )
+
+    def _samples(
+        self, leaf: Leaf, order: Order | None, used: NDArray[np.intp]
+    ) -> tuple[list[RowGroupSample], str | None]:
+        """Sample row groups, evenly spread; and say why some could not be."""
+        import pyarrow as pa
+
+        count = min(_SAMPLED_ROW_GROUPS, len(used), self.sample_rows)
+        chosen = [int(used[(2 * i + 1) * len(used) // (2 * count)]) for i in range(count)]
+        samples: list[RowGroupSample] = []
+        unreadable = None
+        try:
+            reader = LeafReader(self.source, self.footer, leaf)
+            for row_group in chosen:
+                sample = take_sample(
+                    reader,
+                    self.footer,
+                    leaf,
+                    row_group,
+                    most=self.sample_rows // count,
+                    order=order,
+                    num_values=int(self.values[row_group, leaf.ordinal]),
+                    num_nulls=int(self.nulls[row_group, leaf.ordinal]),
+                )
+                samples += [sample] if sample else []
+        except (OSError, pa.ArrowException) as error:
+            unreadable = "a column chunk cannot be read: " + " ".join(str(error).split())
+        return samples, unreadable
+
+
+def _further_notes(leaf: Leaf, filters: Iterable[StoredFilter]) -> Iterator[str]:
+    if leaf.is_float16 or leaf.physical_type in (PhysicalType.FLOAT, PhysicalType.DOUBLE):
+        yield "floating-point numbers are rarely looked up by equality"
+    doubtful = [one.problem or one.foreign for one in filters]
+    for problem in dict.fromkeys(filter(None, doubtful)):
+        yield f"a filter that is there cannot be trusted: {problem}"

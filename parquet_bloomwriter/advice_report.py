@@ -1,0 +1,152 @@
+"""What `advise` recommends, as plain values."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.advising.evidence import ColumnEvidence
+
+
+class Advice(StrEnum):
+    """What to do about one column."""
+
+    ADD = "ADD"
+    """Filters would let readers skip row groups that they must read without."""
+
+    HAS_FILTER = "HAS_FILTER"
+    """Every row group that has values has a filter."""
+
+    SKIP = "SKIP"
+    """A filter is not possible, or would let readers skip little."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnAdvice:
+    """One column.
+
+    Shares are of the row groups that have values, in [0, 1], as expected for one lookup by
+    equality; None where nothing was estimated.
+    """
+
+    name: str
+    """Dotted path."""
+
+    ordinal: int
+    """0-based leaf ordinal, in the first file that has the column."""
+
+    physical_type: str
+    """As parquet.thrift spells it."""
+
+    verdict: Advice
+    reason: str
+    """One clause."""
+
+    notes: tuple[str, ...] = ()
+    """What else there is to know before deciding."""
+
+    num_row_groups: int
+    """Row groups that have values of this column."""
+
+    num_filters: int
+    """Filters that are there and sound, by their headers."""
+
+    num_values: int
+    """Values without nulls, as far as the statistics count those."""
+
+    num_compressed_bytes: int
+    """Of the column's chunks."""
+
+    ndv: float | None = None
+    """Distinct values per row group, estimated from a sample."""
+
+    num_filter_bytes: int | None = None
+    """Headers and bitsets for all row groups without a filter, bytes."""
+
+    read_by_statistics: float | None = None
+    """Share that minimum and maximum alone make readers read, for a value that is there."""
+
+    holding: float | None = None
+    """Share that really holds a value that is there."""
+
+    skipped_present: float | None = None
+    """Share that readers skip with statistics and filters, for a value that is there."""
+
+    skipped_absent: float | None = None
+    """The same for a value that is nowhere, but among the others in order."""
+
+    evidence: ColumnEvidence | None = field(default=None, repr=False, compare=False)
+    """What the figures were derived from; needed to merge reports."""
+
+    @property
+    def skipped_by_statistics(self) -> float | None:
+        """Share that readers skip without filters, for a value that is there."""
+        return None if self.read_by_statistics is None else 1 - self.read_by_statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviseReport:
+    """The columns of one file, or of several taken together."""
+
+    paths: tuple[str, ...]
+    """The files, or what stands for them in the command; empty for a buffer."""
+
+    num_files: int
+    size: int
+    """Bytes, of all files."""
+
+    num_rows: int
+    num_row_groups: int
+    fpp: float
+    """False positive probability that filters are sized for."""
+
+    columns: tuple[ColumnAdvice, ...]
+    """In the order of the schema."""
+
+    @property
+    def added(self) -> tuple[ColumnAdvice, ...]:
+        """The columns that deserve filters."""
+        return tuple(one for one in self.columns if one.verdict is Advice.ADD)
+
+    @property
+    def num_filter_bytes(self) -> int:
+        """Bytes that the filters recommended would add."""
+        return sum(one.num_filter_bytes or 0 for one in self.added)
+
+    @property
+    def share(self) -> float:
+        """The same as a share of the files' bytes."""
+        return self.num_filter_bytes / self.size if self.size else 0.0
+
+    @property
+    def command(self) -> str | None:
+        """What adds the filters recommended, quoted for a shell; None where there is no such."""
+        if not self.added or not self.paths:
+            return None
+        words = ["bloomify", *map(_as_path, self.paths), "--columns", ",".join(self._names())]
+        if self.fpp != DEFAULT_FPP:
+            words += ["--fpp", f"{self.fpp:g}"]
+        return shlex.join(words)
+
+    def _names(self) -> list[str]:
+        names = [one.name for one in self.columns]
+        return [_as_name(one, ambiguous=names.count(one.name) > 1) for one in self.added]
+
+
+DEFAULT_FPP = 0.01
+"""What `bloomify` takes if no other rate is asked for."""
+
+
+def _as_path(path: str) -> str:
+    """Keep a path from being taken for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _as_name(column: ColumnAdvice, *, ambiguous: bool) -> str:
+    """The name, or the ordinal where a list of names cannot hold it."""
+    name = column.name
+    plain = name and name == name.strip() and "," not in name and name.isprintable()
+    return name if plain and not ambiguous else f"#{column.ordinal}"

@@ -1,0 +1,169 @@
+"""What is known of one column, in a form that can be added up over files.
+
+A sample of one row group is the hashes of its first values. Kept of it are
+
+- n, the values read, and d, the distinct ones among them, with the distinct ones of the first half:
+  how d grows is carried on, d (N / n)**growth, to the N values of a whole row group;
+- a *sketch*: the smallest of the distinct hashes. Hashes are uniform, so those of two row groups
+  below a common limit are fair samples of their distinct values, and can be compared;
+- a few keys, the values of the smallest hashes, to be held against the statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.predicate.bound import Key, Order
+
+SKETCH_HASHES = 128
+"""Hashes kept of each sample."""
+
+_MAX_SAMPLES = 24
+"""Samples kept of one column, over all files."""
+
+_ALL_HASHES = 1 << 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowGroupSample:
+    """Some values of one column chunk."""
+
+    num_read: int
+    """Values read, nulls left out, n; at least 1."""
+
+    num_distinct: int
+    """Distinct ones among them, d."""
+
+    growth: float
+    """Exponent with which d grows with n, in [0, 1]."""
+
+    num_values: int
+    """Values of the whole chunk, nulls left out, N."""
+
+    sketch: NDArray[np.uint64]
+    """The smallest distinct hashes, ascending, shape (at most `SKETCH_HASHES`,)."""
+
+    keys: tuple[Key, ...]
+    """Some of the values; empty where the column's statistics have no order."""
+
+    def ndv(self, num_values: int | None = None) -> float:
+        """Distinct values of a row group like this one with so many values; of this one if None."""
+        values = self.num_values if num_values is None else num_values
+        return min(values, self.num_distinct * math.pow(values / self.num_read, self.growth))
+
+    @property
+    def limit(self) -> int:
+        """Distinct hashes of the sample below this are all in the sketch."""
+        return _ALL_HASHES if self.num_distinct <= len(self.sketch) else int(self.sketch[-1]) + 1
+
+    def share_in(self, other: RowGroupSample) -> float | None:
+        """Share of its distinct values that another row group has too; None if unknown.
+
+        What was not read of the other one is taken to be like what was.
+        """
+        limit = min(self.limit, other.limit) - 1
+        mine = self.sketch[self.sketch <= np.uint64(limit)]
+        if not len(mine):
+            return None
+        common = np.count_nonzero(np.isin(mine, other.sketch, assume_unique=True)) / len(mine)
+        return float(min(1.0, common * max(1.0, other.ndv() / other.num_distinct)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnEvidence:
+    """One column in all row groups that have values of it, R in number."""
+
+    unsupported: str | None
+    """Why columns of this type get no filter."""
+
+    unreadable: str | None
+    """Why no sample could be taken of some row group."""
+
+    notes: tuple[str, ...]
+    """What readers of such filters should know."""
+
+    order: Order | None
+    """How the values compare in statistics."""
+
+    num_values: NDArray[np.int64]
+    """Values without nulls, shape (R,)."""
+
+    num_compressed_bytes: int
+    """Of all its chunks."""
+
+    has_filter: NDArray[np.bool_]
+    """Where there is a filter that seems sound, shape (R,)."""
+
+    num_dictionaries: int
+    """Row groups that are dictionary-encoded throughout."""
+
+    lows: tuple[Any, ...]
+    """Minima, ascending, of those row groups that have statistics."""
+
+    highs: tuple[Any, ...]
+    """Their maxima, ascending."""
+
+    samples: tuple[RowGroupSample, ...]
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups that have values, R."""
+        return len(self.num_values)
+
+    def ndv(self, num_values: int | None = None) -> float:
+        """Distinct values of a row group with so many values; of the sampled ones if None."""
+        return math.fsum(one.ndv(num_values) for one in self.samples) / len(self.samples)
+
+    def num_within_bounds(self) -> float:
+        """Row groups that statistics leave to read for a value that is there, expected."""
+        unbounded = self.num_row_groups - len(self.lows)
+        counts = [
+            bisect_right(self.lows, key) - bisect_left(self.highs, key)
+            for one in self.samples
+            for key in one.keys
+        ]
+        if not counts:
+            return float(self.num_row_groups)
+        return unbounded + max(0.0, math.fsum(counts) / len(counts))
+
+    def num_holding(self) -> float:
+        """Row groups that hold a value that is there, expected."""
+        shares = [one.share_in(other) for one, other in permutations(self.samples, 2)]
+        known = [share for share in shares if share is not None]
+        repeated = math.fsum(known) / len(known) if known else 0.0
+        return 1 + (self.num_row_groups - 1) * repeated
+
+
+def merge_evidence(parts: Sequence[ColumnEvidence]) -> ColumnEvidence:
+    """Take the columns of several files together, as if their row groups were those of one.
+
+    Statistics count only where they compare as in the first file that has values.
+    """
+    first = next((part for part in parts if part.num_row_groups), parts[0])
+    comparable = [part for part in parts if part.order is first.order]
+    samples = [one for part in comparable for one in part.samples]
+    count = min(len(samples), _MAX_SAMPLES)
+    return ColumnEvidence(
+        unsupported=next((part.unsupported for part in parts if part.unsupported), None),
+        unreadable=next((part.unreadable for part in parts if part.unreadable), None),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        order=first.order,
+        num_values=np.concatenate([part.num_values for part in parts]),
+        num_compressed_bytes=sum(part.num_compressed_bytes for part in parts),
+        has_filter=np.concatenate([part.has_filter for part in parts]),
+        num_dictionaries=sum(part.num_dictionaries for part in parts),
+        lows=tuple(sorted(low for part in comparable for low in part.lows)),
+        highs=tuple(sorted(high for part in comparable for high in part.highs)),
+        samples=tuple(samples[(2 * i + 1) * len(samples) // (2 * count)] for i in range(count)),
+    )

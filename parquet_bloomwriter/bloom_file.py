@@ -1,0 +1,226 @@
+"""The Bloom filters of one open file: take one out, or look values up in all of them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.compact.loop import ABSENT
+from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.probing.bloom import Questions, probe_filters
+from parquet_bloomwriter.probing.facts import Family
+from parquet_bloomwriter.probing.footers import known_file
+from parquet_bloomwriter.probing.lookups import is_collection, lookups_of
+from parquet_bloomwriter.probing.pieces import Pieces
+from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.source import open_for_reading
+from parquet_bloomwriter.splice.existing import check_filter, read_filter_header
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.probing.lookups import Lookups
+    from parquet_bloomwriter.source import Input
+
+_FEW_VALUES = 64
+"""Up to so many values, blocks are read rather than whole filters."""
+
+_KEPT_BYTES = 64 * 1024 * 1024
+"""Filters read whole that are kept as long as the file is open."""
+
+
+class BloomFile:
+    """The filters of one Parquet file, ours or any writer's.
+
+        with BloomFile("events.parquet") as file:
+            file.might_contain("id", 42)                 # False: certainly not
+            file.might_contain("email", ["a@b", "c@d"])  # array([ True, False])
+            file.filter(0, "id").exact_fpp()
+
+    Columns are named as everywhere: by dotted path, or `#` and the leaf ordinal.
+    """
+
+    def __init__(self, source: Input, *, filesystem: object = None) -> None:
+        """Open a file and read its footer.
+
+        Args:
+            source: A path or URL, an open file, or a buffer.
+            filesystem: What a path is relative to.
+
+        Raises:
+            FileProblem: If it is no Parquet file, or a broken one.
+            OSError: If it cannot be read.
+        """
+        with ExitStack() as stack:
+            self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
+            self._file = known_file(self._source, lambda _: ())
+            self._stack = stack.pop_all()
+        self._kept: dict[tuple[int, int], Sbbf | None] = {}
+        self._is_closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, unless it was given open."""
+        self._is_closed = True
+        self._stack.close()
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups."""
+        return self._file.num_row_groups
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Dotted paths of the leaf columns."""
+        return tuple(leaf.name for leaf in self._file.leaves)
+
+    def filter(self, row_group: int, column: str) -> Sbbf | None:
+        """Read the filter of one column chunk.
+
+        Args:
+            row_group: 0-based ordinal.
+            column: Leaf column.
+
+        Returns:
+            None if there is none.
+
+        Raises:
+            MalformedFilter: If there is one that must not be trusted.
+            ColumnNotFound: If there is no such column.
+            InvalidArgument: If there is no such row group.
+            OSError: If it cannot be read.
+        """
+        if not 0 <= row_group < self.num_row_groups:
+            raise InvalidArgument(
+                f"there is no row group {row_group}",
+                remedy=f"The file has {self.num_row_groups}, counted from 0.",
+            )
+        leaf = self._leaf(column)
+        facts = self._family(leaf).column(leaf)
+        offset = int(facts.filter_offsets[row_group])
+        if offset == ABSENT:
+            return None
+        try:
+            header = read_filter_header(offset, self._file.start, self._source.read_at)
+            length = header.length + header.num_bytes
+            given = int(facts.filter_lengths[row_group])
+            check_filter(leaf, length, None if given == ABSENT else given)
+            return Sbbf.from_bytes(self._source.read_at(offset, offset + length))
+        except MalformedFilter as error:
+            error.path, error.row_group, error.column = self._source.name, row_group, leaf.name
+            raise
+
+    def might_contain(
+        self,
+        column: str,
+        values: Any,  # noqa: ANN401  of any library
+        *,
+        row_group: int | None = None,
+    ) -> bool | NDArray[np.bool_]:
+        """Look values up in the filters of a column.
+
+        Only the filters are asked; `probe` also goes by statistics. A row group without a filter,
+        or with one that must not be trusted, might contain anything.
+
+        Args:
+            column: Leaf column.
+            values: One value; or several, as a list or an array of pyarrow, NumPy or pandas.
+            row_group: Ask only this one; all by default.
+
+        Returns:
+            False where a value is certainly in no row group. For several values an array, shape
+            (number of values,). A null might be contained.
+
+        Raises:
+            ColumnNotFound: If there is no such column.
+            InvalidArgument: If there is no such row group.
+            BloomwriterError, OSError: If the file cannot be read.
+        """
+        leaf = self._leaf(column)
+        several = is_collection(values)
+        lookups = lookups_of(values if several else [values], leaf)
+        rows = np.arange(self.num_row_groups)
+        if row_group is not None:
+            if not 0 <= row_group < self.num_row_groups:
+                raise InvalidArgument(f"there is no row group {row_group}")
+            rows = rows[row_group : row_group + 1]
+        might = self._look_up(leaf, lookups, rows)
+        return might if several else bool(might[0])
+
+    def _look_up(
+        self, leaf: Leaf, lookups: Lookups, rows: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        family = self._family(leaf)
+        facts = family.column(leaf)
+        rows = rows[~facts.has_no_values[rows]]  # Nulls have no filter.
+        has_filter = facts.filter_offsets[rows] != ABSENT
+        if not has_filter.all() or leaf.physical_type == PhysicalType.BOOLEAN:
+            return np.ones(lookups.num_values, np.bool_)
+        if lookups.num_values > _FEW_VALUES:
+            return self._look_up_many(leaf, lookups, rows)
+        count = lookups.num_values
+        questions = Questions(
+            np.repeat(rows, count),
+            np.tile(lookups.firsts[:-1], len(rows)),
+            np.tile(lookups.firsts[1:], len(rows)),
+        )
+        pieces = Pieces([self._source])
+        places = family.places(leaf)
+        might = probe_filters(family, facts, lookups.hashes, questions, pieces, places)
+        family.remember(leaf, places)
+        for error in pieces.failures.values():
+            raise error
+        return might.reshape(len(rows), count).any(axis=0) | lookups.unclear
+
+    def _look_up_many(
+        self, leaf: Leaf, lookups: Lookups, rows: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        found = np.zeros(len(lookups.hashes), np.bool_)
+        for row in rows.tolist():
+            filter_ = self._kept_filter(row, leaf)
+            if filter_ is None:
+                return np.ones(lookups.num_values, np.bool_)
+            found |= filter_.check_hashes(lookups.hashes)
+        return lookups.any_of(found)
+
+    def _kept_filter(self, row_group: int, leaf: Leaf) -> Sbbf | None:
+        """Read a filter, or take it from memory; None if there is none that can be trusted."""
+        place = (row_group, leaf.ordinal)
+        if place not in self._kept:
+            try:
+                filter_ = self.filter(row_group, f"#{leaf.ordinal}")
+            except MalformedFilter:
+                filter_ = None
+            if filter_ is not None and not filter_.blocks.any():
+                filter_ = None
+            size = 0 if filter_ is None else filter_.num_bytes
+            kept = sum(one.num_bytes for one in self._kept.values() if one is not None)
+            if kept + size > _KEPT_BYTES:
+                self._kept.clear()
+            self._kept[place] = filter_
+        return self._kept[place]
+
+    def _leaf(self, column: str) -> Leaf:
+        if self._is_closed:  # The number of its descriptor may be another file's by now.
+            raise InvalidArgument("the file is closed", path=self._source.name)
+        leaf, *more = select_columns(self._file.leaves, [column])
+        if more:
+            raise InvalidArgument(
+                f'"{column}" is a group of {len(more) + 1} columns',
+                remedy=f"Name one of them, such as {leaf.name}.",
+            )
+        return leaf
+
+    def _family(self, leaf: Leaf) -> Family:
+        self._file.learn([leaf.ordinal])
+        return Family.of([self._file])

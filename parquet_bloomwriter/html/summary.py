@@ -1,0 +1,93 @@
+"""A report in a notebook: a headline, a table, remarks. Styles are inline and inherit colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parquet_bloomwriter.html.markup import Html, clipped, element, identifier, joined
+from parquet_bloomwriter.html.table import Look, Table, laid_out
+
+MOST_ROWS = 60
+"""Of a table."""
+
+_MOST_REMARKS = 20
+
+_LINE = "1px solid rgba(128,128,128,.4)"
+_CELL = "padding:.2em .7em;background:transparent;color:inherit;vertical-align:top;border:0"
+_RULED = f"{_CELL};border-bottom:{_LINE}"
+_FIGURES = "text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+_WORDS = "text-align:left;white-space:nowrap"
+_WRAPPED = "text-align:left;white-space:normal;overflow-wrap:anywhere"
+_SCROLLED = "overflow-x:auto;scrollbar-width:thin;scrollbar-color:rgba(128,128,128,.6) transparent"
+_HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
+
+_NOTEBOOK = Look(
+    most_rows=MOST_ROWS,
+    table={"style": "border-collapse:collapse;margin:.4em 0;color:inherit;border:0"},
+    caption={"style": _HIDDEN},
+    text_heading={"style": f"{_RULED};{_WORDS};font-weight:600"},
+    number_heading={"style": f"{_RULED};{_FIGURES};font-weight:600"},
+    row_heading={"style": f"{_CELL};{_WRAPPED};min-width:9em;max-width:30em;font-weight:400"},
+    text={"style": f"{_CELL};{_WORDS}"},
+    long_text={"style": f"{_CELL};{_WRAPPED};min-width:16em;max-width:40em"},
+    number={"style": f"{_CELL};{_FIGURES}"},
+    rest={"style": "margin:.2em .7em;font-style:italic"},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Something that is to be said beside the table."""
+
+    label: str
+    """One or two words: what kind of remark it is."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One report."""
+
+    paths: tuple[str | None, ...]
+    """The file read, then the file written; None for a buffer."""
+
+    headline: str
+    """What was found or done, in one line."""
+
+    table: Table | None = None
+    remarks: tuple[Remark, ...] = ()
+
+
+def for_notebook(summary: Summary) -> Html:
+    """Lay out a report for a notebook's cell, in a light or a dark theme."""
+    parts = [_headline(summary)]
+    if summary.table is not None and summary.table.num_rows:
+        parts += laid_out(summary.table, _NOTEBOOK)
+    if summary.remarks:
+        parts.append(_remarks(summary.remarks))
+    style = f"position:relative;color:inherit;line-height:1.4;{_SCROLLED}"
+    return element("div", *parts, class_="parquet-bloomwriter", style=style)
+
+
+def _headline(summary: Summary) -> Html:
+    paths = list(dict.fromkeys(path for path in summary.paths if path is not None))
+    named = [identifier(path) for path in paths] or [Html("buffer")]
+    arrows = [piece for path in named for piece in (Html(" → "), path)][1:]
+    heading = element("strong", *arrows, style="overflow-wrap:anywhere")
+    return element("div", heading, ": ", summary.headline)
+
+
+def _remarks(remarks: tuple[Remark, ...]) -> Html:
+    shown = [_remark(remark) for remark in remarks[:_MOST_REMARKS]]
+    if left_out := len(remarks) - len(shown):
+        shown.append(element("li", f"and {left_out:,} more", style="font-style:italic"))
+    style = "list-style:none;margin:.3em 0 0;padding:0;color:inherit"
+    return element("ul", *shown, style=style)
+
+
+def _remark(remark: Remark) -> Html:
+    label = element("strong", remark.label, style="font-weight:600")
+    sentence = element("bdi", clipped(remark.sentence, 1_000))
+    style = "margin:.1em 0;padding:0;overflow-wrap:anywhere"
+    return element("li", joined([label, ": ", sentence]), style=style)

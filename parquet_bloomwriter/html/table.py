@@ -1,0 +1,105 @@
+"""Tables: names on the left, numbers on the right, the first cell of a row is its heading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.html.markup import Content, Html, element
+from parquet_bloomwriter.wording import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """One column of a table."""
+
+    title: str
+    is_text: bool = False
+    """Text stands on the left; numbers on the right."""
+
+    is_long: bool = False
+    """Text of several words, which may be wrapped."""
+
+    hint: str | None = None
+    """What the figures mean, shown when pointed at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Headings and rows."""
+
+    caption: str
+    """What the table tells; read out by screen readers."""
+
+    headings: tuple[Heading, ...]
+    rows: Iterable[Sequence[Content]]
+    """Cells, one for each heading. They are made as they are needed, if this is an iterator."""
+
+    num_rows: int
+
+    noun: str
+    """What a row is, for "and 12 more columns"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How tables are dressed: by inline styles in a notebook, by classes on a page."""
+
+    most_rows: int
+    """Rows shown; the others are counted."""
+
+    table: dict[str, str] = field(default_factory=dict)
+    """Attributes of the element, like those that follow."""
+
+    caption: dict[str, str] = field(default_factory=dict)
+    text_heading: dict[str, str] = field(default_factory=dict)
+    number_heading: dict[str, str] = field(default_factory=dict)
+    row_heading: dict[str, str] = field(default_factory=dict)
+    text: dict[str, str] = field(default_factory=dict)
+    long_text: dict[str, str] = field(default_factory=dict)
+    number: dict[str, str] = field(default_factory=dict)
+    rest: dict[str, str] = field(default_factory=dict)
+
+
+def laid_out(table: Table, look: Look) -> tuple[Html, Html]:
+    """Make the element, and the line that counts the rows left out, which may be empty."""
+    head = element("tr", *[_heading(heading, look) for heading in table.headings])
+    rows = [_row(table.headings, cells, look) for cells in islice(table.rows, look.most_rows)]
+    body = element(
+        "table",
+        element("caption", table.caption, **look.caption),
+        element("thead", head),
+        element("tbody", *rows),
+        **look.table,
+    )
+    left_out = table.num_rows - len(rows)
+    if not left_out:
+        return body, Html("")
+    return body, element("p", f"and {count(left_out, 'more ' + table.noun)}", **look.rest)
+
+
+def _heading(heading: Heading, look: Look) -> Html:
+    attributes = look.text_heading if heading.is_text else look.number_heading
+    return element("th", heading.title, scope="col", title=heading.hint, **attributes)
+
+
+def _row(headings: Sequence[Heading], cells: Sequence[Content], look: Look) -> Html:
+    first, *others = cells
+    return element(
+        "tr",
+        element("th", first, scope="row", **look.row_heading),
+        *[
+            element("td", cell, **_cell(heading, look))
+            for heading, cell in zip(headings[1:], others, strict=True)
+        ],
+    )
+
+
+def _cell(heading: Heading, look: Look) -> dict[str, str]:
+    if not heading.is_text:
+        return look.number
+    return look.long_text if heading.is_long else look.text

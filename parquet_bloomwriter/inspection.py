@@ -1,0 +1,163 @@
+"""Show the Bloom filters that a file has: where they lie, how full they are, what is odd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.footer import Repetition
+from parquet_bloomwriter.footer.grammar import ChunkField, FileField
+from parquet_bloomwriter.inspection_report import (
+    ColumnFilters,
+    FileFilters,
+    FilterFacts,
+    FilterPlace,
+)
+from parquet_bloomwriter.probing.statistics import null_counts
+from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.stored_filters import read_all_bits, stored_filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.sbbf import Sbbf
+    from parquet_bloomwriter.source import Input
+    from parquet_bloomwriter.stored_filters import StoredFilter
+
+ALL_ZERO = "all its bits are zero, though the chunk has values"
+ALL_ZERO_PERHAPS = "all its bits are zero, and it is not known that the chunk has no values"
+
+
+def inspect(
+    source: Input, columns: Iterable[str] | None = None, *, filesystem: object | None = None
+) -> FileFilters:
+    """Read every Bloom filter of a file and describe it.
+
+    No filter is an error: one that must not be trusted is reported with the reason.
+
+    Args:
+        source: A path or URL, the file's bytes, or an open file.
+        columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
+            ordinal; None takes every column that has filters.
+        filesystem: Of pyarrow or fsspec, for a path in it.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        OSError: If reading fails.
+    """
+    with opened_with_footer(source, filesystem=filesystem) as (file, footer):
+        leaves = footer.leaves
+        chosen = leaves if columns is None else select_columns(leaves, columns)
+        filters = stored_filters(file, footer, {leaf.ordinal for leaf in chosen})
+        facts = _Facts(footer, filters)
+        found: dict[int, list[FilterFacts]] = {leaf.ordinal: [] for leaf in chosen}
+        for one, bits in read_all_bits(file, filters):
+            found[one.ordinal].append(facts.of(one, bits))
+        return FileFilters(
+            path=file.name,
+            size=file.size,
+            num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
+            num_row_groups=footer.num_row_groups,
+            created_by=footer.created_by.decode(errors="backslashreplace"),
+            columns=tuple(
+                _column(footer, leaves[ordinal], found[ordinal])
+                for ordinal in sorted(found)
+                if found[ordinal] or columns is not None
+            ),
+        )
+
+
+def values_and_nulls(footer: Footer) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Values of every column chunk, nulls included, and its nulls, -1 where unknown.
+
+    Returns:
+        Two arrays of shape (r, c).
+    """
+    values = np.maximum(footer.chunks.value(ChunkField.NUM_VALUES), 0)
+    nulls = null_counts(values, footer.chunks.value(ChunkField.NULL_COUNT))
+    for leaf in footer.leaves:
+        if all(one is Repetition.REQUIRED for one in leaf.repetitions):
+            nulls[:, leaf.ordinal] = 0
+    return values, nulls
+
+
+def _column(footer: Footer, leaf: Leaf, filters: Sequence[FilterFacts]) -> ColumnFilters:
+    sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, leaf.ordinal]
+    return ColumnFilters(
+        name=leaf.name,
+        ordinal=leaf.ordinal,
+        physical_type=leaf.physical_type.name,
+        num_row_groups=footer.num_row_groups,
+        num_compressed_bytes=int(np.maximum(sizes, 0).sum()),
+        filters=tuple(filters),
+    )
+
+
+class _Facts:
+    """Describes the filters of one file."""
+
+    def __init__(self, footer: Footer, filters: Sequence[StoredFilter]) -> None:
+        self._footer = footer
+        self._values, self._nulls = values_and_nulls(footer)
+        self._places = _places(footer, filters)
+
+    def of(self, one: StoredFilter, bits: Sbbf | None) -> FilterFacts:
+        chunk = (one.row_group, one.ordinal)
+        values, nulls = int(self._values[chunk]), int(self._nulls[chunk])
+        num_values = values - max(nulls, 0)
+        fill = None if bits is None else bits.fill()
+        problem = one.problem or one.foreign
+        if problem is None and fill == 0 and num_values:
+            problem = ALL_ZERO_PERHAPS if nulls < 0 else ALL_ZERO
+        return FilterFacts(
+            row_group=one.row_group,
+            ordinal=one.ordinal,
+            column=self._footer.leaves[one.ordinal].name,
+            num_values=num_values,
+            offset=one.offset,
+            length=one.length,
+            num_bytes=None if one.header is None else one.header.num_bytes,
+            place=self._places[chunk],
+            ndv=None if bits is None else abs(bits.estimated_ndv()),  # not -0.0
+            fill=fill,
+            fpp=None if bits is None else bits.exact_fpp(),
+            problem=problem,
+            oddities=one.oddities,
+        )
+
+
+def _places(footer: Footer, filters: Sequence[StoredFilter]) -> dict[tuple[int, int], FilterPlace]:
+    """Where each filter lies, by row group and leaf ordinal.
+
+    Chunks are known by their starts; their sizes lie. Behind the last row group, between and behind
+    all chunks are the same: those filters count as placed like the ones of other row groups.
+    """
+    starts = footer.chunk_starts()
+    every = np.sort(starts[starts > 0])
+    last = int(every[-1]) if len(every) else 0
+    own_last = starts.max(axis=1, initial=0)
+    places: dict[tuple[int, int], FilterPlace] = {}
+    for one in filters:
+        chunk = (one.row_group, one.ordinal)
+        passed = np.searchsorted(every, [int(own_last[one.row_group]), one.offset], side="right")
+        if one.length is None:
+            places[chunk] = FilterPlace.ELSEWHERE
+        elif one.stop == starts[chunk]:
+            places[chunk] = FilterPlace.COLUMN_CHUNK
+        elif one.offset > last:
+            places[chunk] = FilterPlace.END
+        elif passed[0] == passed[1]:
+            places[chunk] = FilterPlace.ROW_GROUP
+        else:
+            places[chunk] = FilterPlace.ELSEWHERE
+    behind = {chunk for chunk, place in places.items() if place is FilterPlace.END}
+    is_last = {chunk for chunk in behind if own_last[chunk[0]] == last}
+    if behind == is_last and FilterPlace.ROW_GROUP in places.values():
+        places.update(dict.fromkeys(is_last, FilterPlace.ROW_GROUP))
+    return places

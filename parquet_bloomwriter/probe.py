@@ -1,0 +1,94 @@
+"""The verb `probe`: which row groups of which files can hold what is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.predicate import parse
+from parquet_bloomwriter.probing.pruning import Bindings, probe_locations
+from parquet_bloomwriter.source import Location, find_sources, open_for_reading
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.probing.pruning import Openable
+    from parquet_bloomwriter.probing.report import ProbeReport
+    from parquet_bloomwriter.source import Input, Source
+
+
+def probe(
+    sources: Input | Iterable[Input], filters: Filters, *, filesystem: object = None
+) -> ProbeReport:
+    """Find out which row groups might hold rows that pass the filters, reading next to nothing.
+
+    Of each file its footer is read, and of each Bloom filter that is asked its header and 32 bytes
+    for each value. Footers are kept in memory until their files change (`clear_cache` forgets
+    them). Statistics are looked at first, Bloom filters second, and small dictionaries where there
+    is no filter. Whatever is not known for certain might match.
+
+    Args:
+        sources: A file, folder or glob pattern, by path or URL; an open file or a buffer; or
+            several of these.
+        filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
+            (`[("id", "=", 42)]`) or a pyarrow expression.
+        filesystem: What paths are relative to: a file system of pyarrow or fsspec.
+
+    Returns:
+        Every file with its verdict, in the order given. If one file is asked for and cannot be
+        read, that is an error; one of several files that cannot be read might match, and carries
+        its error.
+
+    Raises:
+        InvalidArgument: If the filters cannot be understood, or a folder or pattern matches nothing.
+        ColumnNotFound: If a column is in none of the files.
+        FileProblem: If the only file is no Parquet file, or a broken one.
+        OSError: If the only file cannot be read, or a folder cannot be listed.
+    """
+    bindings = Bindings.of(parse(filters))
+    report = probe_locations(list(openables(sources, filesystem)), bindings)
+    if len(report.files) == 1 and report.files[0].error is not None:
+        raise report.files[0].error
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Something that is open already, or bytes."""
+
+    source: Any
+
+    def __str__(self) -> str:
+        return str(getattr(self.source, "name", "") or "")
+
+    def open(self) -> AbstractContextManager[Source]:
+        """What is open stays open."""
+        return open_for_reading(self.source)
+
+
+def openables(sources: Input | Iterable[Input], filesystem: object) -> list[Openable]:
+    """The files that are meant, as things that can be opened."""
+    if _is_path(sources):
+        return list(find_sources(sources, filesystem=filesystem))
+    if isinstance(sources, Iterable) and not _is_open(sources):
+        several = list(sources)
+        if all(map(_is_path, several)):
+            return list(find_sources(several, filesystem=filesystem))
+        return [one for source in several for one in openables(source, filesystem)]
+    return [Given(sources)]
+
+
+def _is_path(source: object) -> bool:
+    return isinstance(source, str | os.PathLike | Location)
+
+
+def _is_open(source: object) -> bool:
+    """Files and buffers can be iterated over, too."""
+    is_file = hasattr(source, "read") or hasattr(source, "read_ranges")
+    return is_file or hasattr(source, "__buffer__") or isinstance(source, _BYTES)
+
+
+_BYTES = (bytes, bytearray, memoryview)

@@ -1,0 +1,205 @@
+"""Pieces of one size, read from many open files at once.
+
+Local files are read by one compiled loop over `pread`, once that has been loaded; all others by
+their own `read_ranges`, several files at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter import native
+from parquet_bloomwriter.errors import BloomwriterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.source import Source
+
+_KERNELS = "probing.kernels"
+
+# As in `probing.kernels`, which imports numba.
+PIECE_BYTES = 32
+TASK_WORDS = 8
+ABSENT, PRESENT, EMPTY, ODD = 0, 1, 2, 3
+WITH_HEADER = 4
+
+_LOAD_FROM = 5000
+"""Pieces read by a process from which loading the compiled loop pays, or once even compiling it."""
+
+_REMOTE_THREADS = 16
+
+
+@dataclass(slots=True, eq=False)
+class Pieces:
+    """Reads from the files of one batch, and remembers which of them failed."""
+
+    sources: Sequence[Source]
+    """The open files."""
+
+    failures: dict[int, BloomwriterError | OSError] = field(default_factory=dict)
+    """Why a file cannot be read, by its ordinal."""
+
+    descriptors: NDArray[np.int64] = field(init=False)
+    """Of local files; -1 for all others. Shape (files,)."""
+
+    are_local: bool = field(init=False)
+    """Whether all files are."""
+
+    def __post_init__(self) -> None:
+        descriptors = [getattr(source, "fd", -1) for source in self.sources]
+        self.descriptors = np.array(descriptors, np.int64)
+        self.are_local = -1 not in descriptors
+
+    def read(
+        self, file_of: NDArray[np.int64], starts: NDArray[np.int64], size: int
+    ) -> NDArray[np.uint8]:
+        """Read n pieces of `size` bytes.
+
+        Args:
+            file_of: Ordinals of the files, shape (n,).
+            starts: Absolute positions, shape (n,), bytes.
+            size: Of each piece, bytes.
+
+        Returns:
+            Shape (n, size). What belongs to a file in `failures` means nothing.
+        """
+        found = np.zeros((len(starts), size), np.uint8)
+        of_piece = self.descriptors[file_of]
+        if self.are_local or not len(starts):
+            self._read_local(file_of, of_piece, starts, found)
+            return found
+        is_local = of_piece >= 0
+        local = np.flatnonzero(is_local)
+        if len(local):
+            part = found[local]
+            self._read_local(file_of[local], of_piece[local], starts[local], part)
+            found[local] = part
+        self._read_others(file_of, starts, np.flatnonzero(~is_local), found)
+        return found
+
+    def read_at(self, file: int, start: int, stop: int) -> bytes:
+        """Read the bytes [start, stop) of one file.
+
+        Raises:
+            BloomwriterError, OSError: If that fails.
+        """
+        return self.sources[file].read_at(start, stop)
+
+    def probe(self, file_of: NDArray[np.int64], tasks: NDArray[np.int64]) -> bool:
+        """Let `kernels.probe_usual` work on tasks in local files; False if that cannot be.
+
+        Args:
+            file_of: Ordinals of the files, shape (n,).
+            tasks: Shape (n, 8); the file descriptors are filled in.
+        """
+        if not (self.are_local and _is_worth_it(len(tasks))):
+            return False
+        tasks[:, 0] = self.descriptors[file_of]
+        scratch = np.empty(PIECE_BYTES, np.uint8)
+        native.kernels(_KERNELS).probe_usual(
+            _pread_address(), len(tasks), native.address(tasks), native.address(scratch)
+        )
+        answers = tasks[:, -1]
+        self._count(file_of[answers & WITH_HEADER != 0], PIECE_BYTES)
+        self._count(file_of[answers & ODD != ODD], PIECE_BYTES)
+        return True
+
+    def _read_local(
+        self,
+        file_of: NDArray[np.int64],
+        descriptors: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        found: NDArray[np.uint8],
+    ) -> None:
+        size = found.shape[1]
+        done = 0
+        if _is_worth_it(len(starts)):
+            starts = np.ascontiguousarray(starts)
+            done = native.kernels(_KERNELS).read_pieces(
+                _pread_address(),
+                len(starts),
+                native.address(descriptors),
+                native.address(starts),
+                size,
+                native.address(found),
+            )
+            self._count(file_of[:done], size)
+        for piece in range(done, len(starts)):
+            self._read_one(int(file_of[piece]), int(starts[piece]), found[piece])
+
+    def _count(self, file_of: NDArray[np.int64], size: int) -> None:
+        """Add pieces to the traffic of their files."""
+        if len(self.sources) == 1:
+            self.sources[0].traffic.add(len(file_of), len(file_of) * size)
+            return
+        counts = np.bincount(file_of, minlength=len(self.sources)).tolist()
+        for source, count in zip(self.sources, counts, strict=True):
+            if count:
+                source.traffic.add(count, count * size)
+
+    def _read_one(self, file: int, start: int, found: NDArray[np.uint8]) -> None:
+        """Read one piece in the ordinary way, which knows what to do about interruptions."""
+        if file in self.failures:
+            return
+        try:
+            found[:] = np.frombuffer(self.read_at(file, start, start + len(found)), np.uint8)
+        except (BloomwriterError, OSError) as error:
+            self.failures[file] = error
+
+    def _read_others(
+        self,
+        file_of: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        pieces: NDArray[np.int64],
+        found: NDArray[np.uint8],
+    ) -> None:
+        size = found.shape[1]
+        by_file: defaultdict[int, list[int]] = defaultdict(list)
+        for piece in pieces.tolist():
+            by_file[int(file_of[piece])].append(piece)
+
+        def read_file(place: tuple[int, list[int]]) -> None:
+            file, mine = place
+            ranges = [(start, start + size) for start in starts[mine].tolist()]
+            try:
+                read = self.sources[file].read_ranges(ranges)
+            except (BloomwriterError, OSError) as error:
+                self.failures[file] = error
+                return
+            found[mine] = np.frombuffer(b"".join(read), np.uint8).reshape(-1, size)
+
+        if len(by_file) == 1:
+            read_file(next(iter(by_file.items())))
+            return
+        with ThreadPoolExecutor(min(_REMOTE_THREADS, len(by_file))) as pool:
+            for _ in pool.map(read_file, by_file.items()):
+                pass
+
+
+_read_so_far = 0
+
+
+def _is_worth_it(count: int) -> bool:
+    global _read_so_far  # noqa: PLW0603  races only make it a little late
+    if not hasattr(os, "pread"):
+        return False
+    _read_so_far += count
+    return _read_so_far >= _LOAD_FROM or native.is_loaded(_KERNELS)
+
+
+@cache
+def _pread_address() -> int:
+    library = ctypes.CDLL(None)
+    function = getattr(library, "pread64", None) or library.pread
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,0 +1,233 @@
+"""Which row groups of which files can hold what is asked for: open, look, judge, close.
+
+Files are worked on in batches, as many as may be open at once; those of a batch that have the same
+schema and writer are judged together. Footers come from memory where they were read before. Local
+files are opened one after the other, because that takes microseconds; as soon as it takes longer (a
+cold cache, a network), many at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+from parquet_bloomwriter.predicate import columns_of
+from parquet_bloomwriter.predicate.binding import bind
+from parquet_bloomwriter.probing.bloom import Hashes
+from parquet_bloomwriter.probing.evaluation import evaluate, leaves_of
+from parquet_bloomwriter.probing.facts import Family, family_key
+from parquet_bloomwriter.probing.footers import known_file
+from parquet_bloomwriter.probing.pieces import Pieces
+from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.predicate.bound import Bound, Members
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.probing.evaluation import Findings
+    from parquet_bloomwriter.probing.facts import KnownFile
+    from parquet_bloomwriter.source import Source
+
+Failure = TypeVar("Failure", BloomwriterError | OSError, BloomwriterError | OSError | None)
+
+
+
+class Openable(Protocol):
+    """A file that can be opened; spelled out, it is the file's name."""
+
+    def open(self) -> AbstractContextManager[Source]:
+        """Open it for reading."""
+        ...
+
+
+_BATCH_FILES = 128
+"""Files that are open at once; systems allow 256 and more."""
+
+_THREADS = 16
+_SLOW_SECONDS = 0.002
+"""A file that takes longer than this to open and view is waited for, not worked on."""
+
+
+@dataclass(slots=True, eq=False)
+class Bindings:
+    """A predicate, and what it means for each schema that was met."""
+
+    expression: Expression
+    columns: tuple[str, ...] = ()
+    seen: dict[int, tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]] = field(default_factory=dict)
+    """By the identity of the leaves: these, the bound predicate, the ordinals of its columns."""
+
+    hashed: dict[int, Hashes] = field(default_factory=dict)
+    """By the identity of an atom."""
+
+    @classmethod
+    def of(cls, expression: Expression) -> Bindings:
+        """Begin with no schema."""
+        return cls(expression, columns_of(expression))
+
+    def bound(self, leaves: tuple[Leaf, ...]) -> Bound:
+        """The predicate for one schema."""
+        return self._binding(leaves)[1]
+
+    def wanted(self, leaves: tuple[Leaf, ...]) -> tuple[int, ...]:
+        """The columns of one schema that are needed."""
+        return self._binding(leaves)[2]
+
+    def hashes(self, atom: Members) -> Hashes:
+        """The hashes of an atom's values."""
+        if id(atom) not in self.hashed:
+            self.hashed[id(atom)] = Hashes.of(atom.plains or ())
+        return self.hashed[id(atom)]
+
+    def check_columns(self, paths: Sequence[str]) -> None:
+        """See that every column is in some file, or is a partition key in some path.
+
+        Raises:
+            ColumnNotFound: If one is not.
+        """
+        for leaves, _, _ in self.seen.values():
+            missing = [name for name in self.columns if not _has(leaves, name)]
+            if not missing:
+                return
+        for name in self.columns if self.seen else ():
+            known = any(_has(leaves, name) for leaves, _, _ in self.seen.values())
+            if not known and not any(f"{name}=" in path for path in paths):
+                leaves, _, _ = next(iter(self.seen.values()))
+                select_columns(leaves, [name])
+
+    def _binding(
+        self, leaves: tuple[Leaf, ...]
+    ) -> tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]:
+        found = self.seen.get(id(leaves))
+        if found is None:
+            bound = bind(self.expression, leaves)
+            found = (leaves, bound, tuple(leaf.ordinal for leaf in leaves_of(bound)))
+            self.seen[id(leaves)] = found
+        return found
+
+
+def _has(leaves: Sequence[Leaf], name: str) -> bool:
+    return any(leaf.name == name or leaf.name.startswith(f"{name}.") for leaf in leaves)
+
+
+@dataclass(slots=True, eq=False)
+class _Opened:
+    """One file of a batch."""
+
+    path: str | None
+    source: Source | None = None
+    known: KnownFile | None = None
+    error: BloomwriterError | OSError | None = None
+
+
+def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeReport:
+    """Probe files.
+
+    Raises:
+        ColumnNotFound: If a column is in none of the files.
+    """
+    files: list[FileProbe] = []
+    num_filters = 0
+    for first in range(0, len(locations), _BATCH_FILES):
+        probed, filters = _probe_batch(locations[first : first + _BATCH_FILES], bindings)
+        files += probed
+        num_filters += filters
+    bindings.check_columns([one.path for one in files if one.path is not None])
+    return ProbeReport(
+        expression=bindings.expression, files=tuple(files), num_filters=num_filters
+    )
+
+
+def _probe_batch(
+    locations: Sequence[Openable], bindings: Bindings
+) -> tuple[Iterable[FileProbe], int]:
+    with ExitStack() as stack:
+        opened = _open_all(locations, bindings, stack)
+        families = defaultdict(list)
+        for place, one in enumerate(opened):
+            if one.known is not None:
+                families[family_key(one.known)].append(place)
+        probes: dict[int, FileProbe] = {
+            place: FileProbe(path=one.path, known=None, findings=None, error=one.error)
+            for place, one in enumerate(opened)
+            if one.known is None
+        }
+        num_filters = 0
+        for places in families.values():
+            findings, members = _judge([opened[place] for place in places], bindings)
+            probes.update(zip(places, members, strict=True))
+            num_filters += findings.num_filters
+    return (probes[place] for place in range(len(opened))), num_filters
+
+
+def _judge(opened: Sequence[_Opened], bindings: Bindings) -> tuple[Findings, Iterable[FileProbe]]:
+    """Judge the files of one family."""
+    known = [one.known for one in opened if one.known is not None]
+    sources = [one.source for one in opened if one.source is not None]
+    family = Family.of(known)
+    pieces = Pieces(sources)
+    findings = evaluate(bindings.bound(known[0].leaves), family, pieces, bindings.hashes)
+    probes = [
+        FileProbe(
+            path=one.path,
+            known=one.known,
+            findings=findings,
+            first_row=first,
+            error=_blamed(pieces.failures.get(place), one.path),
+            requests=source.traffic.requests,
+            bytes_read=source.traffic.bytes,
+        )
+        for place, (one, source, first) in enumerate(
+            zip(opened, sources, family.rows.tolist(), strict=False)
+        )
+    ]
+    return findings, probes
+
+
+def _open_all(
+    locations: Sequence[Openable], bindings: Bindings, stack: ExitStack
+) -> list[_Opened]:
+    def open_one(location: Openable) -> _Opened:
+        one = _Opened(str(location) or None)
+        try:
+            one.source = stack.enter_context(location.open())
+            one.known = known_file(one.source, bindings.wanted)
+        except (BloomwriterError, OSError) as error:
+            one.error = _blamed(error, one.path)
+        return one
+
+    opened = list(_while_quick(locations, open_one))
+    rest = locations[len(opened) :]
+    if rest:
+        with ThreadPoolExecutor(min(_THREADS, len(rest))) as pool:
+            opened += pool.map(open_one, rest)
+    return opened
+
+
+def _blamed(error: Failure, path: str | None) -> Failure:
+    """Say which file it was, and no longer that it was left unchanged: reading changes nothing."""
+    if isinstance(error, FileProblem):
+        error.path, error.outcome = error.path or path, ""
+    return error
+
+
+def _while_quick(
+    locations: Sequence[Openable], open_one: Callable[[Openable], _Opened]
+) -> Iterator[_Opened]:
+    """Open files until several have taken long; the first may do so for other reasons."""
+    num_slow = 0
+    for location in locations:
+        began = time.perf_counter()
+        yield open_one(location)
+        num_slow += time.perf_counter() - began > _SLOW_SECONDS
+        if num_slow > 2:  # noqa: PLR2004  several
+            return

@@ -1,0 +1,188 @@
+"""What `probe` found out, file by file and row group by row group.
+
+Thousands of files are probed in milliseconds; their reports are made when they are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.predicate import to_text
+from parquet_bloomwriter.probing.evaluation import Code, Findings
+from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.errors import BloomwriterError
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.probing.evaluation import Finding
+    from parquet_bloomwriter.probing.facts import KnownFile
+
+_EVIDENCE = {
+    Code.UNKNOWN: Evidence.NONE,
+    Code.MIGHT_BY_STATISTICS: Evidence.STATISTICS,
+    Code.MIGHT_BY_BLOOM: Evidence.BLOOM,
+    Code.MIGHT_BY_DICTIONARY: Evidence.DICTIONARY,
+    Code.NOT_BY_STATISTICS: Evidence.STATISTICS,
+    Code.NOT_BY_BLOOM: Evidence.BLOOM,
+    Code.NOT_BY_DICTIONARY: Evidence.DICTIONARY,
+    Code.NOT_BY_LITERAL: Evidence.LITERAL,
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FileProbe:
+    """One file."""
+
+    path: str | None
+    """As it was named; None for a buffer or an open file without a name."""
+
+    known: KnownFile | None = field(repr=False)
+    findings: Findings | None = field(repr=False)
+    """Of the whole family; None if the file could not be read."""
+
+    first_row: int = field(default=0, repr=False)
+    """Where its row groups begin in the family."""
+
+    error: BloomwriterError | OSError | None = None
+    """Why the file could not be read; it might match then."""
+
+    requests: int = 0
+    """Reads that it took."""
+
+    bytes_read: int = 0
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups; 0 if the file could not be read."""
+        return 0 if self.known is None else self.known.num_row_groups
+
+    @property
+    def num_rows(self) -> int:
+        """Rows; 0 if the file could not be read."""
+        return 0 if self.known is None else int(self.known.num_rows.sum())
+
+    @cached_property
+    def surviving(self) -> tuple[int, ...]:
+        """Ordinals of the row groups that might match."""
+        if self.findings is None:
+            return ()
+        stop = self.first_row + self.num_row_groups
+        return tuple(np.flatnonzero(self.findings.might[self.first_row : stop]).tolist())
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether any row group might match. A file that cannot be read might."""
+        might = self.error is not None or bool(self.surviving)
+        return Verdict.MIGHT_MATCH if might else Verdict.CANNOT_MATCH
+
+    @property
+    def num_skipped_bytes(self) -> int:
+        """Compressed bytes of the row groups that need not be read."""
+        if self.known is None:
+            return 0
+        return int(self.known.num_bytes.sum() - self.known.num_bytes[list(self.surviving)].sum())
+
+    @cached_property
+    def row_groups(self) -> tuple[RowGroupVerdict, ...]:
+        """Every row group with its verdict and evidence."""
+        known, findings = self.known, self.findings
+        if known is None or findings is None:
+            return ()
+        return tuple(
+            RowGroupVerdict(
+                row_group=ordinal,
+                num_rows=int(known.num_rows[ordinal]),
+                num_bytes=int(known.num_bytes[ordinal]),
+                verdict=_verdict(might=bool(findings.might[self.first_row + ordinal])),
+                checks=tuple(_check(one, self.first_row + ordinal) for one in findings.atoms),
+            )
+            for ordinal in range(known.num_row_groups)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProbeReport:
+    """All files that were asked."""
+
+    expression: Expression
+    """The predicate."""
+
+    files: tuple[FileProbe, ...]
+    """In the order in which they were given."""
+
+    num_filters: int
+    """Bloom filters that were looked into."""
+
+    @property
+    def predicate(self) -> str:
+        """The predicate, for people."""
+        return to_text(self.expression)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether any file might match."""
+        return _verdict(might=any(one.verdict is Verdict.MIGHT_MATCH for one in self.files))
+
+    @property
+    def might_match(self) -> tuple[FileProbe, ...]:
+        """The files that might match."""
+        return tuple(one for one in self.files if one.verdict is Verdict.MIGHT_MATCH)
+
+    @property
+    def failed(self) -> tuple[FileProbe, ...]:
+        """The files that could not be read."""
+        return tuple(one for one in self.files if one.error is not None)
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups of all files."""
+        return sum(one.num_row_groups for one in self.files)
+
+    @property
+    def num_surviving(self) -> int:
+        """Row groups that might match."""
+        return sum(len(one.surviving) for one in self.files)
+
+    @property
+    def requests(self) -> int:
+        """Reads that it took."""
+        return sum(one.requests for one in self.files)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that were read."""
+        return sum(one.bytes_read for one in self.files)
+
+    @property
+    def num_skipped_bytes(self) -> int:
+        """Compressed bytes of the row groups that need not be read."""
+        return sum(one.num_skipped_bytes for one in self.files)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from parquet_bloomwriter.html import table_of
+
+        return table_of(self)
+
+
+def _verdict(*, might: bool) -> Verdict:
+    return Verdict.MIGHT_MATCH if might else Verdict.CANNOT_MATCH
+
+
+def _check(finding: Finding, row: int) -> Check:
+    code = Code(int(finding.codes[row]))
+    explained = code in {Code.UNKNOWN, Code.NOT_BY_LITERAL}
+    reason = finding.reasons.get(row) or (finding.default_reason if explained else "")
+    atom = finding.atom
+    return Check(
+        text=atom.text,
+        column=atom.leaf.name if hasattr(atom, "leaf") else atom.column,
+        verdict=_verdict(might=code < Code.NOT_BY_STATISTICS),
+        evidence=_EVIDENCE[code],
+        reason=reason,
+    )
+

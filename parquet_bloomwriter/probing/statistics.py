@@ -1,0 +1,201 @@
+"""Minimum, maximum and null count of column chunks, as far as they can be trusted.
+
+Source: parquet.thrift, Statistics and ColumnOrder. Its rules, and what writers made of them:
+
+- `min_value` and `max_value` follow the column's order only if the file has `column_orders` and the
+  column's is TypeDefinedOrder. Without that they are taken for signed and floating-point numbers,
+  about whose order nobody was ever in doubt.
+- `min` and `max` are deprecated: writers compared them as signed. They are taken for signed and
+  floating-point numbers, and for nothing else.
+- INT96, INTERVAL and unknown types have no order (`predicate.ordering`).
+- Bounds of bytes may be truncated: a maximum is then a prefix, incremented; some writers forget to
+  increment. Who compares with a maximum takes whatever begins with it as not beyond.
+- NaN is neither minimum nor maximum; where it stands in their place, nothing is known. Other NaNs
+  are not counted, so bounds say nothing about them.
+- Early versions of parquet-rs compared unsigned numbers and decimals as signed ones.
+- `null_count` that is absent does not mean 0.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parquet_bloomwriter.compact.loop import ABSENT, STRUCT
+from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.predicate.bound import Order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Leaf
+
+BOUND_FIELDS = (
+    ChunkField.MIN_VALUE,
+    ChunkField.MAX_VALUE,
+    ChunkField.DEPRECATED_MIN,
+    ChunkField.DEPRECATED_MAX,
+)
+"""The fields whose bytes `decode_bounds` looks at, in this order."""
+
+_ALWAYS_CLEAR = (Order.SIGNED, Order.FLOATING, Order.BOOLEAN)
+"""Orders that writers never disagreed on."""
+
+_DTYPES = {
+    (PhysicalType.INT32, Order.SIGNED): "<i4",
+    (PhysicalType.INT64, Order.SIGNED): "<i8",
+    (PhysicalType.INT32, Order.UNSIGNED): "<u4",
+    (PhysicalType.INT64, Order.UNSIGNED): "<u8",
+    (PhysicalType.FLOAT, Order.FLOATING): "<f4",
+    (PhysicalType.DOUBLE, Order.FLOATING): "<f8",
+    (PhysicalType.FIXED_LEN_BYTE_ARRAY, Order.FLOATING): "<f2",
+    (PhysicalType.BOOLEAN, Order.BOOLEAN): "u1",
+}
+_KEY_DTYPES = {"i": np.int64, "u": np.uint64, "f": np.float64}
+
+_EARLY_PARQUET_RS = re.compile(rb"parquet-rs version (\d+)\.")
+_FIRST_GOOD_PARQUET_RS = 20
+
+_COLUMN_ORDERS = Grammar.of(
+    {
+        "Orders": Kind(slots={}, children={1: "ColumnOrder"}, ignored=(1,)),
+        "ColumnOrder": Kind(slots={1: (1, STRUCT)}, unknown_slot=2),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """Least and greatest value of n column chunks, shape (n,) each.
+
+    Keys are those of `predicate.bound`: int64, uint64 or float64, or objects for bytes and for
+    decimals stored in bytes.
+    """
+
+    low: NDArray[Any]
+    high: NDArray[Any]
+    known: NDArray[np.bool_]
+    """Where the other two hold anything."""
+
+    @classmethod
+    def unknown(cls, count: int) -> Bounds:
+        """Bounds of `count` chunks of which nothing is known."""
+        nothing = np.zeros(count, np.int64)
+        return cls(nothing, nothing, np.zeros(count, np.bool_))
+
+
+def decode_bounds(  # noqa: PLR0913  three of them are what a writer says of itself
+    leaf: Leaf,
+    order: Order | None,
+    data: bytes,
+    stops: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    *,
+    created_by: bytes,
+    has_type_order: bool,
+) -> Bounds:
+    """Decode the bounds of n column chunks of one leaf.
+
+    Args:
+        leaf: The column.
+        order: How its values compare.
+        data: Footers of the same writer, one after the other.
+        stops: Positions in `data` past the bytes of each of `BOUND_FIELDS`, shape (n, 4).
+        lengths: Number of those bytes, `ABSENT` where a field is not set, shape (n, 4).
+        created_by: The writer.
+        has_type_order: Whether `column_orders` gives the column TypeDefinedOrder.
+    """
+    if order is None:
+        return Bounds.unknown(len(stops))
+    is_clear = order in _ALWAYS_CLEAR
+    if not is_clear and (not has_type_order or _compares_wrongly(created_by)):
+        return Bounds.unknown(len(stops))
+    if is_clear:
+        has_new = (lengths[:, 0] >= 0) & (lengths[:, 1] >= 0)
+        if not has_new.all():
+            stops = np.where(has_new[:, None], stops[:, :2], stops[:, 2:])
+            lengths = np.where(has_new[:, None], lengths[:, :2], lengths[:, 2:])
+    layout = _DTYPES.get((leaf.physical_type, order))
+    if layout is not None:
+        return _numbers(np.dtype(layout), data, stops[:, :2], lengths[:, :2])
+    return _objects(leaf, order, data, stops[:, :2], lengths[:, :2])
+
+
+@lru_cache(maxsize=64)
+def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
+    """For each leaf, whether its order is TypeDefinedOrder; empty if the file does not say.
+
+    Args:
+        column_orders: Field 7 of FileMetaData, a list as Thrift compact bytes; b"" if absent.
+    """
+    if not column_orders:
+        return ()
+    try:
+        table = scan(b"\x19" + column_orders + b"\x00", _COLUMN_ORDERS)
+    except MalformedFile:  # The list has passed the scan of the footer, but may be no list of unions.
+        return ()
+    return tuple((table.spans[table.kinds == 2, 1, 0] >= 0).tolist())  # noqa: PLR2004  ColumnOrder
+
+
+def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`null_count` of n chunks, -1 where it is absent or impossible."""
+    return np.where((counts >= 0) & (counts <= values), counts, -1)
+
+
+def _compares_wrongly(created_by: bytes) -> bool:
+    found = _EARLY_PARQUET_RS.match(created_by)
+    return found is not None and int(found[1]) < _FIRST_GOOD_PARQUET_RS
+
+
+def _numbers(
+    dtype: np.dtype[Any], data: bytes, stops: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> Bounds:
+    width = dtype.itemsize
+    known = (lengths == width).all(axis=1)
+    starts = np.where(known[:, None], stops - width, 0)
+    places = starts[..., None] + np.arange(width)
+    stored = np.frombuffer(data, np.uint8)[places].view(dtype)[..., 0]
+    keys = _widened(stored)
+    low, high = keys[:, 0], keys[:, 1]
+    return Bounds(low, high, known & (low <= high))  # False if either is NaN.
+
+
+def _widened(stored: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as keys."""
+    if stored.dtype.kind != "f":
+        return stored.astype(_KEY_DTYPES[stored.dtype.kind])
+    with np.errstate(invalid="ignore"):  # Signalling NaNs are nothing special here.
+        return stored.astype(np.float64)
+
+
+def _objects(
+    leaf: Leaf, order: Order, data: bytes, stops: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> Bounds:
+    low = np.full(len(stops), None, object)
+    high = low.copy()
+    is_whole = lengths >= 0
+    if order is Order.BIG_ENDIAN:
+        is_fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
+        is_whole = lengths == (leaf.type_length or 0) if is_fixed else lengths > 0
+    known: NDArray[np.bool_] = np.all(is_whole, axis=1)
+    for row in np.flatnonzero(known).tolist():
+        pair = [
+            data[stop - length : stop]
+            for stop, length in zip(stops[row].tolist(), lengths[row].tolist(), strict=True)
+        ]
+        if order is Order.BIG_ENDIAN:
+            low[row], high[row] = (int.from_bytes(one, signed=True) for one in pair)
+        else:
+            low[row], high[row] = pair
+        known[row] = low[row] <= high[row]
+    return Bounds(low, high, known)
+
+
+__all__ = ["ABSENT", "BOUND_FIELDS", "Bounds", "decode_bounds", "null_counts", "type_ordered"]

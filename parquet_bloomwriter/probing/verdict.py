@@ -1,0 +1,75 @@
+"""The answer to "which row groups can hold this?", as plain values.
+
+Unknown is never "no": whatever cannot be read, decoded or trusted might match, with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """Whether a row group, or a file, can hold a row that is asked for."""
+
+    MIGHT_MATCH = "MIGHT_MATCH"
+    CANNOT_MATCH = "CANNOT_MATCH"
+
+
+class Evidence(StrEnum):
+    """What a verdict rests on."""
+
+    STATISTICS = "statistics"
+    """Minimum and maximum, or the count of nulls, in the footer."""
+
+    BLOOM = "bloom"
+    """The Bloom filter."""
+
+    DICTIONARY = "dictionary"
+    """The dictionary page of a chunk that is dictionary-encoded throughout."""
+
+    LITERAL = "literal"
+    """No such column can hold the value: out of range, or not a multiple of its unit."""
+
+    NONE = "none"
+    """Nothing is known; the reason says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One condition on one column, in one row group."""
+
+    text: str
+    """The condition: `id = 42`."""
+
+    column: str | None
+    """Dotted path; None for what is about no single column."""
+
+    verdict: Verdict
+    evidence: Evidence
+    reason: str = ""
+    """Why nothing is known, or why a filter was not trusted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroupVerdict:
+    """One row group."""
+
+    row_group: int
+    """0-based ordinal."""
+
+    num_rows: int
+    num_bytes: int
+    """Compressed bytes of its column chunks."""
+
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    """Every condition, in the order of the predicate. The verdict follows from them."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What decided: of a skipped row group, the last evidence that was needed."""
+        found = [check.evidence for check in self.checks if check.verdict is self.verdict]
+        ranks = list(Evidence)
+        known = [one for one in found if one is not Evidence.NONE]
+        return max(known, key=ranks.index, default=Evidence.NONE)

@@ -1,0 +1,165 @@
+"""The verbs that read: `read_table`, `iter_batches` and `dataset`, of surviving row groups only.
+
+They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters.
+What is added is which row groups need not be looked at, by Bloom filters and dictionaries too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.scanning.surviving import find_survivors
+from parquet_bloomwriter.scanning.table_files import find_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.scanning.table_files import Projection
+
+BATCH_ROWS = 65_536
+
+
+def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
+    source: object,
+    *,
+    columns: Projection | None = None,
+    filters: Filters | None = None,
+    filesystem: object = None,
+    partitioning: object = "hive",
+    use_threads: bool = True,
+    use_pandas_metadata: bool = False,
+    **options: Any,  # noqa: ANN401  pyarrow's own
+) -> pa.Table:
+    """Read a table, as `pyarrow.parquet.read_table` does, but only row groups that might match.
+
+    The result is the same: schema, metadata, rows and their order, columns of hive folders. Files
+    that cannot be probed (encrypted ones, for example) are read by pyarrow alone. The one thing
+    that is not looked for is pandas metadata in a file `_common_metadata`.
+
+    Args:
+        source: A file or folder, by path or URL; a list of files; an open file or a buffer; a glob
+            pattern; or bytes.
+        columns: Names of the columns to return; None for all.
+        filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
+            (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
+        filesystem: What paths are relative to: a file system of pyarrow or fsspec.
+        partitioning: How paths tell the values of columns, as pyarrow takes it.
+        use_threads: Decode with several threads.
+        use_pandas_metadata: Return the columns of a pandas index, too.
+        **options: All other arguments of `pyarrow.parquet.read_table`.
+
+    Raises:
+        InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
+        ColumnNotFound: If the filters name a column that the table has not.
+        Whatever pyarrow raises: What it cannot find, read or evaluate.
+    """
+    table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
+    survivors = find_survivors(table, filters)
+    if use_pandas_metadata and columns is not None:
+        columns = _with_index(columns, table.schema)
+    return table.dataset_of(survivors.fragments).to_table(
+        columns=_as_pyarrow_takes_them(columns), filter=survivors.condition, use_threads=use_threads
+    )
+
+
+def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
+    source: object,
+    *,
+    columns: Projection | None = None,
+    filters: Filters | None = None,
+    batch_size: int = BATCH_ROWS,
+    filesystem: object = None,
+    partitioning: object = "hive",
+    **options: Any,  # noqa: ANN401  pyarrow's own
+) -> Iterator[pa.RecordBatch]:
+    """Read a table batch by batch: the same rows in the same order as `read_table`.
+
+    Memory is bounded by the size of batches, whatever the size of files and row groups: a few
+    batches are decoded at a time, of the columns that are returned or asked about, and one mebibyte
+    of each of these column chunks is kept.
+
+    Args:
+        source: As for `read_table`.
+        columns: As for `read_table`.
+        filters: As for `read_table`. Files are probed before this function returns.
+        batch_size: Rows that a batch has at most. Those of selective filters have fewer, but one.
+        filesystem: As for `read_table`.
+        partitioning: As for `read_table`.
+        **options: As for `read_table`.
+
+    Raises:
+        InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
+            if the batch size is not positive.
+        ColumnNotFound: If the filters name a column that the table has not.
+        Whatever pyarrow raises: What it cannot find, read or evaluate.
+    """
+    from parquet_bloomwriter.scanning.streaming import stream
+
+    if batch_size < 1:
+        raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
+    table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
+    survivors = find_survivors(table, filters)
+    projection = _as_pyarrow_takes_them(columns)
+    return stream(table, survivors, columns=projection, batch_size=batch_size)
+
+
+def dataset(
+    source: object,
+    *,
+    filters: Filters,
+    filter_rows: bool = True,
+    filesystem: object = None,
+    partitioning: object = "hive",
+    **options: Any,  # noqa: ANN401  pyarrow's own
+) -> ds.FileSystemDataset:
+    """Make a pyarrow dataset of the row groups that might match, for other engines to query.
+
+        rows = dataset("events/", filters="id = 42")
+        duckdb.sql("FROM rows WHERE kind = 'a'")
+        polars.scan_pyarrow_dataset(rows)
+
+    By default it holds the rows that satisfy the filters, and no others: without that, its rows
+    would depend on which other rows share a row group with them, and on false positives. DataFusion
+    and others that ask a dataset for its fragments need `filter_rows=False`; they have to repeat
+    the filters, then, and must not be asked for `count_rows()`, which counts whole files.
+
+    The dataset is of the files as they are now. If they change, make it anew.
+
+    Args:
+        source: As for `read_table`.
+        filters: As for `read_table`.
+        filter_rows: False for all rows of the surviving row groups, as plain fragments.
+        filesystem: As for `read_table`.
+        partitioning: As for `read_table`.
+        **options: As for `read_table`.
+
+    Returns:
+        A dataset with the schema of the whole table, also if nothing survives.
+
+    Raises:
+        InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
+        ColumnNotFound: If the filters name a column that the table has not.
+        Whatever pyarrow raises: What it cannot find, read or evaluate.
+    """
+    table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
+    survivors = find_survivors(table, filters)
+    pruned = table.dataset_of(survivors.fragments)
+    return pruned.filter(survivors.condition) if filter_rows else pruned
+
+
+def _as_pyarrow_takes_them(columns: Projection | None) -> Projection | None:
+    return list(columns) if isinstance(columns, tuple) else columns
+
+
+def _with_index(columns: Projection, schema: pa.Schema) -> list[str]:
+    """Add the columns of the pandas index that the schema's metadata tell of."""
+    import json
+
+    description = json.loads((schema.metadata or {}).get(b"pandas", b'{"index_columns": []}'))
+    index = [name for name in description["index_columns"] if not isinstance(name, dict)]
+    return [*columns, *(name for name in index if name not in columns)]

@@ -1,0 +1,1 @@
+"""Scans of pyarrow's that read only the row groups which survive probing."""

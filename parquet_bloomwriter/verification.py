@@ -1,0 +1,283 @@
+"""Hold the Bloom filters of a file against its values, and against the rate they promise.
+
+A filter passes if every value of its column chunk is found. Values are read as they are stored, and
+looked up as whoever wrote the filter must have inserted them. If what readers look up besides, the
+other zero or the canonical NaN, is missing, that is a warning: the stored values are there, but a
+reader that looks for 0.0 may not find -0.0.
+
+The exact rate of a filter is counted from its bits. It is measured, too, with random hashes: out of
+2**64 they are absent for all purposes. By Bernstein's inequality the share of n of them that passes
+deviates from the rate p by more than t with a probability of at most
+
+    2 exp(-n t**2 / 2 / (p (1 - p) + t / 3))
+
+and `_CHANCE` is what is put up with.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, get_args
+
+import numpy as np
+
+from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.footer.grammar import FileField
+from parquet_bloomwriter.inspection import ALL_ZERO, values_and_nulls
+from parquet_bloomwriter.looking_up import Lookups, look_up
+from parquet_bloomwriter.parallel import default_jobs, in_order
+from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.sbbf import Dialect
+from parquet_bloomwriter.stored_filters import read_bits, stored_filters
+from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.verification_report import (
+    NOT_SAMPLED,
+    CheckStatus,
+    FilterCheck,
+    VerifyReport,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.sbbf import Sbbf
+    from parquet_bloomwriter.source import Input, Source
+    from parquet_bloomwriter.stored_filters import StoredFilter
+
+_SEED = 20240229
+"""Of the random hashes: two runs on one file say the same."""
+
+_CHANCE = 1e-8
+"""Probability with which a sound filter's measured rate is said to disagree, at most."""
+
+_AHEAD_BYTES = 64 * 1024 * 1024
+"""Bitsets that may be looked at, or waiting to be reported, before the one reported next."""
+
+
+class Progress(Protocol):
+    """Told how the work goes on, from several threads. What it raises ends the work."""
+
+    def begin(self, *, num_bytes: int, num_filters: int) -> None:
+        """A file is about to be worked on; no bytes of it will be written."""
+        ...
+
+    def built(self) -> None:
+        """One more filter is done."""
+        ...
+
+
+def verify(  # noqa: PLR0913  the verb's options, all by keyword
+    source: Input,
+    columns: Iterable[str] | None = None,
+    *,
+    sample: float | None = None,
+    absent: int = 100_000,
+    dialect: Dialect = "xxhash",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    filesystem: object | None = None,
+) -> VerifyReport:
+    """Check every Bloom filter of a file against the values of its column chunk.
+
+    Nothing is written. A filter fails if a value that is there is not found, if its lengths
+    disagree or reach outside the file, if it is empty though the chunk has values, or if it is of
+    a type that readers must not trust (BOOLEAN, INTERVAL).
+
+    Args:
+        source: A path or URL, the file's bytes, or an open file.
+        columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
+            ordinal; None takes every column.
+        sample: Look up only the values of so many row groups (an int), or of this share of them
+            (a float in (0, 1]), spread evenly; at least one. The bits of all filters are checked.
+        absent: Random hashes looked up in each filter to measure its rate; 0 for none.
+        dialect: What filters of drafts, which do not name their hash, are taken for: "murmur3", or
+            "xxhash" to leave them unchecked.
+        jobs: Threads; by default all cores.
+        progress: Told how the work goes on.
+        filesystem: Of pyarrow or fsspec, for a path in it.
+
+    Raises:
+        InvalidArgument: If an option is out of range.
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        OSError: If reading a filter fails.
+    """
+    num_jobs = default_jobs() if jobs is None else jobs
+    _check_options(sample, absent, dialect, num_jobs)
+    with opened_with_footer(source, filesystem=filesystem) as (file, footer):
+        leaves = footer.leaves
+        chosen = leaves if columns is None else select_columns(leaves, columns)
+        filters = stored_filters(file, footer, {leaf.ordinal for leaf in chosen})
+        sampled = None if sample is None else _spread({one.row_group for one in filters}, sample)
+        random = np.random.default_rng(_SEED).integers(0, 2**64, absent, np.uint64)
+        checker = _Checker(
+            source=file,
+            footer=footer,
+            sampled=sampled,
+            absent=random,
+            dialect=dialect,
+            progress=progress,
+        )
+        if progress is not None:
+            progress.begin(num_bytes=0, num_filters=len(filters))
+        by_column = sorted(filters, key=lambda one: (one.ordinal, one.row_group))
+        with in_order(
+            by_column,
+            checker.check,
+            jobs=num_jobs,
+            weight=lambda one: one.length or 0,
+            max_weight=_AHEAD_BYTES,
+        ) as results:
+            checks = tuple(check for _, check in results)
+        return VerifyReport(
+            path=file.name,
+            size=file.size,
+            num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
+            num_row_groups=footer.num_row_groups,
+            sampled_row_groups=None if sampled is None else tuple(sorted(sampled)),
+            checks=checks,
+        )
+
+
+def _check_options(sample: float | None, absent: int, dialect: str, jobs: int) -> None:
+    if dialect not in get_args(Dialect):
+        raise InvalidArgument(f'"{dialect}" is none of {", ".join(get_args(Dialect))}')
+    if jobs < 1:
+        raise InvalidArgument(f"{jobs} threads cannot do any work")
+    if absent < 0:
+        raise InvalidArgument(f"{absent} absent values cannot be looked up")
+    whole = isinstance(sample, int)
+    if sample is not None and not (sample >= 1 if whole else 0 < sample <= 1):
+        raise InvalidArgument(
+            f"a sample of {sample} is neither a number of row groups nor a share of them",
+            remedy="Give a whole number of at least 1, or a share such as 0.1.",
+        )
+
+
+def _spread(row_groups: set[int], sample: float) -> frozenset[int]:
+    """Choose row groups, as evenly spread as their number allows."""
+    every = sorted(row_groups)
+    wanted = sample if isinstance(sample, int) else math.ceil(sample * len(every))
+    count = min(int(wanted), len(every))
+    return frozenset(every[(2 * i + 1) * len(every) // (2 * count)] for i in range(count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checker:
+    """Checks single filters of one file, several at once."""
+
+    source: Source
+    footer: Footer
+    sampled: frozenset[int] | None
+    absent: NDArray[np.uint64]
+    dialect: Dialect
+    progress: Progress | None
+    readers: dict[int, LeafReader] = field(default_factory=dict)
+    """By leaf ordinal."""
+
+    def check(self, one: StoredFilter) -> FilterCheck:
+        """Check one filter, and report progress.
+
+        Raises:
+            FileChanged, OSError: If the filter cannot be read.
+        """
+        check = self._check(one)
+        if self.progress is not None:
+            self.progress.built()
+        return check
+
+    def _check(self, one: StoredFilter) -> FilterCheck:
+        try:
+            bits = read_bits(self.source, one, dialect=self.dialect)
+        except MalformedFilter as error:
+            return self._verdict(one, None, CheckStatus.FAILED, error.problem)
+        status, reason = self._without_values(one, bits)
+        if bits is None or status is not CheckStatus.OK:
+            return self._verdict(one, bits, status, reason)
+        return self._against_values(one, bits)
+
+    def _without_values(self, one: StoredFilter, bits: Sbbf | None) -> tuple[CheckStatus, str]:
+        """What header and bits alone say; OK if values are to be looked up."""
+        if one.problem is not None:
+            return CheckStatus.FAILED, one.problem
+        if one.foreign is not None and not (one.is_draft and self.dialect == "murmur3"):
+            return CheckStatus.UNCHECKED, one.foreign
+        if bits is None:
+            return CheckStatus.FAILED, "its header cannot be read"
+        if self._is_empty_for_sure(one, bits):
+            return CheckStatus.FAILED, ALL_ZERO
+        if self.sampled is not None and one.row_group not in self.sampled:
+            return CheckStatus.UNCHECKED, NOT_SAMPLED
+        return CheckStatus.OK, ""
+
+    def _is_empty_for_sure(self, one: StoredFilter, bits: Sbbf) -> bool:
+        if bits.fill() > 0:
+            return False
+        values, nulls = values_and_nulls(self.footer)
+        chunk = (one.row_group, one.ordinal)
+        return bool(0 <= nulls[chunk] < values[chunk])
+
+    def _against_values(self, one: StoredFilter, bits: Sbbf) -> FilterCheck:
+        import pyarrow as pa
+
+        dialect = self.dialect if one.is_draft else "xxhash"
+        leaf = self.footer.leaves[one.ordinal]
+        try:
+            found = look_up(bits, self._reader(one.ordinal), leaf, one.row_group, dialect=dialect)
+        except (OSError, pa.ArrowException) as error:
+            reason = "its column chunk cannot be read: " + " ".join(str(error).split())
+            return self._verdict(one, bits, CheckStatus.UNCHECKED, reason)
+        if not found.num_missing:
+            return self._verdict(one, bits, CheckStatus.OK, "", found)
+        reason = f"{found.num_missing} of {found.num_values} values are missing from it"
+        return self._verdict(one, bits, CheckStatus.FAILED, reason, found)
+
+    def _verdict(
+        self,
+        one: StoredFilter,
+        bits: Sbbf | None,
+        status: CheckStatus,
+        reason: str,
+        found: Lookups | None = None,
+    ) -> FilterCheck:
+        found = found or Lookups()
+        exact = None if bits is None else bits.exact_fpp()
+        measured = agrees = None
+        if bits is not None and exact is not None and len(self.absent):
+            measured = int(np.count_nonzero(bits.check_hashes(self.absent))) / len(self.absent)
+            agrees = abs(measured - exact) <= _deviation(exact, len(self.absent))
+        return FilterCheck(
+            row_group=one.row_group,
+            ordinal=one.ordinal,
+            column=self.footer.leaves[one.ordinal].name,
+            offset=one.offset,
+            length=one.length,
+            status=status,
+            reason=reason,
+            warnings=(*one.oddities, *found.warnings),
+            num_looked_up=found.num_values,
+            num_missing=found.num_missing,
+            missing=found.missing,
+            fpp=exact,
+            num_absent=0 if bits is None else len(self.absent),
+            measured_fpp=measured,
+            rates_agree=agrees,
+        )
+
+    def _reader(self, ordinal: int) -> LeafReader:
+        """A reader of the column, made once unless two threads make it at the same time."""
+        if ordinal not in self.readers:
+            leaf = self.footer.leaves[ordinal]
+            self.readers[ordinal] = LeafReader(self.source, self.footer, leaf)
+        return self.readers[ordinal]
+
+
+def _deviation(rate: float, count: int) -> float:
+    """How far chance moves the measured rate, at most: t of the inequality, for `_CHANCE`."""
+    room = math.log(2 / _CHANCE) / count
+    return room / 3 + math.sqrt(room * room / 9 + 2 * room * rate * (1 - rate))

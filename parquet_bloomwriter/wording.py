@@ -1,0 +1,88 @@
+"""Words and numbers as people read them, safe to show whatever a file's author put into names."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ELLIPSIS = "…"
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+_PLAIN_BELOW = 10_000
+"""Bytes; smaller sizes are given exactly."""
+
+_DECIMAL_ABOVE = 1e-6
+_KIBI = 1024
+_MOST_RUNS = 12
+"""Runs of row groups that are named in a sentence."""
+
+
+def safe(text: str) -> str:
+    """Escape what a screen would obey or hide: controls, ANSI, bidi marks, line ends."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def name(text: str) -> str:
+    """Make a column's name safe, and visible where it is empty."""
+    return safe(text) or '""'
+
+
+def count(number: int, noun: str) -> str:
+    """Say how many, as in "1 filter" and "2,000 filters"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(num_bytes: int) -> str:
+    """Say how large, as in "123 bytes" and "1.5 MiB"."""
+    if abs(num_bytes) < _PLAIN_BELOW:
+        return count(num_bytes, "byte")
+    power = min(int(math.log(abs(num_bytes), _KIBI)), len(_UNITS))
+    return f"{num_bytes / _KIBI**power:,.1f} {_UNITS[power - 1]}"
+
+
+def growth(before: int, after: int) -> str:
+    """Say how a file changed its size, as in "1.0 MiB -> 1.1 MiB (+4.2 %)"."""
+    share = f" ({(after - before) / before:+.1%})".replace("%", " %") if before else ""
+    return f"{size(before)} -> {size(after)}{share if after != before else ''}"
+
+
+def rate(probability: float | None) -> str:
+    """Write a probability with two significant digits; "-" for none."""
+    if probability is None:
+        return "-"
+    if not _DECIMAL_ABOVE <= probability < 1:
+        return f"{probability:.2g}"
+    leading_zeros = -int(f"{probability:e}".partition("e")[2]) - 1
+    return f"{probability:.{leading_zeros + 2}f}".rstrip("0").rstrip(".")
+
+
+def percent(share: float) -> str:
+    """Write a share of a whole, as in "12 %", "0.98 %" and "100 %": two digits are true."""
+    value = 100 * share
+    if value >= 10 or value == 0:  # noqa: PLR2004  two digits before the point
+        return f"{min(value, 99.9) if share < 1 else value:.3g} %"
+    return f"{rate(value)} %"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Write ascending numbers as in "0-2, 5"."""
+    runs = groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    bounds = [[number for _, number in run] for _, run in runs]
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in bounds)
+
+
+def row_groups(ordinals: Sequence[int]) -> str:
+    """Name ascending row groups, as in "row group 3" and "row groups 0-2, 5 and 40 more"."""
+    runs = groupby(enumerate(ordinals), key=lambda pair: pair[1] - pair[0])
+    named = [number for _, run in islice(runs, _MOST_RUNS) for _, number in run]
+    more = len(ordinals) - len(named)
+    noun = "row group" if len(ordinals) == 1 else "row groups"
+    return f"{noun} {ranges(named)}{f' and {more:,} more' if more else ''}"

@@ -1,0 +1,122 @@
+"""A predicate is bound once for each schema, and files are opened one by one or many at a time."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
+from parquet_bloomwriter.predicate.bound import Members
+from parquet_bloomwriter.predicate.parsing import parse
+from parquet_bloomwriter.probing import pruning
+from parquet_bloomwriter.probing.pruning import Bindings, probe_locations
+from parquet_bloomwriter.source import BufferSource
+from tests.support.asking import known
+from tests.verbs.files import people, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DATA = written(people(10))
+
+
+@dataclass
+class Store:
+    """Files that take their time, and count how many are open."""
+
+    data: bytes = DATA
+    seconds: float = 0.0
+    num_open: int = 0
+    most_open: int = 0
+    errors: list[Exception] = field(default_factory=list)
+
+    @contextmanager
+    def open(self) -> Iterator[BufferSource]:
+        """Open one; the next error is raised instead."""
+        time.sleep(self.seconds)
+        if self.errors:
+            raise self.errors.pop()
+        self.num_open += 1
+        self.most_open = max(self.most_open, self.num_open)
+        yield BufferSource(self.data)
+        self.num_open -= 1
+
+    def __str__(self) -> str:
+        return "store"
+
+
+def test_a_schema_is_bound_once() -> None:
+    bindings = Bindings.of(parse("id = 5 AND city = 'x'"))
+    leaves = known(DATA).leaves
+    assert bindings.columns == ("id", "city")
+    assert bindings.bound(leaves) is bindings.bound(leaves)
+    assert bindings.wanted(leaves) == (0, 2)
+    other = known(written(people(10).select(["city"]))).leaves
+    assert bindings.wanted(other) == (0,)
+    assert len(bindings.seen) == 2
+
+
+def test_values_are_hashed_once() -> None:
+    bindings = Bindings.of(parse("id IN (5, 6)"))
+    atom = bindings.bound(known(DATA).leaves)
+    assert isinstance(atom, Members)
+    assert bindings.hashes(atom) is bindings.hashes(atom)
+    assert len(bindings.hashes(atom).hashes) == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "paths", "missing"),
+    [
+        ("id = 5", [], None),
+        ("other = 5", [], "other"),
+        ("other = 5", ["a/other=5/x.parquet"], None),
+        ("other = 5", ["a/x.parquet"], "other"),
+        ("id = 5 OR more = 3", [], "more"),
+    ],
+)
+def test_missing_columns(condition: str, paths: list[str], missing: str | None) -> None:
+    bindings = Bindings.of(parse(condition))
+    bindings.check_columns(paths)  # No schema was seen: nothing is known to be missing.
+    bindings.bound(known(DATA).leaves)
+    if missing is None:
+        bindings.check_columns(paths)
+        return
+    with pytest.raises(ColumnNotFound, match=f'no column "{missing}"'):
+        bindings.check_columns(paths)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 64, 65, 130])
+@pytest.mark.parametrize("seconds", [0.0, 0.002])
+def test_batches_are_closed_before_the_next(count: int, seconds: float) -> None:
+    store = Store(seconds=seconds)
+    report = probe_locations([store] * count, Bindings.of(parse("id = 5")))
+    assert len(report.files) == count
+    assert [one.surviving for one in report.files] == [(0,)] * count
+    assert store.num_open == 0
+    assert store.most_open <= pruning._BATCH_FILES  # noqa: SLF001  not for users to see
+
+
+def test_slow_files_are_waited_for_together() -> None:
+    store = Store(seconds=0.01)
+    began = time.perf_counter()
+    probe_locations([store] * 60, Bindings.of(parse("id = 5")))
+    assert time.perf_counter() - began < 60 * 0.01
+
+
+def test_errors_belong_to_their_files() -> None:
+    error = FileChanged("the file became shorter")
+    store = Store(errors=[error, OSError("no")])
+    report = probe_locations([store] * 4, Bindings.of(parse("id = 5")))
+    assert [type(one.error) for one in report.files[:3]] == [OSError, FileChanged, type(None)]
+    assert str(error) == "store: the file became shorter."
+    assert report.failed == report.files[:2]
+
+
+def test_other_errors_are_not_swallowed() -> None:
+    store = Store(errors=[ZeroDivisionError()])
+    with pytest.raises(ZeroDivisionError):
+        probe_locations([store], Bindings.of(parse("id = 5")))

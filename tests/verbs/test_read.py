@@ -1,0 +1,306 @@
+"""`read_table`: pyarrow's result, from the surviving row groups only."""
+
+# ruff: noqa: ANN401  sources and filters of any form, and arguments of pyarrow's
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import pytest
+from fsspec.implementations.local import LocalFileSystem
+
+from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile
+from parquet_bloomwriter.predicate import to_arrow
+from parquet_bloomwriter.probe import probe
+from parquet_bloomwriter.read import dataset, iter_batches, read_table
+from parquet_bloomwriter.scanning import surviving
+from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
+from tests.source.stores import CountingHandler
+from tests.support.cells import ABSENT, CELLS, GROUPS, IDS, ROWS, WatchedFile, bloomed, same
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def cells() -> bytes:
+    return bloomed(CELLS, "id", "text")
+
+
+@pytest.fixture
+def path(tmp_path: Path, cells: bytes) -> Path:
+    file = tmp_path / "cells.parquet"
+    file.write_bytes(cells)
+    return file
+
+
+# Only what survives is read.
+
+
+@pytest.mark.parametrize(
+    ("filters", "groups", "rows"),
+    [
+        ([("id", "=", int(IDS[4321]))], {4}, 1),
+        (pc.field("id") == int(IDS[4321]), {4}, 1),
+        (f"id = {IDS[4321]}", {4}, 1),
+        (f"text IN ('t{IDS[0]}', 't{IDS[9999]}', 'none')", {0, 9}, 2),
+        (f"id = {IDS[4321]} AND text = 't{IDS[0]}'", set(), 0),
+        (f"id = {IDS[4321]} OR text = 't{IDS[0]}'", {0, 4}, 2),
+        ([("id", "=", ABSENT)], set(), 0),
+        ([("group", "=", 3), ("id", ">=", 0)], {3}, ROWS),
+        ([("id", ">=", 0)], set(range(GROUPS)), GROUPS * ROWS),
+    ],
+)
+def test_pages_of_skipped_row_groups_are_not_read(
+    cells: bytes, filters: Any, groups: set[int], rows: int
+) -> None:
+    file = WatchedFile(cells)
+
+    table = read_table(file, filters=filters)
+
+    assert file.row_groups_read() == groups
+    assert len(table) == rows
+    assert same(table, pq.read_table(io.BytesIO(cells), filters=to_arrow(filters, CELLS.schema)))
+
+
+def test_of_a_folder_pyarrow_opens_only_what_survives() -> None:
+    pieces = {
+        f"folder/{part}.parquet": bloomed(CELLS.slice(part * 2 * ROWS, 2 * ROWS), "id")
+        for part in range(5)
+    }
+    store = CountingHandler(pieces)
+    filters = [("id", "=", int(IDS[4321]))]
+    probe("folder", filters, filesystem=pafs.PyFileSystem(store))  # footers are known from here on
+    store.log.clear()
+
+    table = read_table("folder", filters=filters, filesystem=pafs.PyFileSystem(store))
+
+    opened = [path for kind, path, *_ in store.log if kind == "open"]
+    by_probing = list(pieces)
+    assert sorted(opened) == sorted([*by_probing, "folder/0.parquet", "folder/2.parquet"])
+    assert same(table, pa.table(CELLS).filter(pc.field("id") == int(IDS[4321])))
+
+
+# Whatever pyarrow reads.
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cells.parquet", "a b%20ü+.parquet", "a#b?.parquet", "[x]*.parquet", "k=v.parquet", "cells"],
+)
+@pytest.mark.parametrize("filters", [[("id", "=", int(IDS[4321]))], [("id", "=", ABSENT)]])
+def test_paths_of_any_spelling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: bytes, name: str, filters: Any
+) -> None:
+    folder = tmp_path / "some where"
+    folder.mkdir()
+    (folder / name).write_bytes(cells)
+    (tmp_path / "link").symlink_to(folder / name)
+    monkeypatch.chdir(folder)
+    local = pafs.LocalFileSystem()
+    given: list[tuple[Any, Any]] = [
+        (folder / name, None),
+        (str(folder / name), None),
+        (name, None),
+        (f"./../{folder.name}/{name}", None),
+        ([str(folder / name)], None),
+        (str(tmp_path / "link"), None),
+        ((folder / name).as_uri(), None),
+        (name, local),
+        (name, pafs.SubTreeFileSystem(str(folder), local)),
+        (str(folder / name), LocalFileSystem()),
+        (str(folder), None),
+        (folder, None),
+        (Location(path=str(folder / name)), None),
+    ]
+    expected = pq.read_table(io.BytesIO(cells), filters=filters)
+    for source, filesystem in given:
+        for read in (read_table, _from_batches):
+            watched = _Skipped()
+            with monkeypatch.context() as patch:
+                watched.install(patch)
+                table = read(source, filters=filters, filesystem=filesystem)
+            assert table.to_pylist() == expected.to_pylist(), source
+            assert watched.row_groups == len(expected), source
+
+
+class _Skipped:
+    """Counts the row groups that survive."""
+
+    row_groups = 0
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        """Count from now on."""
+        find = surviving._surviving  # noqa: SLF001  what is to be read is seen nowhere else
+
+        def counted(*args: Any, **named: Any) -> Any:
+            found = list(find(*args, **named))
+            self.row_groups = sum(len(one.row_groups) for one in found)
+            return iter(found)
+
+        patch.setattr(surviving, "_surviving", counted)
+
+
+def _from_batches(source: Any, **options: Any) -> pa.Table:
+    return pa.Table.from_batches(iter_batches(source, **options), CELLS.schema)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        bytes,
+        bytearray,
+        io.BytesIO,
+        pa.py_buffer,
+        pa.BufferReader,
+        lambda data: pa.PythonFile(io.BytesIO(data), mode="r"),
+        BufferSource,
+    ],
+)
+@pytest.mark.parametrize("filters", [f"id = {IDS[4321]}", f"id = {ABSENT}", None])
+def test_buffers_and_open_files(cells: bytes, source: Any, filters: Any) -> None:
+    condition = None if filters is None else to_arrow(filters, CELLS.schema)
+    expected = pq.read_table(io.BytesIO(cells), filters=condition)
+
+    assert same(read_table(source(cells), filters=filters), expected)
+    assert _from_batches(source(cells), filters=filters).equals(expected)
+
+
+def test_open_files_on_disk(path: Path) -> None:
+    expected = pq.read_table(path, filters=[("id", "=", int(IDS[4321]))])
+    with (
+        path.open("rb") as file,
+        pa.OSFile(str(path)) as of_arrow,
+        open_for_reading(path) as source,
+    ):
+        for one in (file, of_arrow, source):
+            assert same(read_table(one, filters=f"id = {IDS[4321]}"), expected)
+
+
+def test_patterns(tmp_path: Path, cells: bytes) -> None:
+    for name in ("a1", "a2", "b1"):
+        (tmp_path / f"{name}.parquet").write_bytes(cells)
+    filters = f"id = {IDS[4321]}"
+
+    assert len(read_table(tmp_path / "a*.parquet", filters=filters)) == 2
+    assert len(read_table([tmp_path / "a?.parquet", tmp_path / "b1.parquet"])) == 3 * len(CELLS)
+    with pytest.raises(InvalidArgument, match="no file matches"):
+        read_table(str(tmp_path / "c*.parquet"), filters=filters)
+    with pytest.raises(FileNotFoundError):
+        read_table(str(tmp_path / "c.parquet"), filters=filters)
+
+
+def test_urls_that_only_fsspec_knows(cells: bytes) -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/reads/a.parquet": cells, "/reads/b.parquet": cells})
+
+    for source in ("memory://reads", "memory://reads/*.parquet", ["memory://reads/a.parquet"] * 1):
+        found = read_table(source, filters=f"id = {IDS[4321]}")
+        assert set(found["id"].to_pylist()) == {IDS[4321]}
+    assert len(read_table("/reads", filesystem=memory)) == 2 * len(CELLS)
+
+
+def test_without_filters_it_is_plain_pyarrow(path: Path) -> None:
+    assert same(read_table(path), pq.read_table(path))
+    assert same(
+        read_table(path, columns=["text"], use_threads=False, memory_map=True),
+        pq.read_table(path, columns=["text"]),
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"columns": ["text", "id"]},
+        {"columns": []},
+        {"columns": ["group"]},
+        {"read_dictionary": ["text"]},
+        {"memory_map": True, "buffer_size": 4096, "pre_buffer": False},
+        {"use_pandas_metadata": True, "columns": ["text"]},
+        {
+            "schema": pa.schema(
+                [("text", pa.large_string()), ("id", pa.int64()), ("new", pa.int8())]
+            )
+        },
+    ],
+)
+@pytest.mark.parametrize("number", [int(IDS[4321]), ABSENT])
+def test_arguments_of_pyarrow(tmp_path: Path, options: Any, number: int) -> None:
+    frame = CELLS.to_pandas().set_index("group")
+    (tmp_path / "x.parquet").write_bytes(bloomed(pa.Table.from_pandas(frame), "id"))
+    filters = [("id", "=", number)]
+
+    expected = pq.read_table(tmp_path / "x.parquet", filters=filters, **options)
+
+    assert same(read_table(tmp_path / "x.parquet", filters=filters, **options), expected)
+
+
+def test_columns_as_expressions(path: Path) -> None:
+    twice = {"twice": pc.field("id") * 2}
+    filters = [("text", "=", f"t{IDS[4321]}")]
+    expected = pa.table({"twice": [int(IDS[4321]) * 2]})
+
+    assert read_table(path, filters=filters, columns=twice).equals(expected)
+    assert pa.Table.from_batches(iter_batches(path, filters=filters, columns=twice)) == expected
+
+
+def test_columns_in_a_tuple(path: Path) -> None:
+    filters = f"id = {IDS[4321]}"
+    (batch,) = iter_batches(path, filters=filters, columns=("text", "id"))
+
+    assert batch.schema.names == ["text", "id"]
+    assert read_table(path, filters=filters, columns=("text",)).schema.names == ["text"]
+
+
+# What goes wrong.
+
+
+@pytest.mark.parametrize("filters", ["nope = 1", [("nope", "=", 1)]])
+def test_unknown_columns(path: Path, filters: Any) -> None:
+    with pytest.raises(ColumnNotFound, match="nope"):
+        read_table(path, filters=filters)
+
+
+def test_errors_of_pyarrow_are_passed_on(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(pa.ArrowInvalid, match="nope"):
+        read_table(path, filters=pc.field("nope") == 1)
+    (tmp_path / "no.parquet").write_bytes(b"no Parquet file")
+    with pytest.raises(pa.ArrowInvalid, match="magic bytes"):
+        read_table(tmp_path / "no.parquet", filters="id = 1")
+
+
+def test_a_file_that_cannot_be_probed_is_read_by_pyarrow(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise MalformedFile("the footer is beyond me")
+
+    monkeypatch.setattr("parquet_bloomwriter.probing.pruning.known_file", fails)
+
+    assert len(read_table(path, filters=f"id = {IDS[4321]}")) == 1
+    assert len(dataset(path, filters=f"id = {ABSENT}", filter_rows=False).to_table()) == len(CELLS)
+
+
+def test_a_probe_that_fails_altogether_prunes_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr(surviving, "probe_locations", fails)
+
+    assert len(dataset(path, filters=f"id = {ABSENT}", filter_rows=False).to_table()) == len(CELLS)
+
+
+def test_a_file_that_changes_after_pyarrow_saw_it_is_read_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = probe(bloomed(CELLS.slice(0, 5 * ROWS), "id"), f"id = {IDS[4321]}")
+    monkeypatch.setattr(surviving, "probe_locations", lambda *_: other)
+
+    assert len(dataset(path, filters="id = 1", filter_rows=False).to_table()) == len(CELLS)

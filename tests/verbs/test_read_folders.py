@@ -1,0 +1,239 @@
+"""Reading folders: partitions, and files whose schemas differ."""
+
+# ruff: noqa: ANN401  filters of any form, and arguments of pyarrow's
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parquet_bloomwriter.predicate import to_arrow
+from parquet_bloomwriter.read import dataset, iter_batches, read_table
+from tests.support.cells import CELLS, IDS, ROWS, bloomed, same
+from tests.support.random_tables import Column, conjunctions, expressions, files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ID = int(IDS[4321])
+
+
+def _write(
+    folder: Path, tables: Mapping[str, pa.Table], *columns: str, statistics: bool = True
+) -> Path:
+    for name, table in tables.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bloomed(table, *columns, row_group_size=2, write_statistics=statistics))
+    return folder
+
+
+def _check(source: Any, filters: Any, **options: Any) -> int:
+    """Compare with pyarrow; return how many rows survive."""
+    everything = pq.read_table(source, **options)
+    condition = to_arrow(filters, everything.schema)
+    expected = pq.read_table(source, filters=condition, **options)
+    assert same(read_table(source, filters=filters, **options), expected)
+    batches = iter_batches(source, filters=filters, batch_size=3, **options)
+    streamed = pa.Table.from_batches(batches, expected.schema)
+    assert streamed.to_pylist() == expected.to_pylist()
+    pruned = dataset(source, filters=filters, filter_rows=False, **options)
+    return len(pruned.to_table())
+
+
+@pytest.fixture
+def years(tmp_path: Path) -> Path:
+    """A hive folder: years 2020 to 2024, and one file with no year; two row groups each."""
+    for part in range(5):
+        folder = (
+            tmp_path / f"year={2020 + part}"
+            if part
+            else tmp_path / "year=__HIVE_DEFAULT_PARTITION__"
+        )
+        folder.mkdir()
+        piece = CELLS.slice(part * 2 * ROWS, 2 * ROWS)
+        (folder / "a b.parquet").write_bytes(bloomed(piece, "id", "text"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("filters", "surviving"),
+    [
+        ([("year", "=", 2022)], 2 * ROWS),
+        ([("year", "=", 2022), ("id", "=", ID)], ROWS),
+        ([("year", "=", 2023), ("id", "=", ID)], 0),
+        ([("id", "=", ID)], ROWS),
+        ([("id", "=", 1)], 0),
+        ([[("year", "=", 2021)], [("id", "=", ID)]], 10 * ROWS),
+        (f"year = 2022 AND id = {ID}", ROWS),
+        (f"NOT (year <> 2022 OR id <> {ID})", ROWS),
+        ("year IS NULL", 2 * ROWS),
+        (f"year IS NULL AND id = {IDS[0]}", ROWS),
+        (pc.field("year").isin([2022, 2023]) & (pc.field("text") == f"t{ID}"), ROWS),
+    ],
+)
+def test_hive_folders(years: Path, filters: Any, surviving: int) -> None:
+    assert _check(str(years), filters) == surviving
+
+
+@pytest.mark.parametrize("columns", [["year"], ["year", "id"], ["text"], []])
+def test_columns_of_paths_are_returned_if_asked_for(years: Path, columns: list[str]) -> None:
+    filters = [("id", "in", [ID, int(IDS[0])])]
+    expected = pq.read_table(years, filters=filters, columns=columns)
+
+    assert same(read_table(years, filters=filters, columns=columns), expected)
+    streamed = list(iter_batches(years, filters=filters, columns=columns))
+    assert [row for batch in streamed for row in batch.to_pylist()] == expected.to_pylist()
+
+
+def test_other_ways_to_partition(tmp_path: Path) -> None:
+    table = pa.table({"id": range(10)})
+    _write(tmp_path, {"1/x.parquet": table, "2/x.parquet": table}, "id")
+    typed = ds.partitioning(pa.schema([("part", pa.int16())]))
+
+    assert _check(tmp_path, [("part", "=", 1), ("id", "=", 3)], partitioning=["part"]) == 2
+    assert _check(tmp_path, "part = 2 AND id = 3", partitioning=typed) == 2
+    assert _check(tmp_path, "id = 3", partitioning=None) == 4
+
+
+def test_values_from_the_path_come_before_those_in_the_file(tmp_path: Path) -> None:
+    table = pa.table({"id": range(10), "k": [7] * 10})
+    _write(tmp_path, {"k=1/x.parquet": table, "k=2/x.parquet": table}, "id", "k")
+    hive = ds.partitioning(pa.schema([("k", pa.int64())]), flavor="hive")
+
+    assert _check(tmp_path, [("k", "=", 1)], partitioning=hive) == 10
+    assert _check(tmp_path, [("k", "=", 1), ("id", "=", 5)], partitioning=hive) == 2
+    assert _check(tmp_path, [("k", "=", 7)], partitioning=hive) == 0
+
+
+def test_columns_that_some_files_lack(tmp_path: Path) -> None:
+    old = pa.table({"id": [1, 2, 3, 4]})
+    new = pa.table({"id": [5, 6, 7, 8], "tag": ["a", "b", "c", "d"]})
+    _write(tmp_path, {"b.parquet": old, "a.parquet": new}, "id")
+
+    assert _check(tmp_path, [("tag", "=", "a")]) == 2 + 4
+    assert _check(tmp_path, [("tag", "=", "a"), ("id", "<", 9)]) == 2 + 4
+    assert _check(tmp_path, "tag IS NULL") == 4
+    assert _check(tmp_path, "tag IS NULL AND id = 2") == 2
+    assert _check(tmp_path, [("tag", "not in", ["a"]), ("id", "=", 7)]) == 2
+
+
+def test_a_column_that_only_the_callers_schema_has(tmp_path: Path) -> None:
+    _write(tmp_path, {"a.parquet": pa.table({"id": [1, 2, 3, 4]})}, "id")
+    schema = pa.schema([("id", pa.int64()), ("late", pa.int8())])
+
+    assert _check(tmp_path, "late IS NULL AND id = 3", schema=schema) == 2
+    assert _check(tmp_path / "a.parquet", "late = 5", schema=schema) == 4
+
+
+def test_integers_that_became_wider_are_pruned(tmp_path: Path) -> None:
+    narrow = pa.table({"id": pa.array([1, 2, 3, 4], pa.int32())})
+    wide = pa.table({"id": pa.array([5, 2**40, 7, 8], pa.int64())})
+    _write(tmp_path, {"a.parquet": wide, "b.parquet": narrow}, "id")
+
+    assert _check(tmp_path, f"id = {2**40}") == 2
+    assert _check(tmp_path, [("id", "=", 3)]) == 2
+
+
+def test_values_that_pyarrow_rounds_are_not_pruned(tmp_path: Path) -> None:
+    narrow = pa.table({"x": pa.array([1, 2], pa.float32())})
+    wide = pa.table({"x": pa.array([0.1, 0.2], pa.float64())})
+    _write(tmp_path, {"a.parquet": narrow, "b.parquet": wide}, "x")
+    rounded = pa.scalar(0.1, pa.float32())
+
+    assert rounded.as_py() != 0.1
+    assert _check(tmp_path, pc.field("x") == rounded) == 2
+    assert len(read_table(tmp_path, filters=pc.field("x") == rounded)) == 1
+
+
+def test_values_that_the_callers_schema_changes_are_not_pruned(tmp_path: Path) -> None:
+    texts = pa.table({"x": ["01", "2"]})
+    path = _write(tmp_path, {"a.parquet": texts}, "x", statistics=False) / "a.parquet"
+    schema = pa.schema([("x", pa.int64())])
+
+    assert len(read_table(path, filters=[("x", "=", 1)], schema=schema)) == 1
+    assert _check(path, [("x", "=", 1)], schema=schema) == 2
+
+
+def test_timestamps_without_a_zone_are_not_those_with_one(tmp_path: Path) -> None:
+    utc, naive = pa.timestamp("us", "UTC"), pa.timestamp("us")
+    moments = pa.table({"t": pa.array([0, 10**9], naive)})
+    _write(tmp_path, {"a.parquet": moments}, "t", statistics=False)
+    condition = pc.field("t") == pa.scalar(10**9, utc)
+
+    assert _check(tmp_path, condition, schema=pa.schema([("t", utc)])) == 2
+
+
+def test_a_name_with_a_dot_and_a_field_of_a_struct_are_two_things(tmp_path: Path) -> None:
+    flat = pa.table({"s.x": [1, 2]})
+    nested = pa.table({"s": [{"x": 3}, {"x": 4}]})
+    both = pa.table({"s.x": [1, 2], "s": [{"x": 5}, {"x": 6}]})
+    _write(tmp_path / "1", {"a.parquet": flat, "b.parquet": nested})
+    _write(tmp_path / "2", {"a.parquet": both, "b.parquet": flat, "c.parquet": nested})
+
+    assert _check(tmp_path / "1", pc.field("s.x").is_null()) == 2
+    assert _check(tmp_path / "2", pc.field("s", "x").is_null()) == 6
+    assert _check(tmp_path / "2", ~(pc.field("s", "x") == 3)) == 6
+
+
+def test_files_without_filters_and_files_with_them(tmp_path: Path) -> None:
+    table = pa.table({"id": [3, 900, 5, 800]})
+    pq.write_table(table, tmp_path / "plain.parquet", row_group_size=2, use_dictionary=False)
+    _write(tmp_path, {"bloomed.parquet": table}, "id")
+
+    assert _check(tmp_path, "id = 5") == 4 + 2
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    assert same(read_table(tmp_path), pq.read_table(tmp_path))
+    with pytest.raises(ValueError, match="id"):
+        read_table(tmp_path, filters=[("id", "=", 1)])
+
+
+WIDER = {
+    pa.int8(): pa.int32(),
+    pa.int32(): pa.int64(),
+    pa.uint16(): pa.uint32(),
+    pa.float32(): pa.float64(),
+    pa.string(): pa.large_string(),
+}
+
+
+@st.composite
+def _folders(draw: st.DrawFn) -> tuple[list[bytes], Any]:
+    """Files of one table: the first has the widest types, and not all have all columns."""
+    types = draw(st.lists(st.sampled_from(list(WIDER)), min_size=1, max_size=2))
+    narrow = [Column(path=("ab"[place],), type=type_) for place, type_ in enumerate(types)]
+    wide = [Column(path=one.path, type=WIDER[one.type]) for one in narrow]
+    found = [draw(files(wide))]
+    for _ in range(draw(st.integers(1, 2))):
+        kept = [draw(st.sampled_from(pair)) for pair in zip(narrow, wide, strict=True)]
+        found.append(draw(files(kept[draw(st.integers(0, len(kept) - 1)) :])))
+    asked = draw(st.one_of(conjunctions(narrow), expressions(narrow)))
+    return [one.data for one in found], asked
+
+
+@settings(max_examples=60)
+@given(_folders())
+def test_any_folder(
+    tmp_path_factory: pytest.TempPathFactory, case: tuple[list[bytes], Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("folder")
+    for place, data in enumerate(case[0]):
+        (folder / f"part={place}").mkdir()
+        (folder / f"part={place}" / "x.parquet").write_bytes(data)
+    expected = pq.read_table(folder, filters=case[1])
+
+    table = read_table(folder, filters=case[1])
+
+    assert table.schema.equals(expected.schema, check_metadata=True)
+    assert repr(table.to_pylist()) == repr(expected.to_pylist())
+    streamed = pa.Table.from_batches(iter_batches(folder, filters=case[1]), expected.schema)
+    assert repr(streamed.to_pylist()) == repr(expected.to_pylist())

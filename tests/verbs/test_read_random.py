@@ -1,0 +1,80 @@
+"""Whatever is asked of whatever file: `read_table` gives what pyarrow gives."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from parquet_bloomwriter.probe import probe
+from parquet_bloomwriter.read import iter_batches, read_table
+from tests.support.random_tables import ROW, conjunctions, expressions, files, schemas
+
+if TYPE_CHECKING:
+    from tests.support.random_tables import RandomFile
+
+
+@st.composite
+def _questions(draw: st.DrawFn) -> tuple[RandomFile, Any]:
+    columns = draw(schemas())
+    return draw(files(columns)), draw(st.one_of(conjunctions(columns), expressions(columns)))
+
+
+@settings(max_examples=200)
+@given(_questions())
+def test_any_predicate_finds_the_rows_that_pyarrow_finds(question: tuple[RandomFile, Any]) -> None:
+    file, filters = question
+    try:
+        expected = pq.read_table(io.BytesIO(file.data), filters=filters)
+    except pa.ArrowNotImplementedError as error:  # some types cannot be compared
+        with pytest.raises(type(error)):
+            read_table(file.data, filters=filters)
+        return
+
+    table = read_table(file.data, filters=filters)
+
+    assert table.schema.equals(expected.schema, check_metadata=True)
+    assert _plain(table) == _plain(expected)
+
+
+@settings(max_examples=100)
+@given(_questions())
+def test_surviving_row_groups_hold_every_row(question: tuple[RandomFile, Any]) -> None:
+    file, filters = question
+    try:
+        expected = pq.read_table(io.BytesIO(file.data), filters=filters)
+    except pa.ArrowNotImplementedError:
+        expected = pq.read_table(io.BytesIO(file.data)).slice(0, 0)
+
+    survivors = set(probe(file.data, filters).files[0].surviving)
+
+    needed = file.row_groups_of(expected[ROW].to_pylist())
+    event(f"pruned: {len(survivors) < -(-len(file.table) // file.row_group_size)}")
+    assert needed <= survivors
+
+
+@settings(max_examples=100)
+@given(_questions(), st.integers(1, 30))
+def test_batches_hold_the_rows_of_the_table(
+    question: tuple[RandomFile, Any], batch_size: int
+) -> None:
+    file, filters = question
+    try:
+        expected = read_table(file.data, filters=filters)
+    except pa.ArrowNotImplementedError:
+        expected, filters = read_table(file.data), None
+
+    batches = list(iter_batches(file.data, filters=filters, batch_size=batch_size))
+
+    assert all(0 < batch.num_rows <= batch_size for batch in batches)
+    assert _plain(pa.Table.from_batches(batches, expected.schema)) == _plain(expected)
+
+
+def _plain(table: pa.Table) -> str:
+    """Rows in order, NaN equal to itself, and zeros to those of their sign only."""
+    return repr(table.to_pylist())

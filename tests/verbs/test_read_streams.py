@@ -1,0 +1,154 @@
+"""`iter_batches` and `dataset`: batches in bounded memory, and what other engines make of it."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import datafusion
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.read import dataset, iter_batches
+from tests.support.cells import ABSENT, CELLS, IDS, ROWS, WatchedFile, bloomed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow.dataset as ds
+
+ID = int(IDS[4321])
+
+
+@pytest.fixture(scope="module")
+def cells() -> bytes:
+    return bloomed(CELLS, "id", "text")
+
+
+@pytest.fixture
+def path(tmp_path: Path, cells: bytes) -> Path:
+    file = tmp_path / "cells.parquet"
+    file.write_bytes(cells)
+    return file
+
+
+def test_batches_come_from_surviving_row_groups_only(cells: bytes) -> None:
+    file = WatchedFile(cells)
+
+    (batch,) = iter_batches(file, filters=f"id = {ID} OR id = {ABSENT}")
+
+    assert batch.to_pylist() == [{"id": ID, "text": f"t{ID}", "group": 4}]
+    assert file.row_groups_read() == {4}
+
+
+def test_batches_have_no_more_rows_than_asked_for(cells: bytes) -> None:
+    batches = list(iter_batches(cells, batch_size=300))
+
+    assert max(batch.num_rows for batch in batches) == 300
+    assert pa.Table.from_batches(batches).equals(CELLS)
+
+
+def test_only_columns_that_are_needed_are_decoded(cells: bytes) -> None:
+    """The middle column is neither returned nor asked about."""
+    file = WatchedFile(cells)
+    metadata = pq.read_metadata(io.BytesIO(cells))
+    chunks = [metadata.row_group(4).column(place) for place in range(3)]
+    start, stop = chunks[1].dictionary_page_offset, chunks[2].dictionary_page_offset
+
+    (batch,) = iter_batches(file, filters=f"id = {ID}", columns=["group"])
+
+    assert batch.to_pylist() == [{"group": 4}]
+    reads = [read for read in file.reads if read[1] < len(cells)]
+    assert not any(start <= first < stop for first, _ in reads)
+
+
+def test_memory_is_bounded_by_batches(tmp_path: Path) -> None:
+    path = tmp_path / "one row group.parquet"
+    table = pa.table({"a": np.arange(4_000_000), "b": np.arange(4_000_000) * 3})
+    pq.write_table(table, path, row_group_size=len(table), use_dictionary=False, compression="none")
+    del table
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    filters = pc.field("b") >= 0
+    for batch in iter_batches(path, filters=filters, batch_size=20_000):
+        most = max(most, pa.total_allocated_bytes() - before)
+        rows += batch.num_rows
+
+    assert rows == 4_000_000
+    assert most < 16_000_000, "of 64,000,000 bytes"
+
+
+def test_a_reader_may_stop_early(path: Path) -> None:
+    batches = iter_batches(path, batch_size=10)
+    assert next(batches).num_rows == 10
+    del batches
+    path.unlink()
+
+
+def test_what_is_wrong_is_said_at_once(path: Path) -> None:
+    with pytest.raises(ColumnNotFound):
+        iter_batches(path, filters="nope = 1")
+    with pytest.raises(InvalidArgument, match="0 rows"):
+        iter_batches(path, batch_size=0)
+
+
+# Datasets.
+
+
+@pytest.fixture(params=[f"id = {ID}", f"id = {ABSENT}", "id >= 0", f"text = 't{ID}' AND id > 0"])
+def asked(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def _expected(asked: str) -> list[int]:
+    cells = CELLS.to_pandas()
+    return sorted(cells.query(asked.replace("AND", "and").replace(" = ", " == "))["id"])
+
+
+def _by_duckdb(query: str, rows: ds.Dataset) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        return connection.execute(query).fetchall()
+
+
+def test_datasets_hold_the_rows_asked_for_in_every_engine(path: Path, asked: str) -> None:
+    rows = dataset(path, filters=asked)
+    by_duckdb = _by_duckdb("SELECT id FROM rows WHERE id >= 0", rows)
+    by_polars = pl.scan_pyarrow_dataset(rows).filter(pl.col("id") >= 0).select("id").collect()
+
+    expected = _expected(asked)
+    assert sorted(row[0] for row in by_duckdb) == expected
+    assert sorted(by_polars["id"].to_list()) == expected
+    assert sorted(rows.to_table().to_pandas()["id"]) == expected
+    assert rows.count_rows() == len(expected)
+    assert rows.schema.equals(CELLS.schema)
+
+
+def test_unfiltered_datasets_hold_all_rows_of_surviving_row_groups(path: Path, asked: str) -> None:
+    rows = dataset(path, filters=asked, filter_rows=False)
+    context = datafusion.SessionContext()
+    context.register_dataset("rows", rows)
+
+    expected = _expected(asked)
+    query = f"SELECT id FROM rows WHERE {asked}"  # noqa: S608  the tests' own text
+    by_datafusion = context.sql(query).to_arrow_table()
+    assert sorted(by_datafusion["id"].to_pylist()) == expected
+    by_duckdb = _by_duckdb(query, rows)
+    assert sorted(row[0] for row in by_duckdb) == expected
+    by_polars = pl.scan_pyarrow_dataset(rows).filter(pl.sql_expr(asked)).collect()
+    assert sorted(by_polars["id"].to_list()) == expected
+    assert len(rows.to_table()) == {0: 0, 1: ROWS}.get(len(expected), len(CELLS))
+
+
+def test_engines_read_nothing_of_what_was_pruned(cells: bytes) -> None:
+    file = WatchedFile(cells)
+    rows = dataset(file, filters=f"id = {ID}", filter_rows=False)
+
+    query = f"SELECT text FROM rows WHERE id = {ID}"  # noqa: S608  the tests' own text
+    assert _by_duckdb(query, rows) == [(f"t{ID}",)]
+    assert file.row_groups_read() == {4}
