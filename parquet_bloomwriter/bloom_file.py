@@ -157,9 +157,7 @@ class BloomFile:
         might = self._look_up(leaf, lookups, rows)
         return might if several else bool(might[0])
 
-    def _look_up(
-        self, leaf: Leaf, lookups: Lookups, rows: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
+    def _look_up(self, leaf: Leaf, lookups: Lookups, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         family = self._family(leaf)
         facts = family.column(leaf)
         rows = rows[~facts.has_no_values[rows]]  # Nulls have no filter.

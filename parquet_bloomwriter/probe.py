@@ -43,7 +43,8 @@ def probe(
         its error.
 
     Raises:
-        InvalidArgument: If the filters cannot be understood, or a folder or pattern matches nothing.
+        InvalidArgument: If the filters cannot be understood, or a folder or pattern matches
+            nothing.
         ColumnNotFound: If a column is in none of the files.
         FileProblem: If the only file is no Parquet file, or a broken one.
         OSError: If the only file cannot be read, or a folder cannot be listed.
@@ -71,18 +72,15 @@ class Given:
 
 def openables(sources: Input | Iterable[Input], filesystem: object) -> list[Openable]:
     """The files that are meant, as things that can be opened."""
-    if _is_path(sources):
+    if isinstance(sources, _PATHS):
         return list(find_sources(sources, filesystem=filesystem))
-    if isinstance(sources, Iterable) and not _is_open(sources):
-        several = list(sources)
-        if all(map(_is_path, several)):
-            return list(find_sources(several, filesystem=filesystem))
-        return [one for source in several for one in openables(source, filesystem)]
-    return [Given(sources)]
-
-
-def _is_path(source: object) -> bool:
-    return isinstance(source, str | os.PathLike | Location)
+    if _is_open(sources) or not isinstance(sources, Iterable):
+        return [Given(sources)]
+    several = list(sources)
+    paths = [one for one in several if isinstance(one, _PATHS)]
+    if len(paths) == len(several):
+        return list(find_sources(paths, filesystem=filesystem))
+    return [one for source in several for one in openables(source, filesystem)]
 
 
 def _is_open(source: object) -> bool:
@@ -91,4 +89,5 @@ def _is_open(source: object) -> bool:
     return is_file or hasattr(source, "__buffer__") or isinstance(source, _BYTES)
 
 
+_PATHS = (str, os.PathLike, Location)
 _BYTES = (bytes, bytearray, memoryview)

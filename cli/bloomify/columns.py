@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.source import Location
 
 _SHOWN = 40
 
@@ -19,6 +20,8 @@ _CONVERTED = (
     *("UINT_64", "INT_8", "INT_16", "INT_32", "INT_64", "JSON", "BSON", "INTERVAL"),
 )
 """parquet.thrift, ConvertedType, from 0."""
+
+_WHOLE_NUMBERS = ("INT32", "INT64", "INT32 INTEGER", "INT64 INTEGER")
 
 _LOGICAL = {
     1: "STRING",
@@ -78,6 +81,32 @@ def choice_of_columns(path: str, inputs: Sequence[str]) -> str:
     words = shlex.join(["bloomify", *inputs[:1], "--columns", example])
     parts = [f"The columns of {safe(path)}:", list_columns(leaves)]
     return "\n\n".join(parts + ([f"For example: {safe(words)}"] if example else []))
+
+
+def choice_of_conditions(location: Location, inputs: Sequence[str]) -> str:
+    """The columns of a file, and a command line that would ask for a value of one of them.
+
+    Raises:
+        FileProblem, OSError: If the footer cannot be read.
+    """
+    import shlex
+
+    from bloomify.reading import shown
+    from parquet_bloomwriter.predicate.spelling import spell_name
+    from parquet_bloomwriter.reading import opened_with_footer
+
+    with opened_with_footer(location) as (_, footer):
+        leaves = footer.leaves
+    example = next((leaf for leaf in leaves if leaf.name == example_of(leaves)), None)
+    parts = [f"The columns of {safe(str(location))}:", list_columns(leaves)]
+    if example is not None:
+        value = "42" if type_name(example) in _WHOLE_NUMBERS else "'value'"
+        condition = f"{spell_name(example.name)} = {value}"
+        is_plain = not set(condition) & set('"$`\\!')
+        quoted = f'"{condition}"' if is_plain else shlex.quote(condition)
+        words = f"{shlex.join(['bloomify', 'probe', *map(shown, inputs[:1])])} --where {quoted}"
+        parts.append(f"For example: {safe(words)}")
+    return "\n\n".join(parts)
 
 
 def list_columns(leaves: Sequence[Leaf]) -> str:

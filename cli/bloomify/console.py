@@ -7,12 +7,17 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from bloomify.drawing import Glyphs, glyphs_for
 from bloomify.messages import STANDARD_OUTPUT
 from bloomify.progress import Bar
 from bloomify.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PROGRAM = "bloomify"
 
@@ -35,15 +40,33 @@ class Console:
         """Width of the terminal; None where standard output is none."""
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
+    @property
+    def glyphs(self) -> Glyphs:
+        """What standard output can draw with."""
+        return glyphs_for(sys.stdout.encoding)
+
     def begin_file(self, path: str, *, dry_run: bool) -> None:
         """Tell the bar how much is to be written for a file that is rewritten as it is."""
         self.bar.begin(num_bytes=0 if dry_run else Path(path).stat().st_size, num_filters=0)
 
     def result(self, text: str) -> None:
         """Print to standard output. Files are finished even if nobody reads on (`| head`)."""
+        self._print(text)
+
+    def paths(self, paths: Iterable[str], *, end: bytes) -> None:
+        """Print paths to standard output as the system spells them, each followed by `end`.
+
+        A terminal would obey what is in them, and gets them escaped.
+        """
+        if sys.stdout.isatty():
+            self._print("".join(f"{safe(path)}\n" for path in paths), newline=False)
+        else:
+            self._print(b"".join(os.fsencode(path) + end for path in paths), newline=False)
+
+    def _print(self, text: str | bytes, *, newline: bool = True) -> None:
         with self.bar.hidden():
             try:
-                click.echo(text, color=color())
+                click.echo(text, color=color(), nl=newline)
             except BrokenPipeError:
                 discard(sys.stdout.fileno())
             except OSError as error:

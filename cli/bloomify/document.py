@@ -20,9 +20,17 @@ VERSION = 1
 Document = dict[str, object]
 
 
-def run_document(command: str, *, files: list[Document], failed: list[Document]) -> str:
+def run_document(
+    command: str,
+    *,
+    files: list[Document],
+    failed: list[Document],
+    totals: Document | None = None,
+) -> str:
     """One object for the whole run, in one line of ASCII."""
-    return json.dumps({"version": VERSION, "command": command, "files": files, "failed": failed})
+    lists = {"files": files, "failed": failed}
+    whole = {"version": VERSION, "command": command, **(totals or {}), **lists}
+    return json.dumps(whole, allow_nan=False)
 
 
 def add_document(report: AddReport) -> Document:

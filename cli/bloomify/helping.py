@@ -35,6 +35,10 @@ class Verb(click.Command):
         _write_sections(self.get_params(ctx), ctx, formatter)
 
 
+class Reading(Verb):
+    """A command that changes no file."""
+
+
 class Verbs(click.Group):
     """The commands; one of them is meant where none is named.
 
@@ -65,13 +69,21 @@ class Verbs(click.Group):
         except click.exceptions.Exit:
             raise
         except KeyboardInterrupt as error:
-            self._leave(ctx, *_interruption(error))
+            self._leave(ctx, *_interruption(error, reads_only=self._reads_only(ctx)))
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise
             code = exit_code_of(error)
             hint = f". {BUG_HINT}" if code is ExitCode.BUG else ""
-            self._leave(ctx, describe(error) + hint, code)
+            message = describe(error, reads_only=self._reads_only(ctx))
+            self._leave(ctx, message + hint, code)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """The commands in the order of the help page."""
+        return list(self.commands)
+
+    def _reads_only(self, ctx: click.Context) -> bool:
+        return isinstance(self.commands.get(ctx.invoked_subcommand or ""), Reading)
 
     def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
         complain(message)
@@ -107,6 +119,7 @@ def _usage(error: click.UsageError) -> str:
     return f"{message[:1].lower()}{message[1:]}. See {command} --help."
 
 
-def _interruption(error: KeyboardInterrupt) -> tuple[str, ExitCode]:
+def _interruption(error: KeyboardInterrupt, *, reads_only: bool) -> tuple[str, ExitCode]:
     code = ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
-    return "interrupted. Files that are not reported as done were left unchanged.", code
+    outcome = "" if reads_only else " Files that are not reported as done were left unchanged."
+    return f"interrupted.{outcome}", code

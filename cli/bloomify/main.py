@@ -10,8 +10,12 @@ from typing import NoReturn
 import click
 
 from bloomify.commands.add import add
+from bloomify.commands.advise import advise
+from bloomify.commands.inspect import inspect
+from bloomify.commands.probe import probe
 from bloomify.commands.repair import repair
 from bloomify.commands.strip import strip
+from bloomify.commands.verify import verify
 from bloomify.console import PROGRAM, color, discard
 from bloomify.helping import Verbs
 from parquet_bloomwriter import __version__
@@ -22,11 +26,16 @@ Examples:
   bloomify events.parquet --columns id --fpp id=0.001 -o indexed.parquet
   bloomify warehouse/ --all-columns --dry-run
   bloomify strip events.parquet
+  bloomify advise warehouse/
+  bloomify inspect events.parquet
+  bloomify verify warehouse/ --sample 10%
+  bloomify probe warehouse/ --where "email = 'ada@mail.example'"
+  bloomify probe warehouse/ --where "id = 42" --files -0 | xargs -0 -r ls -l
 
 \b
 Exit codes:
   0    done
-  1    done, but a check failed, or no column could have a filter
+  1    done, but a check failed, nothing can match, or no column could have a filter
   2    the command line asks for something that cannot be
   3    some files failed, the others are done
   4    not a Parquet file, or a malformed one
@@ -48,15 +57,16 @@ Exit codes:
 @click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Add Bloom filters to existing Parquet files without rewriting their data.
+    """Add Bloom filters to existing Parquet files without rewriting their data, and use them.
 
-    An INPUT is a Parquet file, a folder or a glob pattern. Where no command is named, `add` is
-    meant; the options below are its options, and each command has its own --help.
+    An INPUT is a Parquet file, a folder or a glob pattern; commands that only read take URLs, too.
+    Where no command is named, `add` is meant; the options below are its options, and each command
+    has its own --help.
     """
     ctx.color = color()
 
 
-for command in (add, strip, repair):
+for command in (add, strip, repair, advise, inspect, verify, probe):
     cli.add_command(command)
 
 

@@ -38,35 +38,57 @@ _REMEDIES = {
     errno.ENOMEM: "Give it fewer --jobs or a smaller --max-bytes.",
 }
 
+_ELSEWHERE = (
+    ", or write elsewhere with -o",
+    "Write elsewhere with -o.",
+    " or a smaller --max-bytes",
+)
+"""What is no remedy where nothing is written."""
+
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
-def describe(error: BaseException, *, path: str | None = None) -> str:
-    """Compose the line for an error that a verb raised on `path`."""
+def describe(error: BaseException, *, path: str | None = None, reads_only: bool = False) -> str:
+    """Compose the line for an error that a verb raised on `path`.
+
+    Args:
+        error: What was raised.
+        path: The file that was worked on, if any.
+        reads_only: Whether the verb changes no file, so that this need not be said.
+    """
     if isinstance(error, OSError):
-        return _describe_os_error(error, path)
+        return _describe_os_error(error, path, reads_only=reads_only)
     if not isinstance(error, BloomwriterError):
         return _where(path) + f"{type(error).__name__}: {error}"
     text = str(error)
+    if reads_only and error.outcome:
+        text = text.replace(f" {error.outcome}", "", 1)
     for proposal, option in _OPTIONS:
         text = text.replace(proposal, option)
     return text if error.path is not None else _where(path) + text
 
 
-def _describe_os_error(error: OSError, path: str | None) -> str:
+def _describe_os_error(error: OSError, path: str | None, *, reads_only: bool) -> str:
     concerned = _name(error.filename)
     is_input = path is not None and (concerned is None or _is_same(concerned, path))
-    reason = error.strerror or str(error) or type(error).__name__
+    reason = (error.strerror or str(error) or type(error).__name__).rstrip(".")
     parts = [f"{reason[:1].lower()}{reason[1:]}."]
     if error.errno in _ABSENT and is_input:
         parts = ["there is no such file."]
     elif concerned and path and not is_input:
         parts = [f"{reason[:1].lower()}{reason[1:]}: {concerned}."]
-    if path is not None and not (is_input and error.errno in _ABSENT):
+    if path is not None and not reads_only and not (is_input and error.errno in _ABSENT):
         parts.append(FileProblem.outcome)
     if concerned != STANDARD_OUTPUT:
-        parts.append(_REMEDIES.get(error.errno or 0, ""))
+        parts.append(_remedy(error, reads_only=reads_only))
     return _where(path or concerned) + " ".join(filter(None, parts))
+
+
+def _remedy(error: OSError, *, reads_only: bool) -> str:
+    remedy = _REMEDIES.get(error.errno or 0, "")
+    for proposal in _ELSEWHERE if reads_only else ():
+        remedy = remedy.replace(proposal, "")
+    return remedy
 
 
 def _name(filename: object) -> str | None:

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-T = TypeVar("T", int, float)
+T = TypeVar("T", bound=float)
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]*)", re.IGNORECASE)
 _KIBI = 1024
@@ -65,6 +65,34 @@ def parse_size(text: str) -> int:
     return int(float(number) * _FACTORS[unit])
 
 
+def parse_sample(text: str) -> int | float:
+    """Parse a number of row groups, or a share of them: 3, 10%.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    if not text.endswith("%"):
+        return parse_count(text)
+    try:
+        share = float(text[:-1]) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise ValueError(f"{text!r} is not a share between 0 % and 100 %")
+    return share
+
+
+def split_pairs(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Split COLUMN=VALUE at the first sign of equality."""
+    pairs = [text.partition("=") for text in given]
+    for column, sign, _ in pairs:
+        if not (column and sign):
+            raise click.BadParameter("give a column and a value, as in id=42")
+    return tuple((column, value) for column, _, value in pairs)
+
+
 def split_columns(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -76,13 +104,13 @@ def split_columns(
 
 
 def one(
-    parse: Callable[[str], int],
-) -> Callable[[click.Context, click.Parameter, str | None], int | None]:
+    parse: Callable[[str], T],
+) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
     """A click callback for one value."""
 
     def callback(
         _context: click.Context, _parameter: click.Parameter, given: str | None
-    ) -> int | None:
+    ) -> T | None:
         return None if given is None else _parsed(parse, given)
 
     return callback

@@ -44,6 +44,7 @@ class Bar:
         self._is_drawn = False
         self._bytes = [0, 0]
         self._filters = [0, 0]
+        self._files = [0, 0]
         self._stopped: type[BaseException] | None = None
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
@@ -58,6 +59,14 @@ class Bar:
     def built(self) -> None:
         """Hear that one more filter is done."""
         self._advance(self._filters, 0, 1)
+
+    def expect(self, *, num_files: int) -> None:
+        """Hear how many files there are, where that is what counts."""
+        self._advance(self._files, 1, num_files)
+
+    def finished(self) -> None:
+        """Hear that one more file is done."""
+        self._advance(self._files, 0, 1)
 
     def stop(self, reason: type[BaseException]) -> None:
         """Raise `reason` in every thread that reports progress from now on."""
@@ -75,9 +84,12 @@ class Bar:
 
     def text(self, columns: int) -> str:
         """The bar as it stands, at most `columns` wide."""
-        shares = [min(done / total, 1.0) for done, total in (self._bytes, self._filters) if total]
+        counted = (self._files,) if self._files[1] else (self._bytes, self._filters)
+        shares = [min(done / total, 1.0) for done, total in counted if total]
         share = sum(shares) / len(shares) if shares else 0.0
         parts = [f"{int(share * 100):3} %"]
+        if self._files[1]:
+            parts.append(f"{self._files[0]:,} of {self._files[1]:,} files")
         if self._filters[1]:
             parts.append(f"{self._filters[0]:,} of {self._filters[1]:,} filters")
         if self._bytes[1]:
@@ -94,7 +106,8 @@ class Bar:
             raise self._stopped
         with self._lock:
             pair[place] += amount
-            if self._stream and self._clock() >= self._next_drawing:
+            is_measured = self._bytes[1] or self._filters[1] or self._files[1]
+            if self._stream and is_measured and self._clock() >= self._next_drawing:
                 self._draw(self._stream)
 
     def _draw(self, stream: TextIO) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bloomify.helping import section
-from bloomify.options import one, parse_count
+from bloomify.options import one, parse_count, split_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,25 @@ Decorator = Any
 _file = section("Where the result goes")
 _other = section("Other options")
 
-inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+
+def _local(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse URLs, before they are taken for names of files that do not exist."""
+    for path in given:
+        if "://" in path and not Path(path).exists():
+            from parquet_bloomwriter.source.filesystems import without_secrets
+
+            shown = without_secrets(path)
+            raise click.BadParameter(f"{shown!r} is a URL, and only local files are rewritten")
+    return given
+
+
+inputs_argument = click.argument(
+    "inputs", metavar="INPUT...", nargs=-1, required=True, callback=_local
+)
+
+sources_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
 
 
 def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
@@ -54,14 +73,33 @@ destination_options = all_of(
     ),
 )
 
-running_options = all_of(
-    _other(
-        "--jobs",
-        metavar="N",
-        callback=one(parse_count),
-        help="Threads in all.  [default: all cores]",
-    ),
-    _other("--dry-run", is_flag=True, help="Write nothing; print the plan of the new file."),
+_jobs = _other(
+    "--jobs",
+    metavar="N",
+    callback=one(parse_count),
+    help="Threads in all.  [default: all cores]",
+)
+
+printing_options = all_of(
     _other("--json", "as_json", is_flag=True, help="Print one JSON object: docs/command.md."),
     _other("--quiet", is_flag=True, help="Print errors only."),
 )
+
+running_options = all_of(
+    _jobs,
+    _other("--dry-run", is_flag=True, help="Write nothing; print the plan of the new file."),
+    printing_options,
+)
+
+reading_options = all_of(_jobs, printing_options)
+
+
+def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
+    """`--columns` of verbs that can do without."""
+    return section(section_)(
+        "--columns",
+        metavar="NAME,...",
+        multiple=True,
+        callback=split_columns,
+        help=f"{help_} Repeatable.  [default: {default}]",
+    )

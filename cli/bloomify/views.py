@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport, RepairReport, StripReport
 
 
+class _Rewritten:
+    """What the views of these verbs have in common."""
+
+    def overall(self) -> Document:
+        """Programs are told nothing of all files together."""
+        return {}
+
+
 @dataclass(kw_only=True)
-class AddView:
+class AddView(_Rewritten):
     """Filters added."""
 
     command: str = "add"
@@ -55,7 +63,7 @@ class AddView:
 
 
 @dataclass(kw_only=True)
-class StripView:
+class StripView(_Rewritten):
     """Filters taken out."""
 
     command: str = "strip"
@@ -93,7 +101,7 @@ class StripView:
 
 
 @dataclass(kw_only=True)
-class RepairView:
+class RepairView(_Rewritten):
     """Lengths filled in."""
 
     command: str = "repair"

@@ -15,7 +15,8 @@ Rules for kernels (modules named `kernels` in other packages, which import numba
 - A kernel takes int64 numbers, addresses among them, and returns one or nothing. The caller keeps
   memory alive and answers for its bounds.
 - It allocates nothing, raises nothing, and runs without the interpreter lock.
-- What it calls stands in its module, or in a module that `_SOURCES` names beside it.
+- What it calls stands in its module, or in a module that `_SOURCES` names beside it. Of the C
+  library there are `memset`, `memmove` and `memcpy`, which LLVM makes of loops; nothing else.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ _SOURCES = {
 
 _SHARED_SOURCES = ("native/intrinsics.py",)
 _WRITABLE_BY_OTHERS = 0o022
-
 
 
 def _digest(module: str) -> bytes:
@@ -165,6 +165,7 @@ def _linked(compiled: Compiled) -> SimpleNamespace:
     """Load object files into this process."""
     import llvmlite.binding as llvm
 
+    _make_known()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
     for _, _, machine_code in compiled.values():
         engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
@@ -178,6 +179,20 @@ def _linked(compiled: Compiled) -> SimpleNamespace:
             for name, (symbol, count, _) in compiled.items()
         }
     )
+
+
+def _make_known() -> None:
+    """Tell LLVM where the functions are that it puts in the place of loops.
+
+    It resolves no symbol by itself, and a call of one that is not resolved ends the process.
+    """
+    import llvmlite.binding as llvm
+
+    fill, move = (
+        ctypes.cast(function, ctypes.c_void_p).value for function in (ctypes.memset, ctypes.memmove)
+    )
+    for name, place in (("memset", fill), ("memmove", move), ("memcpy", move)):
+        llvm.add_symbol(name, place)
 
 
 def _machine() -> Any:  # noqa: ANN401  llvmlite has no types

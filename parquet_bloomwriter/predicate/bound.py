@@ -9,8 +9,8 @@
     Undecided       might match, and why nothing more can be said
     Never           cannot match, and why
 
-There is no Not: `binding` pushes it down to the leaves. Each part is true of a row group if it might
-hold a row for which the original is true; so parts may be wider than what was written, never
+There is no Not: `binding` pushes it down to the leaves. Each part is true of a row group if it
+might hold a row for which the original is true; so parts may be wider than what was written, never
 narrower.
 
 Keys are values in the order of the column's statistics:

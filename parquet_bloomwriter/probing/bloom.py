@@ -1,9 +1,12 @@
 """Bloom filters probed where they lie: the header, and one block of 32 bytes for each value.
 
-A filter is the header, 15 to 19 bytes, and the bitset. `bloom_filter_length` tells the sizes of both
-before anything is read, because bitsets are multiples of 32 bytes; so the header and the blocks are
-read together. Where the header turns out to be another, or the length is missing, the header is read
-first. It is read once: what it says is kept with the footer.
+A filter is the header, 15 to 19 bytes, and the bitset. `bloom_filter_length` tells the sizes of
+both before anything is read, because bitsets are multiples of 32 bytes: the header is read to
+confirm them. Where it is another, or the length is missing, it is decoded in the ordinary way. It
+is read once: what it says is kept with the footer.
+
+One hash in each of many local filters, the usual case, is looked up by one compiled loop. All else
+takes the same steps here, with arrays.
 
 What must not be trusted is never probed: a header that is broken, unknown or of a draft, a length
 that disagrees with it, a place outside the file's data, and a bitset without a single bit, which is
@@ -144,13 +147,13 @@ class _Probe:
         tasks[:, 2] = self.column.filter_lengths[rows]
         tasks[:, 3] = self.family.footer_starts[rows]
         tasks[:, 4] = self.hashes[questions.begins].view(np.int64)
+        tasks[:, 6] = places.sizes[rows]  # Before starts: other threads write them last.
         tasks[:, 5] = places.starts[rows]
-        tasks[:, 6] = places.sizes[rows]
         if not self.pieces.probe(self.family.file_of[rows], tasks):
             return None
         places.starts[rows], places.sizes[rows] = tasks[:, 5], tasks[:, 6]
         answers = tasks[:, 7] & ODD
-        might = answers == PRESENT
+        might: NDArray[np.bool_] = answers == PRESENT
         if (answers < EMPTY).all():
             places.has_bits[rows] = True
             return might
@@ -315,12 +318,13 @@ def _are_headers(
 
     Args:
         read: Shape (n, at least 19).
-        sizes: Bytes of the bitsets, whose varint takes `width` bytes, shape (n,).
+        sizes: Bytes of the bitsets, shape (n,).
+        width: Bytes that each of these sizes takes in a header.
     """
     stop = 1 + width
     bits = (2 * sizes[:, None]) >> (7 * np.arange(width)) & _LOW_BITS
     bits[:, :-1] |= _MORE
-    same = (read[:, 1:stop] == bits).all(axis=1)
+    same: NDArray[np.bool_] = (read[:, 1:stop] == bits).all(axis=1)
     same &= read[:, 0] == _HEADER_START
     same &= (read[:, stop : stop + len(_HEADER_END)] == _HEADER_END).all(axis=1)
     return same

@@ -84,7 +84,8 @@ def holds_any(
     place = _page_of(footer, row_group, leaf.ordinal)
     if place is None:
         return None
-    page = _values_of(read_at(*place), int(footer.chunks.values[(row_group, leaf.ordinal)][ChunkField.CODEC]))
+    codec = int(footer.chunks.values[row_group, leaf.ordinal, ChunkField.CODEC])
+    page = _values_of(read_at(*place), codec)
     return None if page is None else _holds_any(page, leaf, plains)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -345,7 +346,7 @@ def _ask_dictionaries(
         return
     first, last = finding.keys
     starts = family.rows.tolist()
-    for file, (start, stop) in enumerate(zip(starts, starts[1:], strict=False)):
+    for file, (start, stop) in enumerate(pairwise(starts)):
         rows = start + np.flatnonzero(open_[start:stop])
         if not len(rows) or file in pieces.failures:
             continue

@@ -1,8 +1,8 @@
 """What probing needs of a footer: little enough to be kept for thousands of files.
 
-A `KnownFile` is one footer's bytes, and the numbers of those columns that were asked about. Files of
-one table have the same schema and writer: a `Family` is several of them taken together, as if their
-row groups were those of one file. All is looked at once for a family, not for each file.
+A `KnownFile` is one footer's bytes, and the numbers of those columns that were asked about. Files
+of one table have the same schema and writer: a `Family` is several of them taken together, as if
+their row groups were those of one file. All is looked at once for a family, not for each file.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ class KnownFile:
     def num_bytes(self) -> Numbers:
         """Compressed bytes of each row group, shape (r,)."""
         sizes = self.footer().chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
-        return np.maximum(sizes, 0).sum(axis=1)
+        sums: Numbers = np.maximum(sizes, 0).sum(axis=1)
+        return sums
 
     def footer(self) -> Footer:
         """View the footer anew."""

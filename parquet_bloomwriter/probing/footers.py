@@ -100,4 +100,3 @@ def known_file(source: Source, wanted: Callable[[Leaves], Sequence[int]]) -> Kno
     if identity is not None:
         CACHE.put(identity, file)
     return file
-

@@ -1,11 +1,12 @@
 """Probe or read many pieces of files in one call; the rules are in `parquet_bloomwriter.native`.
 
-The operating system's `pread` comes as an address: a call from Python costs more than the reading of
-a block that is in the page cache.
+The operating system's `pread` comes as an address: a call from Python costs more than the reading
+of a block that is in the page cache.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
@@ -16,20 +17,21 @@ PIECE_BYTES = 32
 """Bytes of a block, and bytes read for a header: fewer than any header with its bitset has."""
 
 ABSENT, PRESENT, EMPTY, ODD = 0, 1, 2, 3
-"""Answers of `probe_usual`: the hash is not in the filter, might be in it, is not in it and its block
-has no bit at all; the filter is none of the usual ones, or could not be read."""
+"""Answers of `probe_usual`: the hash is not in the filter; might be in it; is not in it, and its
+block has no bit at all; the filter is none of the usual ones, or could not be read."""
 
 WITH_HEADER = 4
 """Added to an answer if the header was read for it."""
 
 TASK_WORDS = 8
-"""int64 numbers of each task of `probe_usual`, in this order: file descriptor, `bloom_filter_offset`,
-`bloom_filter_length`, position of the footer, hash, and, in and out, position and size of the
-bitset (0 while unknown), and, out, the answer."""
+"""int64 numbers of each task of `probe_usual`, in this order: file descriptor,
+`bloom_filter_offset`, `bloom_filter_length`, position of the footer, hash, and, in and out,
+position and size of the bitset (0 while unknown), and, out, the answer."""
 
 _HEADER_START, _HEADER_END = 0x15, (0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0)
 _SHORTEST_HEADER, _FIXED_HEADER = 15, 14
 _SALT = SALT
+_LOW_32 = np.uint64(0xFFFFFFFF)
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _PREAD = ir.FunctionType(_I64, [_I32, _I64, _I64, _I64]).as_pointer()
 
@@ -103,12 +105,12 @@ def probe_usual(pread: int, count: int, tasks: int, scratch: int) -> int:
             block = types.int64(((h >> types.uint64(32)) * blocks) >> types.uint64(32))
             place = start + PIECE_BYTES * block
             if _call(pread, descriptor, scratch, PIECE_BYTES, place) == PIECE_BYTES:
-                low = h & types.uint64(0xFFFFFFFF)
+                low = h & _LOW_32
                 missing = 0
                 seen = types.uint64(0)
                 for k in range(8):
                     word = load_u32(scratch, k)
-                    bit = ((low * types.uint64(_SALT[k])) & types.uint64(0xFFFFFFFF)) >> types.uint64(27)
+                    bit = ((low * types.uint64(_SALT[k])) & _LOW_32) >> types.uint64(27)
                     missing += types.int64((word >> bit) & types.uint64(1)) == 0
                     seen |= word
                 found = PRESENT if missing == 0 else (ABSENT if seen else EMPTY)

@@ -1,9 +1,9 @@
 """One value or many -> the hashes to look up in a column's filters.
 
-A value may be stored in several ways (both zeros), so it may have several hashes; none if the column
-cannot hold it; and it may be unclear, which might be contained. Integers, text and binary that come
-as arrays, and need no coercion, are hashed by compiled loops; all else goes value by value, by the
-rules of `predicate.literals`.
+A value may be stored in several ways (both zeros), so it may have several hashes; none if the
+column cannot hold it; and it may be unclear, which might be contained. Integers, text and binary
+that come as arrays, and need no coercion, are hashed by compiled loops; all else goes value by
+value, by the rules of `predicate.literals`.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.footer import Leaf
     from parquet_bloomwriter.predicate.bound import Bound, Members
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 Failure = TypeVar("Failure", BloomwriterError | OSError, BloomwriterError | OSError | None)
-
 
 
 class Openable(Protocol):
@@ -104,9 +103,7 @@ class Bindings:
                 leaves, _, _ = next(iter(self.seen.values()))
                 select_columns(leaves, [name])
 
-    def _binding(
-        self, leaves: tuple[Leaf, ...]
-    ) -> tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]:
+    def _binding(self, leaves: tuple[Leaf, ...]) -> tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]:
         found = self.seen.get(id(leaves))
         if found is None:
             bound = bind(self.expression, leaves)
@@ -142,9 +139,7 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
         files += probed
         num_filters += filters
     bindings.check_columns([one.path for one in files if one.path is not None])
-    return ProbeReport(
-        expression=bindings.expression, files=tuple(files), num_filters=num_filters
-    )
+    return ProbeReport(expression=bindings.expression, files=tuple(files), num_filters=num_filters)
 
 
 def _probe_batch(
@@ -193,9 +188,7 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> tuple[Findings, Ite
     return findings, probes
 
 
-def _open_all(
-    locations: Sequence[Openable], bindings: Bindings, stack: ExitStack
-) -> list[_Opened]:
+def _open_all(locations: Sequence[Openable], bindings: Bindings, stack: ExitStack) -> list[_Opened]:
     def open_one(location: Openable) -> _Opened:
         one = _Opened(str(location) or None)
         try:

@@ -84,7 +84,8 @@ class FileProbe:
         """Compressed bytes of the row groups that need not be read."""
         if self.known is None:
             return 0
-        return int(self.known.num_bytes.sum() - self.known.num_bytes[list(self.surviving)].sum())
+        num_bytes = self.known.num_bytes
+        return int(num_bytes.sum() - num_bytes[list(self.surviving)].sum())
 
     @cached_property
     def row_groups(self) -> tuple[RowGroupVerdict, ...]:
@@ -92,11 +93,12 @@ class FileProbe:
         known, findings = self.known, self.findings
         if known is None or findings is None:
             return ()
+        num_bytes = known.num_bytes
         return tuple(
             RowGroupVerdict(
                 row_group=ordinal,
                 num_rows=int(known.num_rows[ordinal]),
-                num_bytes=int(known.num_bytes[ordinal]),
+                num_bytes=int(num_bytes[ordinal]),
                 verdict=_verdict(might=bool(findings.might[self.first_row + ordinal])),
                 checks=tuple(_check(one, self.first_row + ordinal) for one in findings.atoms),
             )
@@ -185,4 +187,3 @@ def _check(finding: Finding, row: int) -> Check:
         evidence=_EVIDENCE[code],
         reason=reason,
     )
-

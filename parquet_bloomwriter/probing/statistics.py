@@ -139,7 +139,7 @@ def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
         return ()
     try:
         table = scan(b"\x19" + column_orders + b"\x00", _COLUMN_ORDERS)
-    except MalformedFile:  # The list has passed the scan of the footer, but may be no list of unions.
+    except MalformedFile:  # It was a list for the scan of the footer, but maybe not of unions.
         return ()
     return tuple((table.spans[table.kinds == 2, 1, 0] >= 0).tolist())  # noqa: PLR2004  ColumnOrder
 

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bloomify.main import cli
+from parquet_bloomwriter import bloomify, strip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +84,27 @@ def listing(folder: Path) -> Callable[[], dict[str, bytes]]:
         }
 
     return take
+
+
+@pytest.fixture
+def orders(folder: Path) -> Path:
+    """Write orders.parquet: 400 rows in 4 row groups, filters on id and email.
+
+    Ids are even and in no order, so that minimum and maximum exclude no odd one between them. Each
+    row group has 100 of them.
+    """
+    rows = 400
+    ids = [i * 37 % rows * 2 for i in range(rows)]
+    table = pa.table({"id": ids, "email": [f"user{i}@mail.example" for i in ids]})
+    path = folder / "orders.parquet"
+    pq.write_table(table, path, row_group_size=rows // 4, use_dictionary=False)
+    bloomify(path, ["id", "email"])
+    return path
+
+
+@pytest.fixture
+def shop(orders: Path) -> Path:
+    """Return the folder of orders.parquet, a copy without filters, and one that fails."""
+    (orders.parent / "plain.parquet").write_bytes(strip(orders.read_bytes()).data or b"")
+    (orders.parent / "text.parquet").write_text("this is no Parquet file, but long enough")
+    return orders.parent

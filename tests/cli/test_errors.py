@@ -150,6 +150,32 @@ def test_a_bug_outside_of_any_file(invoke: Invoke, monkeypatch: pytest.MonkeyPat
     assert isinstance(invoke("strip", "events.parquet").exception, RuntimeError)
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOMEM, errno.ENOSPC])
+def test_who_only_reads_is_not_told_of_writing(number: int) -> None:
+    error = OSError(number, os.strerror(number), "in.parquet")
+    message = describe(error, path="in.parquet", reads_only=True)
+    assert message.startswith(f"in.parquet: {os.strerror(number).lower()}.")
+    assert not any(word in message for word in ("unchanged", "write", "--max-bytes"))
+    assert "unchanged" in describe(error, path="in.parquet")
+    problem = errors.MalformedFile("it is broken", remedy="Mend it.")
+    assert describe(problem, path="x", reads_only=True) == "x: it is broken. Mend it."
+    assert describe(problem, path="x") == f"x: it is broken. {UNCHANGED} Mend it."
+
+
+@pytest.mark.parametrize("verb", ["inspect", "verify", "advise"])
+def test_a_bug_in_a_verb_that_reads(
+    events: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("unthought of")
+
+    modules = {"inspect": "inspection", "verify": "verification", "advise": "advice"}
+    monkeypatch.setattr(f"parquet_bloomwriter.{modules[verb]}.{verb}", fail)
+    message = "RuntimeError: unthought of. This is a bug; BLOOMIFY_DEBUG=1 shows where."
+    check(invoke(verb, "events.parquet"), 70, f"events.parquet: {message}")
+    assert events.exists()
+
+
 def test_another_file_is_named_where_the_system_refuses_that(events: Path) -> None:
     error = PermissionError(errno.EACCES, "Permission denied", "/srv/new/.out.parquet.tmp")
     assert describe(error, path=str(events)) == (

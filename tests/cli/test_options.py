@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bloomify.columns import read_leaves
-from bloomify.options import parse_count, parse_rate, parse_size
+from bloomify.options import parse_count, parse_rate, parse_sample, parse_size
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.columns import settle_per_column
 
@@ -55,6 +55,15 @@ def test_numbers_of_values() -> None:
     for typed in ("0", "-1", "1.5", "", "²"):
         with pytest.raises(ValueError, match="not a positive whole number"):
             parse_count(typed)
+
+
+def test_samples_are_counts_or_shares() -> None:
+    assert (parse_sample("3"), parse_sample("10%"), parse_sample("0.5%")) == (3, 0.1, 0.005)
+    assert isinstance(parse_sample("1"), int)
+    assert isinstance(parse_sample("100%"), float)
+    for typed in ("0", "0%", "100.1%", "x%", "%", "0.1", "inf%"):
+        with pytest.raises(ValueError, match="is not a"):
+            parse_sample(typed)
 
 
 def test_values_by_column_are_settled_for_the_columns_chosen(events: Path) -> None:

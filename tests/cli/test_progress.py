@@ -79,3 +79,24 @@ def test_a_stopped_bar_raises_wherever_it_is_told() -> None:
         bar.wrote(1)
     with pytest.raises(KeyboardInterrupt):
         bar.built()
+
+
+def test_files_are_what_counts_where_they_are_counted() -> None:
+    bar = Bar(None)
+    bar.expect(num_files=4)
+    bar.begin(num_bytes=0, num_filters=2)
+    bar.built()
+    bar.built()
+    bar.finished()
+    assert " 25 %   1 of 4 files   2 of 2 filters" in bar.text(100)
+
+
+def test_nothing_is_drawn_before_there_is_something_to_count() -> None:
+    stream, clock = io.StringIO(), Clock()
+    bar = Bar(stream, clock=clock)
+    clock.now = 2 * PATIENCE
+    bar.expect(num_files=0)
+    bar.finished()
+    assert stream.getvalue() == ""
+    bar.expect(num_files=2)
+    assert stream.getvalue() != ""

@@ -60,14 +60,46 @@ def on_a_terminal(
     return shown.decode().replace("\r\n", "\n")
 
 
+def without_bar(shown: str) -> str:
+    """What stays on the terminal: on a slow machine the bar shows for a moment."""
+    return shown.rpartition("\r\x1b[K")[2]
+
+
 @pytest.mark.usefixtures("events")
 def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
-    shown = on_a_terminal("events.parquet", "--all-columns", "--dry-run")
+    shown = without_bar(on_a_terminal("events.parquet", "--all-columns", "--dry-run"))
     assert shown.startswith("\x1b[1mevents.parquet\x1b[0m: 3 filters would be added")
-    plain = on_a_terminal("events.parquet", "--all-columns", "--dry-run", NO_COLOR="1")
+    plain = without_bar(on_a_terminal("events.parquet", "--all-columns", "--dry-run", NO_COLOR="1"))
     assert "\x1b" not in plain
     assert max(map(len, plain.splitlines())) <= 80
     assert "skipped   active: BOOLEAN columns get no filters: readers and writers" in plain
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["probe", "orders.parquet", "--where", "id = 401 AND email = 'user400@mail.example'"],
+        ["probe", ".", "--where", "id = 400"],
+        ["inspect", "orders.parquet"],
+        ["verify", "orders.parquet"],
+        ["advise", "orders.parquet"],
+    ],
+)
+def test_what_reading_commands_show_fits_a_terminal(arguments: list[str]) -> None:
+    shown = on_a_terminal(*arguments)
+    assert "\x1b[1m" in shown
+    plain = without_bar(on_a_terminal(*arguments, NO_COLOR="1"))
+    assert "\x1b" not in plain
+    _, *lines = plain.splitlines()  # the first one has the file and the condition
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_terminal_is_not_told_to_obey_paths() -> None:
+    Path("orders.parquet").rename("a\x1b[31m.parquet")
+    shown = without_bar(on_a_terminal("probe", ".", "--where", "id = 400", "--files"))
+    assert shown == "./a\\x1b[31m.parquet\n"
 
 
 IMPATIENT = """
@@ -91,6 +123,51 @@ def test_long_work_shows_a_bar_on_a_terminal_and_takes_it_away(verb: list[str]) 
     assert rest.startswith("\x1b[1mevents.parquet -> new.parquet\x1b[0m: ")
     quiet = on_a_terminal(*arguments, "--overwrite", "--quiet", program=("-c", IMPATIENT))
     assert quiet == ""
+
+
+@pytest.mark.usefixtures("orders")
+def test_verify_shows_a_bar_on_a_terminal() -> None:
+    shown = on_a_terminal("verify", "orders.parquet", program=("-c", IMPATIENT))
+    bar, _, rest = shown.rpartition("\r\x1b[K")
+    assert " of 8 filters" in bar
+    assert rest.startswith("\x1b[1morders.parquet:\x1b[0m 8 filters OK")
+    many = on_a_terminal("verify", "orders.parquet", ".", "no.parquet", program=("-c", IMPATIENT))
+    assert "of 2 files" in many
+
+
+WAIT_WHILE_CHECKING = """
+import os, time
+from bloomify.progress import Bar
+advance = Bar.built
+
+def built(self):
+    os.write(2, b"checking\\n")
+    for _ in range(3000):  # not for ever, should nobody stop it
+        if self._stopped is not None:
+            break
+        time.sleep(0.01)
+    advance(self)
+
+Bar.built = built
+from bloomify.main import main
+main()
+"""
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("files", [["orders.parquet"], ["orders.parquet", "copy.parquet"]])
+def test_verify_is_interrupted(files: list[str]) -> None:
+    Path("copy.parquet").write_bytes(Path("orders.parquet").read_bytes())
+    arguments = [sys.executable, "-c", WAIT_WHILE_CHECKING, "verify", *files, "--jobs", "2"]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "checking\n"
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.replace("checking\n", "") == "bloomify: interrupted.\n"
 
 
 def test_nobody_reads_on(events: Path, listing: Callable[[], dict[str, bytes]]) -> None:
@@ -197,7 +274,7 @@ except SystemExit:
     assert json.loads(result.stderr) == []
 
 
-@pytest.mark.parametrize("verb", [None, "add", "strip", "repair"])
+@pytest.mark.parametrize("verb", [None, *cli.commands])
 def test_help_has_every_option(invoke: Invoke, verb: str | None) -> None:
     words = invoke(*([verb] if verb else []), "--help").stdout.split()
     options = [
@@ -206,10 +283,31 @@ def test_help_has_every_option(invoke: Invoke, verb: str | None) -> None:
         for option in parameter.opts
         if option.startswith("-")
     ]
-    assert len(options) > 9
+    assert len(options) > 4
     page = (Path(__file__).resolve().parents[2] / "docs/command.md").read_text()
     assert [o for o in options if f"`{o}" not in page] == []
     assert [o for o in options if o not in words and f"{o}," not in words] == []
+
+
+def test_help_has_every_command(invoke: Invoke) -> None:
+    text = invoke("--help").stdout.partition("Commands:")[2].partition("Which filters:")[0]
+    listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+    assert listed == ["add", "strip", "repair", "advise", "inspect", "verify", "probe"]
+    page = (Path(__file__).resolve().parents[2] / "docs/command.md").read_text()
+    assert [verb for verb in listed if f"`{verb}`" not in page] == []
+
+
+def test_the_examples_work(invoke: Invoke, orders: Path) -> None:
+    (orders.parent / "warehouse").mkdir()
+    for name in ("events.parquet", "warehouse/a.parquet"):
+        (orders.parent / name).write_bytes(orders.read_bytes())
+    text = invoke("--help").stdout.partition("Examples:")[2].partition("Exit codes:")[0]
+    commands = [line.strip() for line in text.splitlines() if line.strip()]
+    assert len(commands) == 9
+    function = f'bloomify() {{ "{sys.executable}" -m bloomify "$@"; }}\n'
+    for command in commands:
+        result = subprocess.run(["/bin/sh", "-c", function + command], check=False)
+        assert (command, result.returncode) in {(command, 0), (command, 1)}
 
 
 def test_help_says_which_readers_refuse_exact_sizes(invoke: Invoke) -> None:

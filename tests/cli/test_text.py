@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from click import unstyle
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,3 +121,43 @@ def test_long_names_give_way_to_the_width() -> None:
     rows = [["a_very_long_name_of_a_column", "1,024"]]
     assert table(HEADINGS, rows, columns=22).splitlines()[1] == "a_very_…_column  1,024"
     assert len(table(HEADINGS, rows, columns=None).splitlines()[1]) == 35
+
+
+WORDY = (
+    Heading(title="name", is_text=True, colors={"id": "green"}),
+    Heading(title="bytes"),
+    Heading(title="share", is_extra=True),
+    Heading(title="place", is_extra=True),
+    Heading(title="reason", is_sentence=True),
+)
+ROWS = [["id", "1", "2 %", "end", "one two three four five six seven eight nine ten eleven"]]
+
+
+def test_without_a_limit_nothing_is_left_out_or_wrapped() -> None:
+    (_, line) = table(WORDY, ROWS, columns=None).splitlines()
+    assert line == f"\x1b[32mid\x1b[0m        1    2 %    end  {ROWS[0][-1]}"
+
+
+def test_extra_columns_are_left_out_from_the_last() -> None:
+    assert "place" in table(WORDY, ROWS, columns=85)
+    assert "place" not in table(WORDY, ROWS, columns=80)
+    assert "share" in table(WORDY, ROWS, columns=80)
+    assert "share" not in table(WORDY, ROWS, columns=70)
+
+
+def test_sentences_are_wrapped_beside_the_other_columns() -> None:
+    _, *lines = table(WORDY, ROWS, columns=40).splitlines()
+    assert lines == [
+        "\x1b[32mid\x1b[0m        1  one two three four five six",
+        "             seven eight nine ten eleven",
+    ]
+
+
+@given(st.integers(20, 120), st.lists(st.text("ab ", max_size=90), min_size=1))
+def test_wrapped_tables_keep_every_word(columns: int, sentences: list[str]) -> None:
+    rows = [["x", "1", "2", "3", sentence] for sentence in sentences]
+    shown = unstyle(table(WORDY, rows, columns=columns))
+    words = " ".join(line[-len(line.lstrip()) :] for line in shown.splitlines()[1:]).split()
+    if all(len(word) <= 24 for sentence in sentences for word in sentence.split()):
+        given_words = [word for sentence in sentences for word in sentence.split()]
+        assert [word for word in words if set(word) <= set("ab")] == given_words

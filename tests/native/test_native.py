@@ -38,6 +38,23 @@ print(hashes == [xxhash.xxh64_intdigest(text) for text in (b"one", b"two")])
 """
 
 
+FOOTERS = """
+import io, sys
+import pyarrow as pa, pyarrow.parquet as pq
+from parquet_bloomwriter import native
+from parquet_bloomwriter.footer import parse_footer
+native.kernels("compact.kernels")
+for columns in (1, 3, 30, 300, 3000):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({f"c{i}": [1] for i in range(columns)}), buffer)
+    data = buffer.getvalue()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = parse_footer(data[start:-8], start=start)
+    print(len(footer.leaves) == columns and footer.chunks.values.shape[:2] == (1, columns))
+print("numba" in sys.modules)
+"""
+
+
 LOADED = """
 import sys
 print("numba" in sys.modules)
@@ -85,6 +102,11 @@ def test_kernels_are_loaded_without_numba_once_they_are_compiled(compiled: Path)
         "probing.kernels",
         "sbbf.kernels",
     ]
+
+
+def test_loaded_kernels_find_their_functions_of_the_c_library(compiled: Path) -> None:
+    """LLVM makes calls of loops that fill memory, and knows the C library only if told."""
+    assert run(FOOTERS, PARQUET_BLOOMWRITER_CACHE=str(compiled)) == ["True"] * 5 + ["False"]
 
 
 def test_loaded_kernels_compute_what_they_should(compiled: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +16,16 @@ from parquet_bloomwriter.compact.loop import BINARY, I32, LIST, STRUCT
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import hash_array, xxh64
 from parquet_bloomwriter.probe import probe
+from parquet_bloomwriter.probing import pieces as pieces_module
 from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
 from parquet_bloomwriter.probing.facts import DISTRUSTED, Family
 from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
-from parquet_bloomwriter.sbbf import Sbbf, encode_header
+from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
 from parquet_bloomwriter.source import BufferSource, open_for_reading
 from tests.compact.structs import encode_struct
 from tests.footer.synthetic import plain
-from tests.support import compact
+from tests.support import asking, compact
 from tests.support.asking import asked, check_of, family_of, known, random_bits
 from tests.verbs.broken_filters import bitset_span, with_filter, with_zeros
 from tests.verbs.files import (
@@ -44,6 +46,23 @@ if TYPE_CHECKING:
 
 FILTERED = {"id": {"ndv": 500, "fpp": 0.01}}
 PRESENT, ABSENT_VALUE = 123, 77_777
+
+
+@pytest.fixture(autouse=True, params=["in memory", "local, compiled", "local, one by one"])
+def _way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have files asked in one way or another."""
+    if request.param == "in memory":
+        return
+    numbers = count()
+
+    def written_to_disk(data: bytes) -> Path:
+        path = tmp_path / f"{next(numbers)}.parquet"
+        path.write_bytes(data)
+        return path
+
+    is_compiled = request.param == "local, compiled"
+    monkeypatch.setattr(pieces_module, "_is_worth_it", lambda _: is_compiled)
+    monkeypatch.setattr(asking, "given_as", written_to_disk)
 
 
 def plain_file() -> bytes:
@@ -271,7 +290,7 @@ def test_sizes_that_are_no_power_of_two(num_blocks: int) -> None:
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[list[Sbbf], list[list[int]]]:
     """Filters, and for each the ordinals of the hashes that are looked up in it."""
-    count = draw(st.integers(1, 4))
+    num_files = draw(st.integers(1, 4))
     filters = [
         Sbbf(
             random_bits(
@@ -280,9 +299,9 @@ def worlds(draw: st.DrawFn) -> tuple[list[Sbbf], list[list[int]]]:
                 draw(st.sampled_from([0.0, 0.0002, 0.3, 0.9])),
             )
         )
-        for _ in range(count)
+        for _ in range(num_files)
     ]
-    begins = [draw(st.integers(0, 100)) for _ in range(count)]
+    begins = [draw(st.integers(0, 100)) for _ in range(num_files)]
     return filters, [[begin, draw(st.integers(begin + 1, 101))] for begin in begins]
 
 
@@ -325,26 +344,44 @@ def ask(
     return found
 
 
-def test_compiled_and_ordinary_reads_say_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filters = [Sbbf(random_bits(seed, 3 + seed, 0.4)) for seed in range(8)]
+@pytest.mark.parametrize("has_lengths", [True, False])
+@pytest.mark.parametrize("each", [1, 20, 65])
+def test_local_files_say_the_same(each: int, *, has_lengths: bool, tmp_path: Path) -> None:
+    sizes = (1, 2, 3, 4, 5, 255, 256, 32_768, 33_000)
+    filters = [Sbbf(random_bits(z, z, density)) for z in sizes for density in (0.0, 0.002, 0.6)]
     files = [with_filter(ONE, (0, 0), filter_.to_bytes()) for filter_ in filters]
-    hashes = np.random.default_rng(0).integers(0, 2**64, 20, np.uint64)
-    expected = [bool(filter_.check_hashes(hashes).any()) for filter_ in filters]
-    spans = [[0, 20]] * 8
-    for is_compiled in (True, False):
-        monkeypatch.setattr(
-            "parquet_bloomwriter.probing.pieces._is_worth_it", lambda _, it=is_compiled: it
-        )
-        paths = [tmp_path / f"{number}.parquet" for number in range(len(files))]
-        for path, data in zip(paths, files, strict=True):
-            path.write_bytes(data)
-        with ExitStack() as stack:
-            sources = [stack.enter_context(open_for_reading(path)) for path in paths]
-            family, _ = family_of(*files)
+    files = files if has_lengths else [without_length(data, (0, 0)) for data in files]
+    hashes = np.random.default_rng(0).integers(0, 2**64, 400, np.uint64)
+    paths = [tmp_path / f"filter {number}.parquet" for number in range(len(files))]
+    for path, data in zip(paths, files, strict=True):
+        path.write_bytes(data)
+    family, _ = family_of(*files)
+    with ExitStack() as stack:
+        sources = [stack.enter_context(open_for_reading(path)) for path in paths]
+        for begin in range(0, 300, 50):
+            spans = [[begin + i, begin + i + each] for i in range(len(files))]
+            expected = [
+                not filter_.blocks.any() or bool(filter_.check_hashes(hashes[first:last]).any())
+                for filter_, (first, last) in zip(filters, spans, strict=True)
+            ]
             assert ask(family, hashes, spans, Pieces(sources)).tolist() == expected
-        assert {(s.traffic.requests, s.traffic.bytes) for s in sources} == {(21, 32 + 20 * 32)}
+
+
+def test_local_reads_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "counted.parquet"
+    path.write_bytes(FILE)
+    hashes = hash_array(pa.array([PRESENT, PRESENT + 500]))
+    family, _ = family_of(FILE)
+    with open_for_reading(path) as source:
+        for spans, num_bytes in (
+            ([[0, 1], [0, 1]], 128),
+            ([[0, 1], [1, 2]], 64),
+            ([[0, 2]] * 2, 128),
+        ):
+            before = source.traffic.bytes, source.traffic.requests
+            ask(family, hashes, spans, Pieces([source]))
+            assert source.traffic.bytes - before[0] == num_bytes
+            assert source.traffic.requests - before[1] == num_bytes // 32
 
 
 def test_hashes_of_values_that_are_stored_in_several_ways() -> None:
@@ -424,15 +461,17 @@ BITSET_AT = bitset_span(FILE, (0, 0))[0]
         lambda start, stop: start >= BITSET_AT and stop - start > 32,  # all else
     ],
 )
-@pytest.mark.parametrize("count", [1, 70])
-def test_what_cannot_be_read_might_match(fails: Callable[[int, int], bool], count: int) -> None:
-    values = pa.array(range(PRESENT, PRESENT + count))
+@pytest.mark.parametrize("num_values", [1, 70])
+def test_what_cannot_be_read_might_match(
+    fails: Callable[[int, int], bool], num_values: int
+) -> None:
+    values = pa.array(range(PRESENT, PRESENT + num_values))
     good, zero = FILE, with_zeros(FILE, (0, 0))
     for data in (good, zero):
         family, _ = family_of(data, FILE)
         pieces = Pieces([Failing(data, fails), BufferSource(FILE)])
         hashes = np.concatenate([hash_array(values), hash_array(pa.array([ABSENT_VALUE]))])
-        spans = [[0, count], [0, 0], [0, count], [count, count + 1]]
+        spans = [[0, num_values], [0, 0], [0, num_values], [num_values, num_values + 1]]
         found = ask(family, hashes, spans, pieces)
         assert found[0] or 0 in pieces.failures
         assert found[2:].tolist() == [True, False]
@@ -464,3 +503,14 @@ def test_many_values_read_a_filter_whole_and_once() -> None:
         Sbbf.from_bytes(filter_bytes(FILE, (row, 0))).check_hashes(hashes).any() for row in (0, 1)
     ]
     assert source.traffic.bytes == 2 * (32 + len(BITSET))
+
+
+def test_a_file_that_fails_in_the_middle_might_match_throughout() -> None:
+    block = block_index(xxh64(ABSENT_VALUE.to_bytes(8, "little")), len(BITSET) // 32)
+    assert block != block_index(xxh64(PRESENT.to_bytes(8, "little")), len(BITSET) // 32)
+    place = BITSET_AT + 32 * block
+    broken = Failing(FILE, lambda start, stop: start <= place < stop)
+    condition = f"id = {PRESENT} OR id = {ABSENT_VALUE}"
+    (found, other) = probe([broken, FILE], condition).files
+    assert (found.surviving, other.surviving) == ((0, 1), (0,))
+    assert isinstance(found.error, OSError)

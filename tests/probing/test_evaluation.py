@@ -280,6 +280,16 @@ def test_integers_that_all_are_the_same_differ_from_no_other() -> None:
     assert asked(data, "x NOT IN (4, 5)").surviving == ()
 
 
+@pytest.mark.parametrize("condition", ["f > 5", "f >= 5", "NOT f < 5", "NOT f <= 5"])
+def test_nan_may_be_greater_than_any_maximum(condition: str) -> None:
+    data = written(pa.table({"f": [1.0, float("nan")]}))
+    assert check_of(data, "f = 5").evidence is Evidence.STATISTICS
+    check = check_of(data, condition)
+    assert (check.verdict, check.evidence) == (MIGHT, Evidence.NONE)
+    assert "NaN" in check.reason
+    assert asked(data, "f < 0.5").surviving == ()
+
+
 def test_atoms_and_their_columns() -> None:
     bindings = Bindings.of(parse("s = 1 AND (s = 2 OR d = 'x') AND lower(d) = 'y' AND f IS NULL"))
     leaves = known(EVEN).leaves

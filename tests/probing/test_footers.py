@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -155,6 +156,21 @@ def test_the_same_size_and_time_but_another_file(tmp_path: Path) -> None:
         path.with_suffix(".new").replace(path)
         os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
         assert ask(path, offset + 3).surviving == (0,)
+
+
+@pytest.mark.usefixtures("settled")
+def test_the_same_file_and_size_but_another_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    sizes = set()
+    for offset in (0, 10_000):
+        table = people(1000).set_column(0, "id", [np.arange(1000) + offset])
+        data = written(table, compression="none", use_dictionary=False)
+        with path.open("r+b" if offset else "wb") as file:
+            file.write(data)
+        sizes.add(path.stat().st_size)
+        assert ask(path, offset + 3).surviving == (0,)
+        time.sleep(0.05)
+    assert len(sizes) == 1
 
 
 def test_buffers_are_not_kept() -> None:

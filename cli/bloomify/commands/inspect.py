@@ -1,0 +1,81 @@
+"""`bloomify inspect`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack, cast
+
+import click
+
+from bloomify.console import Console
+from bloomify.helping import Reading, section
+from bloomify.reading import ReadingOptions, run
+from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+from bloomify.text import safe, size
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.inspection_report import FileFilters
+    from parquet_bloomwriter.source import Location
+
+_shown = section("What is shown")
+
+_shown_options = all_of(
+    columns_option(
+        section_="What is shown",
+        help_="Only these columns, also if they have no filters.",
+        default="all that have some",
+    ),
+    _shown("--row-groups", is_flag=True, help="List every filter, however many there are."),
+    _shown("--html", metavar="FILE", help="Write a page with tables and plots."),
+    _shown("--overwrite", is_flag=True, help="Replace what exists at FILE of --html."),
+)
+
+
+class InspectOptions(ReadingOptions):
+    """All options."""
+
+    columns: tuple[str, ...]
+    row_groups: bool
+    html: str | None
+    overwrite: bool
+
+
+@click.command("inspect", cls=Reading, short_help="Show the filters that are there.")
+@sources_argument
+@_shown_options
+@reading_options
+@click.pass_context
+def inspect(
+    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[InspectOptions]
+) -> None:
+    """Show the Bloom filters of each INPUT: sizes, places, how full they are, what is odd.
+
+    An INPUT is a Parquet file, a folder, a glob pattern or a URL of these.
+    """
+    from bloomify.inspecting import InspectView
+    from bloomify.pages import check_writable
+
+    if options["html"] is not None:
+        check_writable(options["html"], overwrite=options["overwrite"])
+    console = Console.open(is_quiet=options["quiet"])
+    view = InspectView(glyphs=console.glyphs, every_filter=options["row_groups"])
+
+    def look(location: Location, _jobs: int) -> FileFilters:
+        from parquet_bloomwriter.inspection import inspect
+
+        return inspect(location, options["columns"] or None)
+
+    shared = cast("ReadingOptions", options)
+    code = run(inputs, look, view, shared, console, has_details=options["row_groups"])
+    if options["html"] is not None and view.files:
+        _write_page(options["html"], view.files, console, overwrite=options["overwrite"])
+    ctx.exit(code)
+
+
+def _write_page(path: str, files: list[FileFilters], console: Console, *, overwrite: bool) -> None:
+    from bloomify.pages import write_page
+    from parquet_bloomwriter.html import page
+    from parquet_bloomwriter.inspection_report import InspectReport
+
+    data = page(InspectReport(files=tuple(files))).encode("utf-8", "backslashreplace")
+    write_page(path, data, overwrite=overwrite)
+    console.note(f"the page was written to {safe(path)}, {size(len(data))}.")

@@ -1,0 +1,69 @@
+"""`bloomify verify`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack, cast
+
+import click
+
+from bloomify.console import Console
+from bloomify.exits import ExitCode
+from bloomify.helping import Reading, section
+from bloomify.options import one, parse_sample
+from bloomify.reading import ReadingOptions, run
+from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.source import Location
+    from parquet_bloomwriter.verification_report import VerifyReport
+
+_checked = section("What is checked")
+
+_checked_options = all_of(
+    columns_option(
+        section_="What is checked", help_="Only the filters of these columns.", default="all"
+    ),
+    _checked(
+        "--sample",
+        metavar="N|N%",
+        callback=one(parse_sample),
+        help="Look up the values of only N row groups of each file, or of N % of them, spread "
+        "evenly.  [default: all]",
+    ),
+)
+
+
+class VerifyOptions(ReadingOptions):
+    """All options."""
+
+    columns: tuple[str, ...]
+    sample: int | float | None
+
+
+@click.command("verify", cls=Reading, short_help="Hold filters against the values of the file.")
+@sources_argument
+@_checked_options
+@reading_options
+@click.pass_context
+def verify(
+    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[VerifyOptions]
+) -> None:
+    """Look up every value of each INPUT in its Bloom filters, and measure their rates.
+
+    A filter that lacks a value makes readers lose rows. The exit code is 1 if any filter fails,
+    even if some files could not be read. An INPUT is a Parquet file, a folder, a glob pattern or a
+    URL of these.
+    """
+    from bloomify.verifying import VerifyView
+
+    console = Console.open(is_quiet=options["quiet"])
+    view = VerifyView()
+
+    def check(location: Location, jobs: int) -> VerifyReport:
+        from parquet_bloomwriter.verification import verify
+
+        columns, sample = options["columns"] or None, options["sample"]
+        return verify(location, columns, sample=sample, jobs=jobs, progress=console.bar)
+
+    code = run(inputs, check, view, cast("ReadingOptions", options), console)
+    ctx.exit(code if view.passed else ExitCode.CHECK_FAILED)

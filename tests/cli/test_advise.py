@@ -1,0 +1,154 @@
+"""`bloomify advise`: one line per column, and a command that can be copied."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter.advice import advise
+from parquet_bloomwriter.inspection import inspect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Invoke
+
+
+@pytest.fixture
+def users(folder: Path) -> Path:
+    """Write users.parquet: ids in no order, names of 3, flags; 4 row groups of 5,000 rows."""
+    rows = 20_000
+    table = pa.table(
+        {
+            "id": [i * 1237 % rows for i in range(rows)],
+            "kind": [f"kind {i % 3}" for i in range(rows)],
+            "flag": [True] * rows,
+        }
+    )
+    path = folder / "users.parquet"
+    pq.write_table(table, path, row_group_size=rows // 4)
+    return path
+
+
+def test_one_file(users: Path, invoke: Invoke) -> None:
+    report = advise(users)
+    result = invoke("advise", "users.parquet")
+    assert (result.exit_code, result.stderr) == (0, "")
+    headline, listing, *notes, conclusion, command = result.stdout.rstrip("\n").split("\n\n")
+    assert headline.startswith("users.parquet: 20,000 rows in 4 row groups, ")
+    rows = [line.split() for line in listing.splitlines()[1:]]
+    assert [row[:2] for row in rows] == [[one.name, one.verdict] for one in report.columns]
+    assert [row[1] for row in rows] == ["ADD", "SKIP", "SKIP"]
+    for line, one in zip(listing.splitlines()[1:], report.columns, strict=True):
+        assert line.endswith(one.reason)
+    assert len(notes) <= 1
+    assert conclusion.startswith("1 column would get filters, ")
+    assert command == "bloomify users.parquet --columns id"
+
+
+@pytest.mark.usefixtures("users")
+@pytest.mark.parametrize("options", [[], ["--fpp", "0.001"]])
+def test_the_last_line_can_be_run(users: Path, invoke: Invoke, options: list[str]) -> None:
+    users.rename("it's $users.parquet")
+    command = invoke("advise", "it's $users.parquet", *options).stdout.splitlines()[-1]
+    function = f'bloomify() {{ "{sys.executable}" -m bloomify "$@"; }}\n'
+    subprocess.run(["/bin/sh", "-ec", function + command], check=True, capture_output=True)
+    (column,) = inspect("it's $users.parquet").columns
+    assert (column.name, len(column.filters)) == ("id", 4)
+    assert all((one.fpp or 1) <= (0.001 if options else 0.01) for one in column.filters)
+    again = invoke("advise", "it's $users.parquet")
+    assert again.exit_code == 0
+    assert again.stdout.endswith("\n\nNo column deserves a filter.\n")
+    assert "HAS_FILTER" in again.stdout
+
+
+def test_many_files_are_judged_together(users: Path, invoke: Invoke) -> None:
+    data = users.read_bytes()
+    (users.parent / "more").mkdir()
+    for name in ("a", "b"):
+        (users.parent / f"more/{name}.parquet").write_bytes(data)
+    result = invoke("advise", "more", "users.parquet")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("3 files: 60,000 rows in 12 row groups, ")
+    assert result.stdout.count("\nid ") == 1
+    assert result.stdout.endswith("; 3 files read.\n\nbloomify more users.parquet --columns id\n")
+    folder = invoke("advise", "more").stdout
+    assert folder.startswith("more: 2 files, 40,000 rows in 8 row groups, ")
+
+
+def test_a_file_that_cannot_be_read_is_left_out(users: Path, invoke: Invoke) -> None:
+    (users.parent / "text.parquet").write_text("this is no Parquet file, but long enough")
+    result = invoke("advise", ".")
+    assert result.exit_code == 3
+    assert result.stdout.startswith(".: 20,000 rows in 4 row groups, ")
+    assert "; 1 of 2 files failed, see above.\n\nbloomify . --columns id\n" in result.stdout
+    result = invoke("advise", "text.parquet")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (4, "", 1)
+
+
+def test_only_the_columns_named(users: Path, invoke: Invoke) -> None:
+    assert users.exists()
+    shown = invoke("advise", "users.parquet", "--columns", "kind").stdout
+    assert "\nkind " in shown
+    assert "\nid " not in shown
+    assert shown.endswith("\nNo column deserves a filter.\n")
+
+
+def test_the_json_is_the_report(users: Path, invoke: Invoke) -> None:
+    report = advise(users, fpp=0.02)
+    result = invoke("advise", "users.parquet", "--fpp", "0.02", "--json")
+    document = json.loads(result.stdout)
+    assert document["files"] == [
+        {
+            "path": "users.parquet",
+            "size": users.stat().st_size,
+            "num_rows": 20_000,
+            "num_row_groups": 4,
+        }
+    ]
+    assert document["shell_command"] == "bloomify users.parquet --columns id --fpp 0.02"
+    assert (document["fpp"], document["num_filter_bytes"]) == (0.02, report.num_filter_bytes)
+    for shown, column in zip(document["columns"], report.columns, strict=True):
+        facts = ("name", "reason", "ndv", "num_filter_bytes", "skipped_present", "holding")
+        assert {name: shown[name] for name in facts} == {
+            name: getattr(column, name) for name in facts
+        }
+        assert shown["verdict"] == column.verdict
+        assert "evidence" not in shown
+
+
+def test_urls_and_what_may_be_printed_of_them(users: Path, invoke: Invoke) -> None:
+    url = users.as_uri()
+    result = invoke("advise", url)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == f"bloomify {url} --columns id"
+    assert result.stderr == (
+        "bloomify: filters are added to local files only: copy the files, then run this on them.\n"
+    )
+    refused = invoke("s3://key:secret@bucket/x.parquet?region=y", "--columns", "id")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "'s3://bucket/x.parquet' is a URL, and only local files are rewritten" in refused.stderr
+    assert "secret" not in refused.stderr
+
+
+def test_what_identifies_somebody_in_a_url_is_not_printed(users: Path, invoke: Invoke) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/secret@users.parquet", users.read_bytes())
+    result = invoke("advise", "memory://secret@users.parquet")
+    store.rm("/secret@users.parquet")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "bloomify memory://users.parquet --columns id"
+    assert "secret" not in result.output
+
+
+@pytest.mark.usefixtures("users")
+def test_a_pattern_with_a_question_mark_is_no_url(invoke: Invoke) -> None:
+    shown = invoke("advise", "user?.parquet").stdout
+    assert shown.splitlines()[-1] == "bloomify 'user?.parquet' --columns id"
