@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from benchmarks.lookups import FEW, LARGE, MANY
+from benchmarks.lookups import ABSENT_FROM_REFERENCE, ABSENT_ID, FEW, LARGE, MANY
 from benchmarks.measure import (
     BLOOMIFY,
     FILTERED,
@@ -55,12 +55,16 @@ def lookup(repeats: int) -> Iterator[Figure]:
 def single(repeats: int) -> Iterator[Figure]:
     """One file."""
     path = str(FILTERED)
-    timings = read_timings(run(lookup_task("one_value", path, str(repeats))).output)
+    timings = read_timings(
+        run(lookup_task("one_value", path, str(ABSENT_FROM_REFERENCE), str(repeats))).output
+    )
     what = "`probe`: one value in the reference file, against `pq.read_metadata` on it"
     yield at_most(what, timings["first"], base=timings["metadata"], limit=2)
     yield at_most(f"{what}, footer kept", timings["second"], base=timings["metadata"], limit=2)
     small = str(next(LARGE.folder.iterdir()))
-    timings = read_timings(run(lookup_task("one_value", small, str(repeats))).output)
+    timings = read_timings(
+        run(lookup_task("one_value", small, str(ABSENT_ID), str(repeats))).output
+    )
     what = "The same for a file of two columns"
     yield at_most(what, timings["first"], base=timings["metadata"], limit=2)
     yield at_most(f"{what}, footer kept", timings["second"], base=timings["metadata"], limit=2)

@@ -118,10 +118,10 @@ def traffic(folder: str) -> None:
     print(json.dumps({"bytes": report.bytes_read - footers, "filters": report.num_filters}))
 
 
-def one_value(path: str, repeats: str) -> None:
+def one_value(path: str, value: str, repeats: str) -> None:
     """One value in one file, footers not kept and kept, against pyarrow reading the footer."""
     native.warm_up()
-    where = [("id", "=", ABSENT_ID)]
+    where = [("id", "=", int(value))]
 
     def first() -> None:
         clear_cache()

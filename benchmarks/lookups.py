@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.measure import DATA, FILTERED, REFERENCE
+from benchmarks.reference import ROWS, ids
 from parquet_bloomwriter import Sbbf, bloomify
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -37,6 +38,9 @@ _BITS_PER_HASH = 12
 """Leaves the rate a little below 1 %."""
 
 ABSENT_ID = 2**61 + 1
+
+ABSENT_FROM_REFERENCE: int = ids(np.array([ROWS + 1], np.uint64))[0].as_py()
+"""Inside minimum and maximum of every row group."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

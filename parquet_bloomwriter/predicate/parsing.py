@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -35,9 +36,7 @@ def parse(filters: object) -> Expression:
     if isinstance(filters, Expression):
         return filters
     if isinstance(filters, str):
-        from parquet_bloomwriter.predicate.sql import parse_sql
-
-        return parse_sql(filters)
+        return _of_text(filters) if len(filters) < _KEPT_LENGTH else _parse_sql(filters)
     if isinstance(filters, list | tuple):
         return parse_dnf(filters)
     if is_arrow(filters):
@@ -48,6 +47,17 @@ def parse(filters: object) -> Expression:
         f"a predicate cannot be of type {type(filters).__name__}",
         remedy="Give SQL text, a list of (column, operator, value) or a pyarrow expression.",
     )
+
+
+def _parse_sql(text: str) -> Expression:
+    from parquet_bloomwriter.predicate.sql import parse_sql
+
+    return parse_sql(text)
+
+
+_KEPT_LENGTH = 4096
+_of_text = lru_cache(maxsize=64)(_parse_sql)
+"""Short texts are asked again and again, and trees do not change."""
 
 
 def is_arrow(filters: object) -> bool:

@@ -42,14 +42,17 @@ class Lookups:
     """What to look up for n values."""
 
     hashes: NDArray[np.uint64]
-    firsts: NDArray[np.int64]
-    """Where the hashes of each value begin, and their number, shape (n + 1,)."""
+    shared: NDArray[np.int64] | None
+    """Where the hashes of each value begin, and their number, shape (n + 1,); None if every value
+    has one."""
 
     unclear: NDArray[np.bool_]
     """Values that might be contained whatever filters say, shape (n,)."""
 
-    is_one_each: bool = False
-    """Whether every value has one hash."""
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """Where the hashes of each value begin, and their number, shape (n + 1,)."""
+        return np.arange(self.num_values + 1) if self.shared is None else self.shared
 
     @property
     def num_values(self) -> int:
@@ -58,10 +61,10 @@ class Lookups:
 
     def any_of(self, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """For each value, whether any of its hashes was found; `found` is by hash."""
-        if self.is_one_each:
+        if self.shared is None:
             return found | self.unclear
         counts = np.concatenate([[0], np.cumsum(found)])
-        return (counts[self.firsts[1:]] > counts[self.firsts[:-1]]) | self.unclear
+        return (counts[self.shared[1:]] > counts[self.shared[:-1]]) | self.unclear
 
 
 def is_collection(values: object) -> bool:
@@ -157,8 +160,7 @@ def _one_each(
         is_unclear: Whether those without one might be contained.
     """
     if has_hash is None:
-        count = len(hashes)
-        return Lookups(hashes, np.arange(count + 1), np.zeros(count, np.bool_), is_one_each=True)
+        return Lookups(hashes, None, np.zeros(len(hashes), np.bool_))
     firsts = np.concatenate([[0], np.cumsum(has_hash)])
     return Lookups(hashes, firsts, ~has_hash if is_unclear else np.zeros_like(has_hash))
 

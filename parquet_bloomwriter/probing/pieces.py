@@ -18,6 +18,7 @@ import numpy as np
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.parallel import default_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,8 @@ _LOAD_FROM = 5000
 """Pieces read by a process from which loading the compiled loop pays, or once even compiling it."""
 
 _REMOTE_THREADS = 16
+_TASKS_PER_THREAD = 256
+"""Fewer are not worth a thread more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,13 +106,19 @@ class Pieces:
             file_of: Ordinals of the files, shape (n,).
             tasks: Shape (n, 8); the file descriptors are filled in.
         """
-        if not (self.are_local and _is_worth_it(len(tasks))):
+        if not (len(tasks) and self.are_local and _is_worth_it(len(tasks))):
             return False
         tasks[:, 0] = self.descriptors[file_of]
-        scratch = np.empty(PIECE_BYTES, np.uint8)
-        native.kernels(_KERNELS).probe_usual(
-            _pread_address(), len(tasks), native.address(tasks), native.address(scratch)
-        )
+        share = max(_TASKS_PER_THREAD, -(-len(tasks) // default_jobs()))
+        first, *others = (tasks[start : start + share] for start in range(0, len(tasks), share))
+        if others:
+            with ThreadPoolExecutor(len(others)) as pool:
+                running = [pool.submit(_probe_usual, other) for other in others]
+                _probe_usual(first)
+                for one in running:
+                    one.result()
+        else:
+            _probe_usual(first)
         answers = tasks[:, -1]
         self._count(file_of[answers & WITH_HEADER != 0], PIECE_BYTES)
         self._count(file_of[answers & ODD != ODD], PIECE_BYTES)
@@ -185,6 +194,13 @@ class Pieces:
         with ThreadPoolExecutor(min(_REMOTE_THREADS, len(by_file))) as pool:
             for _ in pool.map(read_file, by_file.items()):
                 pass
+
+
+def _probe_usual(tasks: NDArray[np.int64]) -> None:
+    scratch = np.empty(PIECE_BYTES, np.uint8)
+    native.kernels(_KERNELS).probe_usual(
+        _pread_address(), len(tasks), native.address(tasks), native.address(scratch)
+    )
 
 
 _read_so_far = 0

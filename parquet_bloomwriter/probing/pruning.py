@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -48,8 +47,8 @@ class Openable(Protocol):
         ...
 
 
-_BATCH_FILES = 128
-"""Files that are open at once; systems allow 256 and more."""
+_MOST_FILES, _LEAST_FILES = 256, 32
+"""Files that are open at once, where the system allows four times as many; and in any case."""
 
 _THREADS = 16
 _SLOW_SECONDS = 0.002
@@ -134,19 +133,32 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
     """
     files: list[FileProbe] = []
     num_filters = 0
-    for first in range(0, len(locations), _BATCH_FILES):
-        probed, filters = _probe_batch(locations[first : first + _BATCH_FILES], bindings)
+    at_once = _files_at_once()
+    for first in range(0, len(locations), at_once):
+        probed, filters = _probe_batch(locations[first : first + at_once], bindings)
         files += probed
         num_filters += filters
     bindings.check_columns([one.path for one in files if one.path is not None])
     return ProbeReport(expression=bindings.expression, files=tuple(files), num_filters=num_filters)
 
 
+def _files_at_once() -> int:
+    try:
+        import resource
+    except ImportError:  # Windows, whose C library allows 512.
+        return _MOST_FILES // 2
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return _MOST_FILES
+    return max(_LEAST_FILES, min(_MOST_FILES, allowed // 4))
+
+
 def _probe_batch(
     locations: Sequence[Openable], bindings: Bindings
 ) -> tuple[Iterable[FileProbe], int]:
-    with ExitStack() as stack:
-        opened = _open_all(locations, bindings, stack)
+    entered: list[AbstractContextManager[Source]] = []
+    try:
+        opened = _open_all(locations, bindings, entered)
         families = defaultdict(list)
         for place, one in enumerate(opened):
             if one.known is not None:
@@ -161,6 +173,9 @@ def _probe_batch(
             findings, members = _judge([opened[place] for place in places], bindings)
             probes.update(zip(places, members, strict=True))
             num_filters += findings.num_filters
+    finally:
+        for one in entered:
+            one.__exit__(None, None, None)
     return (probes[place] for place in range(len(opened))), num_filters
 
 
@@ -188,11 +203,19 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> tuple[Findings, Ite
     return findings, probes
 
 
-def _open_all(locations: Sequence[Openable], bindings: Bindings, stack: ExitStack) -> list[_Opened]:
+def _open_all(
+    locations: Sequence[Openable],
+    bindings: Bindings,
+    entered: list[AbstractContextManager[Source]],
+) -> list[_Opened]:
+    """Open files and view their footers; what was opened is noted in `entered`."""
+
     def open_one(location: Openable) -> _Opened:
         one = _Opened(str(location) or None)
         try:
-            one.source = stack.enter_context(location.open())
+            manager = location.open()
+            one.source = manager.__enter__()
+            entered.append(manager)
             one.known = known_file(one.source, bindings.wanted)
         except (BloomwriterError, OSError) as error:
             one.error = _blamed(error, one.path)
