@@ -20,10 +20,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.add import bloomify
-    from parquet_bloomwriter.advice import advise, merge_advice
-    from parquet_bloomwriter.advice_report import AdviseReport
-    from parquet_bloomwriter.bloom_file import BloomFile
     from parquet_bloomwriter.errors import (
         BloomwriterError,
         ColumnNotFound,
@@ -37,16 +33,13 @@ if TYPE_CHECKING:
         UnsupportedFile,
         VerificationFailed,
     )
-    from parquet_bloomwriter.inspection import inspect
-    from parquet_bloomwriter.inspection_report import FileFilters, FilterFacts, InspectReport
     from parquet_bloomwriter.many import FileOutcome, for_each_file
-    from parquet_bloomwriter.probe import probe
     from parquet_bloomwriter.probing.footers import clear_cache
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
-    from parquet_bloomwriter.read import dataset, iter_batches, read_table
-    from parquet_bloomwriter.repair import repair
-    from parquet_bloomwriter.report import (
+    from parquet_bloomwriter.reports.advice import AdviseReport
+    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts, InspectReport
+    from parquet_bloomwriter.reports.rewriting import (
         AddReport,
         ChunkReport,
         ColumnReport,
@@ -54,10 +47,17 @@ if TYPE_CHECKING:
         Status,
         StripReport,
     )
+    from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.sbbf import Sbbf
-    from parquet_bloomwriter.strip import strip
-    from parquet_bloomwriter.verification import verify
-    from parquet_bloomwriter.verification_report import VerifyReport
+    from parquet_bloomwriter.verbs.add import bloomify
+    from parquet_bloomwriter.verbs.advise import advise, merge_advice
+    from parquet_bloomwriter.verbs.bloom_file import BloomFile
+    from parquet_bloomwriter.verbs.inspect import inspect
+    from parquet_bloomwriter.verbs.probe import probe
+    from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
+    from parquet_bloomwriter.verbs.repair import repair
+    from parquet_bloomwriter.verbs.strip import strip
+    from parquet_bloomwriter.verbs.verify import verify
 
 __version__ = "0.1.0"
 
@@ -110,27 +110,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "bloomify": "add",
-    **dict.fromkeys(("advise", "merge_advice"), "advice"),
-    "AdviseReport": "advice_report",
-    "BloomFile": "bloom_file",
-    "inspect": "inspection",
-    **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "inspection_report"),
+    "bloomify": "verbs.add",
+    **dict.fromkeys(("advise", "merge_advice"), "verbs.advise"),
+    "AdviseReport": "reports.advice",
+    "BloomFile": "verbs.bloom_file",
+    "inspect": "verbs.inspect",
+    **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
     **dict.fromkeys(("FileOutcome", "for_each_file"), "many"),
-    "probe": "probe",
+    "probe": "verbs.probe",
     "clear_cache": "probing.footers",
     **dict.fromkeys(("FileProbe", "ProbeReport"), "probing.report"),
     **dict.fromkeys(("Check", "Evidence", "RowGroupVerdict", "Verdict"), "probing.verdict"),
-    **dict.fromkeys(("dataset", "iter_batches", "read_table"), "read"),
-    "repair": "repair",
+    **dict.fromkeys(("dataset", "iter_batches", "read_table"), "verbs.read"),
+    "repair": "verbs.repair",
     **dict.fromkeys(
         ("AddReport", "ChunkReport", "ColumnReport", "RepairReport", "Status", "StripReport"),
-        "report",
+        "reports.rewriting",
     ),
     "Sbbf": "sbbf",
-    "strip": "strip",
-    "verify": "verification",
-    "VerifyReport": "verification_report",
+    "strip": "verbs.strip",
+    "verify": "verbs.verify",
+    "VerifyReport": "reports.verification",
 }
 
 

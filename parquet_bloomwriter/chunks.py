@@ -11,7 +11,7 @@ from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.footer.patch import bloom_edit
 from parquet_bloomwriter.parallel import in_order
-from parquet_bloomwriter.report import ChunkReport, Status
+from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks

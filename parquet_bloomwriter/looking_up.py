@@ -10,7 +10,7 @@ import numpy as np
 
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.hashing import hash_array, hash_plain
-from parquet_bloomwriter.verification_report import MissingValue
+from parquet_bloomwriter.reports.verification import MissingValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

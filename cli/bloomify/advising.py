@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bloomify.document import Document
-    from parquet_bloomwriter.advice_report import AdviseReport, ColumnAdvice
+    from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
 
 _WIDE = 130
 """Columns of a terminal on which reasons stand in the table, and not below it."""
@@ -99,7 +99,7 @@ class AdviseView(ReadingView):
 
     def together(self) -> AdviseReport:
         """The advice on all files together."""
-        from parquet_bloomwriter.advice import merge_advice
+        from parquet_bloomwriter.verbs.advise import merge_advice
 
         if self.merged is None:
             self.merged = merge_advice(self.reports, paths=self.inputs)

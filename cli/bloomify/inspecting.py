@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bloomify.document import Document
     from bloomify.drawing import Glyphs
     from parquet_bloomwriter.html.figures import ColumnFigures
-    from parquet_bloomwriter.inspection_report import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
 
 _FEW_FILTERS = 16
 """Filters that are listed one by one without being asked for."""

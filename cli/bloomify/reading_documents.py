@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bloomify.document import Document
-    from parquet_bloomwriter.advice_report import AdviseReport, ColumnAdvice
-    from parquet_bloomwriter.inspection_report import ColumnFilters, FileFilters, FilterFacts
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
-    from parquet_bloomwriter.verification_report import VerifyReport
+    from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
+    from parquet_bloomwriter.reports.inspection import ColumnFilters, FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.verification import VerifyReport
 
 
 def probed_file_document(file: FileProbe) -> Document:

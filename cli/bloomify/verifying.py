@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bloomify.document import Document
-    from parquet_bloomwriter.verification_report import FilterCheck, VerifyReport
+    from parquet_bloomwriter.reports.verification import FilterCheck, VerifyReport
 
 _WORST_FIRST = ("FAILED", "UNCHECKED")
 
@@ -89,7 +89,7 @@ def _outcome(checks: Sequence[FilterCheck]) -> str:
 
 def _status(check: FilterCheck) -> str:
     """The status in a word; "" where nobody asked for it."""
-    from parquet_bloomwriter.verification_report import NOT_SAMPLED
+    from parquet_bloomwriter.reports.verification import NOT_SAMPLED
 
     return "" if check.reason == NOT_SAMPLED else str(check.status)
 

@@ -11,8 +11,8 @@ from parquet_bloomwriter.html.table import Heading, Table
 from parquet_bloomwriter.wording import count, name, percent, rate, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.advice_report import AdviseReport, ColumnAdvice
     from parquet_bloomwriter.html.markup import Content
+    from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
 
 _HEADINGS = (
     Heading(title="column", is_text=True),

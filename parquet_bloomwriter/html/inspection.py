@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.html.figures import ColumnFigures
     from parquet_bloomwriter.html.markup import Content
-    from parquet_bloomwriter.inspection_report import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
 
 COLUMN_HEADINGS = (
     Heading(title="column", is_text=True),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.html.markup import Content
-    from parquet_bloomwriter.inspection_report import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
 
 _FILES = (
     Heading(title="path", is_text=True),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from parquet_bloomwriter.advice_report import AdviseReport
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.html.advice import advised
 from parquet_bloomwriter.html.inspection import inspected
@@ -12,10 +11,11 @@ from parquet_bloomwriter.html.probing import probed
 from parquet_bloomwriter.html.rewriting import added, repaired, stripped
 from parquet_bloomwriter.html.summary import for_notebook
 from parquet_bloomwriter.html.verification import verified
-from parquet_bloomwriter.inspection_report import FileFilters, InspectReport
 from parquet_bloomwriter.probing.report import ProbeReport
-from parquet_bloomwriter.report import AddReport, RepairReport, StripReport
-from parquet_bloomwriter.verification_report import VerifyReport
+from parquet_bloomwriter.reports.advice import AdviseReport
+from parquet_bloomwriter.reports.inspection import FileFilters, InspectReport
+from parquet_bloomwriter.reports.rewriting import AddReport, RepairReport, StripReport
+from parquet_bloomwriter.reports.verification import VerifyReport
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.html.summary import Summary

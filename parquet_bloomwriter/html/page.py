@@ -25,7 +25,7 @@ from parquet_bloomwriter.html.markup import (
 from parquet_bloomwriter.html.panel import panel
 from parquet_bloomwriter.html.places import Places
 from parquet_bloomwriter.html.table import Look, Table, laid_out
-from parquet_bloomwriter.inspection_report import FileFilters, InspectReport
+from parquet_bloomwriter.reports.inspection import FileFilters, InspectReport
 from parquet_bloomwriter.wording import count, percent, size
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from parquet_bloomwriter.wording import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.inspection_report import FileFilters
+    from parquet_bloomwriter.reports.inspection import FileFilters
 
 _MOST_RULES = 24
 """Boundaries between files that are drawn; of more, none is."""

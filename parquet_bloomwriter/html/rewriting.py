@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
-from parquet_bloomwriter.report import Status
+from parquet_bloomwriter.reports.rewriting import Status
 from parquet_bloomwriter.wording import count, growth, name, rate, row_groups, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from parquet_bloomwriter.html.markup import Content
-    from parquet_bloomwriter.report import (
+    from parquet_bloomwriter.reports.rewriting import (
         AddReport,
         ChunkReport,
         ColumnReport,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.html.figures import ColumnFigures, PlacedFilter
     from parquet_bloomwriter.html.places import Places
     from parquet_bloomwriter.html.scale import Scale
-    from parquet_bloomwriter.inspection_report import FilterFacts
+    from parquet_bloomwriter.reports.inspection import FilterFacts
 
 HEIGHT = 66
 """Of a strip, pixels; the lowest part holds dashes and crosses."""

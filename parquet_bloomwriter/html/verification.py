@@ -9,14 +9,14 @@ from parquet_bloomwriter.html.figures import mean
 from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
-from parquet_bloomwriter.verification_report import CheckStatus
+from parquet_bloomwriter.reports.verification import CheckStatus
 from parquet_bloomwriter.wording import count, name, rate, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from parquet_bloomwriter.html.markup import Content
-    from parquet_bloomwriter.verification_report import FilterCheck, VerifyReport
+    from parquet_bloomwriter.reports.verification import FilterCheck, VerifyReport
 
 _HEADINGS = (
     Heading(title="column", is_text=True),

@@ -174,8 +174,8 @@ def _probe_batch(
             probes.update(zip(places, members, strict=True))
             num_filters += findings.num_filters
     finally:
-        for one in entered:
-            one.__exit__(None, None, None)
+        for manager in entered:
+            manager.__exit__(None, None, None)
     return (probes[place] for place in range(len(opened))), num_filters
 
 

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from parquet_bloomwriter.advice_report import Advice
 from parquet_bloomwriter.advising import ColumnEvidence, RowGroupSample, judge
 from parquet_bloomwriter.predicate.bound import Order
+from parquet_bloomwriter.reports.advice import Advice
 
 
 def sample(first: int, *, common: int, key: int) -> RowGroupSample:

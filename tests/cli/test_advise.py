@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.advice import advise
-from parquet_bloomwriter.inspection import inspect
+from parquet_bloomwriter.verbs.advise import advise
+from parquet_bloomwriter.verbs.inspect import inspect
 
 if TYPE_CHECKING:
     from pathlib import Path

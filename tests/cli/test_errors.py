@@ -169,8 +169,7 @@ def test_a_bug_in_a_verb_that_reads(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("unthought of")
 
-    modules = {"inspect": "inspection", "verify": "verification", "advise": "advice"}
-    monkeypatch.setattr(f"parquet_bloomwriter.{modules[verb]}.{verb}", fail)
+    monkeypatch.setattr(f"parquet_bloomwriter.verbs.{verb}.{verb}", fail)
     message = "RuntimeError: unthought of. This is a bug; BLOOMIFY_DEBUG=1 shows where."
     check(invoke(verb, "events.parquet"), 70, f"events.parquet: {message}")
     assert events.exists()

@@ -12,8 +12,8 @@ import pytest
 from bloomify.text import size
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.html import page
-from parquet_bloomwriter.inspection import inspect
-from parquet_bloomwriter.inspection_report import InspectReport
+from parquet_bloomwriter.reports.inspection import InspectReport
+from parquet_bloomwriter.verbs.inspect import inspect
 from tests.verbs.broken_filters import bitset_span, with_bytes, with_zeros
 
 if TYPE_CHECKING:

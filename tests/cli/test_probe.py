@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import strip
-from parquet_bloomwriter.probe import probe
+from parquet_bloomwriter.verbs.probe import probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The commands and programs of the README, run as they stand."""
+"""The commands and programs of the README and of docs/probing.md, run as they stand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-SHELL, PYTHON = (
-    re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    for language in ("sh", "python")
-)
+ROOT = Path(__file__).resolve().parents[2]
+README, PROBING = ((ROOT / name).read_text() for name in ("README.md", "docs/probing.md"))
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The blocks of code in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+SHELL = blocks(README, "sh")
+PROGRAMS = {"README.md": blocks(README, "python"), "docs/probing.md": blocks(PROBING, "python")}
 COMMANDS = [
     line.partition("  #")[0].rstrip()
     for block in SHELL
@@ -50,14 +56,14 @@ def run(command: str) -> str:
         capture_output=True,
         encoding="utf-8",
     )
-    assert result.stderr == ""
+    assert result.stderr == "" or "--html" in command  # It says where the page is.
     return result.stdout
 
 
 def test_there_are_commands_to_test() -> None:
     verbs = {command.split()[1] for command in COMMANDS}
-    assert {"events.parquet", "warehouse/", "strip", "repair"} <= verbs
-    assert len(PYTHON) == 3
+    assert {"events.parquet", "warehouse/", "strip", "repair", "probe", "inspect"} <= verbs
+    assert [len(programs) for programs in PROGRAMS.values()] == [4, 4]
 
 
 @pytest.mark.usefixtures("sample")
@@ -75,11 +81,13 @@ def test_the_first_block_in_order(sample: Path) -> None:
 
 
 @pytest.mark.usefixtures("sample")
-@pytest.mark.parametrize("program", PYTHON)
-def test_each_program_works(program: str) -> None:
-    subprocess.run([sys.executable, "-c", program], check=True)
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_the_programs_work_in_order(page: str) -> None:
+    for program in PROGRAMS[page]:
+        subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\(([^):]+)\)", README))
-def test_links_lead_somewhere(target: str) -> None:
-    assert (Path(__file__).resolve().parents[2] / target).is_file()
+@pytest.mark.parametrize("page", ["README.md", "docs/probing.md", "docs/command.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    targets = re.findall(r"\]\(([^):]+)\)", (ROOT / page).read_text())
+    assert all(((ROOT / page).parent / target).is_file() for target in targets)

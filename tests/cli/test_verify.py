@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.verification import verify
+from parquet_bloomwriter.verbs.verify import verify
 from tests.verbs.broken_filters import with_zeros, without_bit
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.bloom_file import BloomFile
 from parquet_bloomwriter.errors import FileProblem, MalformedFilter
 from parquet_bloomwriter.predicate.expression import Comparison
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.verdict import Verdict
+from parquet_bloomwriter.verbs.bloom_file import BloomFile
+from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import found_in
 from tests.support.manifest import entries, file_of
 from tests.support.workers import Crash, work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.inspection_report import (
+from parquet_bloomwriter.reports.inspection import (
     ColumnFilters,
     FileFilters,
     FilterFacts,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter import InvalidArgument, bloomify, repair, strip
-from parquet_bloomwriter.advice import advise
 from parquet_bloomwriter.html import table_of
-from parquet_bloomwriter.inspection import inspect
-from parquet_bloomwriter.inspection_report import InspectReport
-from parquet_bloomwriter.probe import probe
-from parquet_bloomwriter.report import ChunkReport, RepairReport, Status
-from parquet_bloomwriter.verification import verify
-from parquet_bloomwriter.verification_report import CheckStatus, FilterCheck, MissingValue
+from parquet_bloomwriter.reports.inspection import InspectReport
+from parquet_bloomwriter.reports.rewriting import ChunkReport, RepairReport, Status
+from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, MissingValue
+from parquet_bloomwriter.verbs.advise import advise
+from parquet_bloomwriter.verbs.inspect import inspect
+from parquet_bloomwriter.verbs.probe import probe
+from parquet_bloomwriter.verbs.verify import verify
 from parquet_bloomwriter.wording import safe
 from tests.html.parsing import Seen
 from tests.html.samples import HOSTILE, column, facts, file

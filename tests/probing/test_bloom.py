@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.compact.loop import BINARY, I32, LIST, STRUCT
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import hash_array, xxh64
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing import pieces as pieces_module
 from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
 from parquet_bloomwriter.probing.facts import DISTRUSTED, Family
@@ -23,6 +22,7 @@ from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
 from parquet_bloomwriter.source import BufferSource, open_for_reading
+from parquet_bloomwriter.verbs.probe import probe
 from tests.compact.structs import encode_struct
 from tests.footer.synthetic import plain
 from tests.support import asking, compact

@@ -22,11 +22,11 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
 )
 from parquet_bloomwriter.predicate.parsing import parse
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.evaluation import Code, atoms_of, leaves_of
 from parquet_bloomwriter.probing.pruning import Bindings
 from parquet_bloomwriter.probing.report import _EVIDENCE
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
+from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import asked, check_of, known
 from tests.verbs.broken_filters import with_zeros
 from tests.verbs.files import footer_of, people, with_footer, with_num_rows, written

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import asked
 from tests.verbs.files import footer_of, people, with_num_rows, written
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.bloom_file import BloomFile
 from parquet_bloomwriter.predicate.expression import Comparison
 from parquet_bloomwriter.predicate.plain_values import plain_values
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
+from parquet_bloomwriter.verbs.bloom_file import BloomFile
+from parquet_bloomwriter.verbs.probe import probe
 from tests.support import compact
 from tests.support.asking import found_in
 from tests.support.probing import ask

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.facts import Family, KnownFile
 from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.source import BufferSource, read_footer
+from parquet_bloomwriter.verbs.probe import probe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.bloom_file import BloomFile
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.probing.report import FileProbe
     from parquet_bloomwriter.probing.verdict import Check
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.verbs.bloom_file import BloomFile
 
 
 def asked(data: bytes, filters: Filters) -> FileProbe:

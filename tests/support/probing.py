@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from parquet_bloomwriter.bloom_file import BloomFile
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Not, Or
 from parquet_bloomwriter.predicate.plain_values import UnknownKind, plain_value
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.evaluation import Code
+from parquet_bloomwriter.verbs.bloom_file import BloomFile
+from parquet_bloomwriter.verbs.probe import probe
 from tests.support import compact
 from tests.support.workers import tell
 

@@ -12,10 +12,10 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, bloomify
-from parquet_bloomwriter.advice import advise, merge_advice
-from parquet_bloomwriter.advice_report import Advice, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.source import BufferSource
 from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.verbs.advise import advise, merge_advice
 from tests.support.split_block import ReferenceFilter
 from tests.verbs.broken_filters import with_bytes
 from tests.verbs.files import filter_bytes, footer_of, listing, with_filter_at, written

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import bloomify
-from parquet_bloomwriter.bloom_file import BloomFile
 from parquet_bloomwriter.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -26,6 +25,7 @@ from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import BufferSource
+from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from tests.support import compact
 from tests.support.asking import found_in
 from tests.support.split_block import ReferenceFilter

@@ -13,10 +13,10 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, NotParquet, Sbbf, UnsupportedFile, bloomify
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.inspection import ALL_ZERO, ALL_ZERO_PERHAPS, inspect
-from parquet_bloomwriter.inspection_report import FilterFacts, FilterPlace
+from parquet_bloomwriter.reports.inspection import FilterFacts, FilterPlace
 from parquet_bloomwriter.sbbf.header import encode_header
 from parquet_bloomwriter.source import BufferSource
+from parquet_bloomwriter.verbs.inspect import ALL_ZERO, ALL_ZERO_PERHAPS, inspect
 from tests.support import compact
 from tests.verbs.broken_filters import bitset_span, with_filter, with_zeros
 from tests.verbs.files import (

@@ -22,9 +22,9 @@ from parquet_bloomwriter.errors import (
     NotParquet,
     UnsupportedFile,
 )
-from parquet_bloomwriter.probe import probe
 from parquet_bloomwriter.probing.footers import clear_cache
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
+from parquet_bloomwriter.verbs.probe import probe
 from tests.source.stores import AsyncStore, CountingHandler
 from tests.support.asking import asked
 from tests.verbs.files import footer_of, people, written

@@ -16,10 +16,10 @@ from fsspec.implementations.local import LocalFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile
 from parquet_bloomwriter.predicate import to_arrow
-from parquet_bloomwriter.probe import probe
-from parquet_bloomwriter.read import dataset, iter_batches, read_table
 from parquet_bloomwriter.scanning import surviving
 from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
+from parquet_bloomwriter.verbs.probe import probe
+from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from tests.source.stores import CountingHandler
 from tests.support.cells import ABSENT, CELLS, GROUPS, IDS, ROWS, WatchedFile, bloomed, same
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.probe import probe
-from parquet_bloomwriter.read import iter_batches, read_table
+from parquet_bloomwriter.verbs.probe import probe
+from parquet_bloomwriter.verbs.read import iter_batches, read_table
 from tests.support.random_tables import ROW, conjunctions, expressions, files, schemas
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.read import dataset, iter_batches
+from parquet_bloomwriter.verbs.read import dataset, iter_batches
 from tests.support.cells import ABSENT, CELLS, IDS, ROWS, WatchedFile, bloomed
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, Sbbf, bloomify
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.inspection import ALL_ZERO
+from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, VerifyReport
 from parquet_bloomwriter.sbbf.header import encode_header
-from parquet_bloomwriter.verification import verify
-from parquet_bloomwriter.verification_report import CheckStatus, FilterCheck, VerifyReport
+from parquet_bloomwriter.verbs.inspect import ALL_ZERO
+from parquet_bloomwriter.verbs.verify import verify
 from tests.support.manifest import file_of
 from tests.support.split_block import ReferenceFilter
 from tests.verbs.broken_filters import (

@@ -15,7 +15,7 @@ from bloomify.text import safe
 
 if TYPE_CHECKING:
     from bloomify.advising import AdviseView
-    from parquet_bloomwriter.advice_report import AdviseReport
+    from parquet_bloomwriter.reports.advice import AdviseReport
     from parquet_bloomwriter.source import Location
 
 _judged_options = all_of(
@@ -57,7 +57,7 @@ def advise(
     view = AdviseView(inputs=tuple(map(shown, inputs)))
 
     def judge(location: Location, jobs: int) -> AdviseReport:
-        from parquet_bloomwriter.advice import advise
+        from parquet_bloomwriter.verbs.advise import advise
 
         return advise(location, options["columns"] or None, fpp=options["fpp"], jobs=jobs)
 

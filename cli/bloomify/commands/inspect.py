@@ -13,7 +13,7 @@ from bloomify.shared import all_of, columns_option, reading_options, sources_arg
 from bloomify.text import safe, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.inspection_report import FileFilters
+    from parquet_bloomwriter.reports.inspection import FileFilters
     from parquet_bloomwriter.source import Location
 
 _shown = section("What is shown")
@@ -60,7 +60,7 @@ def inspect(
     view = InspectView(glyphs=console.glyphs, every_filter=options["row_groups"])
 
     def look(location: Location, _jobs: int) -> FileFilters:
-        from parquet_bloomwriter.inspection import inspect
+        from parquet_bloomwriter.verbs.inspect import inspect
 
         return inspect(location, options["columns"] or None)
 
@@ -74,7 +74,7 @@ def inspect(
 def _write_page(path: str, files: list[FileFilters], console: Console, *, overwrite: bool) -> None:
     from bloomify.pages import write_page
     from parquet_bloomwriter.html import page
-    from parquet_bloomwriter.inspection_report import InspectReport
+    from parquet_bloomwriter.reports.inspection import InspectReport
 
     data = page(InspectReport(files=tuple(files))).encode("utf-8", "backslashreplace")
     write_page(path, data, overwrite=overwrite)

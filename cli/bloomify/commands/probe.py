@@ -130,8 +130,8 @@ def _probe(locations: Sequence[Location], condition: Expression) -> ProbeReport:
         InvalidArgument: If the condition does not fit the files.
     """
     from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
-    from parquet_bloomwriter.probe import probe
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
+    from parquet_bloomwriter.verbs.probe import probe
 
     try:
         return probe(locations, condition)

@@ -14,8 +14,8 @@ from bloomify.reading import ReadingOptions, run
 from bloomify.shared import all_of, columns_option, reading_options, sources_argument
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.source import Location
-    from parquet_bloomwriter.verification_report import VerifyReport
 
 _checked = section("What is checked")
 
@@ -60,7 +60,7 @@ def verify(
     view = VerifyView()
 
     def check(location: Location, jobs: int) -> VerifyReport:
-        from parquet_bloomwriter.verification import verify
+        from parquet_bloomwriter.verbs.verify import verify
 
         columns, sample = options["columns"] or None, options["sample"]
         return verify(location, columns, sample=sample, jobs=jobs, progress=console.bar)

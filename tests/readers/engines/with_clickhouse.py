@@ -29,6 +29,7 @@ class ClickHouse:
         pa.timestamp("us", "UTC"): "DateTime64(6, \\'UTC\\')",
     }  # fmt: skip
     _settings = "SETTINGS input_format_parquet_bloom_filter_push_down = 1, session_timezone = 'UTC'"
+    _in_order = ", max_threads = 1, input_format_parquet_preserve_order = 1"
 
     def literal(self, kind: pa.DataType, value: Any) -> str | None:  # noqa: ANN401
         """Spell `value` as a literal of the type `kind`; None if there is none."""
@@ -59,8 +60,8 @@ class ClickHouse:
         return [found[i] for i in range(len(conditions))]
 
     def rows(self, path: Path) -> str:
-        """Return everything in the file, as text."""
-        return self._query(f"SELECT * FROM file('{path}', Parquet)", "CSV")  # noqa: S608
+        """Return everything in the file, in its order, as text."""
+        return self._query(f"SELECT * FROM file('{path}', Parquet)", "CSV", self._in_order)  # noqa: S608
 
     def rows_read(self, path: Path, condition: str) -> int:
         """Rows that it decoded to answer."""
@@ -69,10 +70,10 @@ class ClickHouse:
         query = f"SELECT count() FROM file('{path}', Parquet) WHERE {condition} {self._settings}"  # noqa: S608
         return int(chdb.query(query, "CSV").storage_rows_read())
 
-    def _query(self, query: str, form: str) -> str:
+    def _query(self, query: str, form: str, more_settings: str = "") -> str:
         import chdb
 
         try:
-            return str(chdb.query(f"{query} {self._settings}", form)).strip()
+            return str(chdb.query(query + " " + self._settings + more_settings, form)).strip()
         except RuntimeError as error:
             return type(error).__name__

@@ -1,14 +1,11 @@
-"""Fill in the lengths of Bloom filters that their writer left out.
-
-parquet-mr wrote no `bloom_filter_length` before 1.14, and readers from 1.14.0 to 1.15.2 lose rows
-on remote stores without it. Only the footer changes.
-"""
+"""Take Bloom filters out of a file. `strip(add(f))` is `f`, byte for byte."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.report import RepairReport
+from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.reports.rewriting import StripReport
 from parquet_bloomwriter.rewriting import (
     Destination,
     Input,
@@ -18,14 +15,15 @@ from parquet_bloomwriter.rewriting import (
     write_new_version,
     write_plan,
 )
-from parquet_bloomwriter.splice.plan import Draft, make_plan
+from parquet_bloomwriter.splice.plan import make_draft, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
-def repair(  # noqa: PLR0913  the verb's options, all by keyword
+def strip(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
+    columns: Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     overwrite: bool = False,
@@ -34,11 +32,15 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
     regenerate_crc: bool = False,
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> RepairReport:
-    """Set `bloom_filter_length` where it is missing and the filter itself is sound.
+) -> StripReport:
+    """Take filters out of one file.
+
+    The footer fields go, and with them the bytes of every filter whose extent is certain and that
+    nothing else lies in. Bytes that are not certain stay, and the report counts them.
 
     Args:
         source: A path, or the file's bytes.
+        columns: Names as for `bloomify`; None takes every filter.
         output: Path of the new file; None replaces the file in place, atomically. A buffer's new
             version is in the report.
         overwrite: Replace `output` if it exists.
@@ -49,6 +51,7 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         progress: Told the number of bytes as they are written.
 
     Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
     """
@@ -61,30 +64,28 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
     )
     with opened(source, destination) as file:
         layout = file.layout
-        repairs = tuple(f for f in layout.existing if f.problem is None and f.footer_length is None)
-        unrepaired = tuple(
-            f"row group {f.row_group}, column {layout.footer.leaves[f.column].name}: {f.problem}"
-            for f in layout.existing
-            if f.problem is not None
-        )
-        draft = Draft(
-            placement="end", fallback=None, insertions=(), drops=(), skips=(), repairs=repairs
-        )
+        leaves = layout.footer.leaves
+        chosen = set(leaves if columns is None else select_columns(leaves, columns))
+        drops = [f for f in layout.existing if leaves[f.column] in chosen]
+        draft = make_draft(layout, (), "end", drops=drops)
         plan = make_plan(layout, draft, {})
-        writes = not dry_run and bool(repairs or output is not None)
+        skipped = sum(skip.stop - skip.start for skip in draft.skips)
+        wanted = {(f.offset, f.length) for f in drops if f.length}
+        writes = not dry_run and bool(drops or output is not None)
         data = None
         if writes:
             target = target_of(file)
             data = write_new_version(file, target, write_plan(plan), progress=progress)
-        return RepairReport(
+        return StripReport(
             path=file.path,
             output=file.output if writes else None,
             written=writes,
             dry_run=dry_run,
             size_before=file.source.size,
             size_after=plan.size,
-            num_repaired=len(repairs),
-            unrepaired=unrepaired,
+            num_filters=len(drops),
+            left_bytes=sum(length for _, length in wanted) - skipped,
+            columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
             pieces=plan.pieces,
             data=data,
         )

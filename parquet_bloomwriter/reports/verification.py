@@ -129,3 +129,9 @@ class VerifyReport:
     def count(self, status: CheckStatus) -> int:
         """Filters of that status."""
         return sum(one.status is status for one in self.checks)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from parquet_bloomwriter.html import table_of
+
+        return table_of(self)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.advice_report import DEFAULT_FPP, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.advising import ColumnEvidence, judge
 from parquet_bloomwriter.advising.evidence import merge_evidence
 from parquet_bloomwriter.advising.sampling import take_sample
@@ -21,14 +20,15 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField
-from parquet_bloomwriter.inspection import values_and_nulls
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.ordering import order_of
 from parquet_bloomwriter.probing.facts import Family, KnownFile
 from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.reports.advice import DEFAULT_FPP, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.sbbf import num_blocks_for
 from parquet_bloomwriter.stored_filters import stored_filters
 from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

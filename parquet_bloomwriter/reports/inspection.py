@@ -120,7 +120,7 @@ class FileFilters:
     @property
     def share(self) -> float:
         """Share of the file's bytes that are filters, in [0, 1]."""
-        return self.num_filter_bytes / self.size
+        return self.num_filter_bytes / self.size if self.size else 0.0
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -12,7 +12,7 @@ from parquet_bloomwriter.columns import notes_on, select_columns, settle_per_col
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.footer.grammar import FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.report import AddReport, ChunkReport, ColumnReport, Status
+from parquet_bloomwriter.reports.rewriting import AddReport, ChunkReport, ColumnReport, Status
 from parquet_bloomwriter.rewriting import (
     Destination,
     Input,

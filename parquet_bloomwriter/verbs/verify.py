@@ -25,19 +25,19 @@ import numpy as np
 from parquet_bloomwriter.columns import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.footer.grammar import FileField
-from parquet_bloomwriter.inspection import ALL_ZERO, values_and_nulls
 from parquet_bloomwriter.looking_up import Lookups, look_up
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.reading import opened_with_footer
-from parquet_bloomwriter.sbbf import Dialect
-from parquet_bloomwriter.stored_filters import read_bits, stored_filters
-from parquet_bloomwriter.values import LeafReader
-from parquet_bloomwriter.verification_report import (
+from parquet_bloomwriter.reports.verification import (
     NOT_SAMPLED,
     CheckStatus,
     FilterCheck,
     VerifyReport,
 )
+from parquet_bloomwriter.sbbf import Dialect
+from parquet_bloomwriter.stored_filters import read_bits, stored_filters
+from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.verbs.inspect import ALL_ZERO, values_and_nulls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

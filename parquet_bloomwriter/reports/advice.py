@@ -131,6 +131,12 @@ class AdviseReport:
             words += ["--fpp", f"{self.fpp:g}"]
         return shlex.join(words)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from parquet_bloomwriter.html import table_of
+
+        return table_of(self)
+
     def _names(self) -> list[str]:
         names = [one.name for one in self.columns]
         return [_as_name(one, ambiguous=names.count(one.name) > 1) for one in self.added]

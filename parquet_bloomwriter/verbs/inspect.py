@@ -9,14 +9,14 @@ import numpy as np
 from parquet_bloomwriter.columns import select_columns
 from parquet_bloomwriter.footer import Repetition
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField
-from parquet_bloomwriter.inspection_report import (
+from parquet_bloomwriter.probing.statistics import null_counts
+from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.reports.inspection import (
     ColumnFilters,
     FileFilters,
     FilterFacts,
     FilterPlace,
 )
-from parquet_bloomwriter.probing.statistics import null_counts
-from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.stored_filters import read_all_bits, stored_filters
 
 if TYPE_CHECKING:

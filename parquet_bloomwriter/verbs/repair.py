@@ -1,11 +1,14 @@
-"""Take Bloom filters out of a file. `strip(add(f))` is `f`, byte for byte."""
+"""Fill in the lengths of Bloom filters that their writer left out.
+
+parquet-mr wrote no `bloom_filter_length` before 1.14, and readers from 1.14.0 to 1.15.2 lose rows
+on remote stores without it. Only the footer changes.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.columns import select_columns
-from parquet_bloomwriter.report import StripReport
+from parquet_bloomwriter.reports.rewriting import RepairReport
 from parquet_bloomwriter.rewriting import (
     Destination,
     Input,
@@ -15,15 +18,14 @@ from parquet_bloomwriter.rewriting import (
     write_new_version,
     write_plan,
 )
-from parquet_bloomwriter.splice.plan import make_draft, make_plan
+from parquet_bloomwriter.splice.plan import Draft, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
-def strip(  # noqa: PLR0913  the verb's options, all by keyword
+def repair(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     overwrite: bool = False,
@@ -32,15 +34,11 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
     regenerate_crc: bool = False,
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> StripReport:
-    """Take filters out of one file.
-
-    The footer fields go, and with them the bytes of every filter whose extent is certain and that
-    nothing else lies in. Bytes that are not certain stay, and the report counts them.
+) -> RepairReport:
+    """Set `bloom_filter_length` where it is missing and the filter itself is sound.
 
     Args:
         source: A path, or the file's bytes.
-        columns: Names as for `bloomify`; None takes every filter.
         output: Path of the new file; None replaces the file in place, atomically. A buffer's new
             version is in the report.
         overwrite: Replace `output` if it exists.
@@ -51,7 +49,6 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         progress: Told the number of bytes as they are written.
 
     Raises:
-        ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
     """
@@ -64,28 +61,30 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
     )
     with opened(source, destination) as file:
         layout = file.layout
-        leaves = layout.footer.leaves
-        chosen = set(leaves if columns is None else select_columns(leaves, columns))
-        drops = [f for f in layout.existing if leaves[f.column] in chosen]
-        draft = make_draft(layout, (), "end", drops=drops)
+        repairs = tuple(f for f in layout.existing if f.problem is None and f.footer_length is None)
+        unrepaired = tuple(
+            f"row group {f.row_group}, column {layout.footer.leaves[f.column].name}: {f.problem}"
+            for f in layout.existing
+            if f.problem is not None
+        )
+        draft = Draft(
+            placement="end", fallback=None, insertions=(), drops=(), skips=(), repairs=repairs
+        )
         plan = make_plan(layout, draft, {})
-        skipped = sum(skip.stop - skip.start for skip in draft.skips)
-        wanted = {(f.offset, f.length) for f in drops if f.length}
-        writes = not dry_run and bool(drops or output is not None)
+        writes = not dry_run and bool(repairs or output is not None)
         data = None
         if writes:
             target = target_of(file)
             data = write_new_version(file, target, write_plan(plan), progress=progress)
-        return StripReport(
+        return RepairReport(
             path=file.path,
             output=file.output if writes else None,
             written=writes,
             dry_run=dry_run,
             size_before=file.source.size,
             size_after=plan.size,
-            num_filters=len(drops),
-            left_bytes=sum(length for _, length in wanted) - skipped,
-            columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
+            num_repaired=len(repairs),
+            unrepaired=unrepaired,
             pieces=plan.pieces,
             data=data,
         )

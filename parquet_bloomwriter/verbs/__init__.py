@@ -1,0 +1,1 @@
+"""What can be done with files: each module has one verb, composed of what lies below."""
