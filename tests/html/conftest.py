@@ -84,10 +84,10 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Start Chromium with an empty profile; skip where there is none."""
+    """Start Chromium with an empty profile."""
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or chromedriver is None:
-        pytest.skip("chromium and chromedriver are not installed")
+        pytest.fail("chromium and chromedriver are not installed: make browser", pytrace=False)
     folder = tmp_path_factory.mktemp("browser")
     options = ChromeOptions()
     options.binary_location = chromium
