@@ -6,7 +6,6 @@ from llvmlite import ir
 from numba import carray, njit, types
 
 from parquet_bloomwriter.compact.loop import (
-    ABSENT,
     HEAD_WORDS,
     MAX_DEPTH,
     MAX_FIELD,
@@ -52,16 +51,6 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
     table = num_kinds * MAX_FIELD * _WORD
     first = memory + HEAD_WORDS * _WORD
     cells = capacity * width
-    kinds = carray(_i64(first), (capacity,))
-    values = carray(_i64(first + capacity * _WORD), (capacity, width))
-    spans = carray(_i32(first + (capacity + cells) * _WORD), (capacity, width, 3))
-    # Element by element: for whole arrays numba calls into its own runtime.
-    for row in range(capacity):
-        kinds[row] = 0
-        for slot in range(width):
-            values[row, slot] = ABSENT
-            for position in range(3):
-                spans[row, slot, position] = -1
     problem, stop, rows = _loop(
         carray(_u8(data), (size,)),
         pos,
@@ -69,9 +58,9 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
         carray(_i64(grammar + table), by_field),
         carray(_i64(grammar + 2 * table), by_field),
         carray(_i64(grammar + 3 * table), (num_kinds, TRAITS)),
-        kinds,
-        values,
-        spans,
+        carray(_i64(first), (capacity,)),
+        carray(_i64(first + capacity * _WORD), (capacity, width)),
+        carray(_i32(first + (capacity + cells) * _WORD), (capacity, width, 3)),
         carray(_i64(memory + _RESULT_WORDS * _WORD), (MAX_DEPTH, STACK_WIDTH)),
     )
     result = carray(_i64(memory), (_RESULT_WORDS,))

@@ -224,9 +224,13 @@ def _interpreted(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Out
 
 
 def _compiled(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcome:
-    """Run the compiled loop, which takes addresses and sizes, and fills in what is absent."""
+    """Run the compiled loop, which takes addresses and sizes."""
     cells = capacity * grammar.width
     memory = np.empty(HEAD_WORDS + capacity + cells + (3 * cells + 1) // 2, np.int64)
+    first = HEAD_WORDS + capacity
+    values, spans = memory[first : first + cells], memory[first + cells :].view(np.int32)
+    values.fill(ABSENT)
+    spans.fill(-1)
     native.kernels(_KERNELS).scan(
         native.address(np.frombuffer(data, np.uint8)),
         len(data),
@@ -238,14 +242,9 @@ def _compiled(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcom
         capacity,
     )
     problem, stop, rows = memory[:3].tolist()
-    first = HEAD_WORDS + capacity
-    return (
-        problem,
-        stop,
-        rows,
-        (
-            memory[HEAD_WORDS:first],
-            memory[first : first + cells].reshape(capacity, grammar.width),
-            memory[first + cells :].view(np.int32)[: 3 * cells].reshape(capacity, -1, 3),
-        ),
+    table = (
+        memory[HEAD_WORDS:first],
+        values.reshape(capacity, grammar.width),
+        spans[: 3 * cells].reshape(capacity, grammar.width, 3),
     )
+    return problem, stop, rows, table

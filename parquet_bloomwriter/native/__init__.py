@@ -15,8 +15,9 @@ Rules for kernels (modules named `kernels` in other packages, which import numba
 - A kernel takes int64 numbers, addresses among them, and returns one or nothing. The caller keeps
   memory alive and answers for its bounds.
 - It allocates nothing, raises nothing, and runs without the interpreter lock.
-- What it calls stands in its module, or in a module that `_SOURCES` names beside it. Of the C
-  library there are `memset`, `memmove` and `memcpy`, which LLVM makes of loops; nothing else.
+- What it calls stands in its module, or in a module that `_SOURCES` names beside it.
+- It has no loop that fills or copies memory: LLVM makes calls of the C library of those, which lead
+  nowhere without numba. Machine code with such calls is not kept.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ _SOURCES = {
 """The modules with kernels, and the files that their machine code depends on."""
 
 _SHARED_SOURCES = ("native/intrinsics.py",)
+_CALLS_OF_C = (b"\0memset\0", b"\0memcpy\0", b"\0memmove\0")
 _WRITABLE_BY_OTHERS = 0o022
 
 
@@ -149,9 +151,13 @@ def _made_by_numba(module: str) -> dict[str, Any]:
 def _object_files(made: dict[str, Any]) -> Compiled:
     """Take the machine code out of them; numba offers no public way.
 
-    It holds no call into Python and none into numba: see the rules above.
+    It makes no call into Python and none into numba: see the rules above.
+
+    Raises:
+        AttributeError: If this numba keeps it elsewhere.
+        RuntimeError: If it calls the C library.
     """
-    return {
+    compiled = {
         name: (
             function._wrapper_name,  # noqa: SLF001
             function.__wrapped__.__code__.co_argcount,
@@ -159,13 +165,16 @@ def _object_files(made: dict[str, Any]) -> Compiled:
         )
         for name, function in made.items()
     }
+    for name, (_, _, code) in compiled.items():
+        if any(call in code for call in _CALLS_OF_C):
+            raise RuntimeError(f"the kernel {name} calls the C library")
+    return compiled
 
 
 def _linked(compiled: Compiled) -> SimpleNamespace:
     """Load object files into this process."""
     import llvmlite.binding as llvm
 
-    _make_known()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
     for _, _, machine_code in compiled.values():
         engine.add_object_file(llvm.ObjectFileRef.from_data(machine_code))
@@ -179,20 +188,6 @@ def _linked(compiled: Compiled) -> SimpleNamespace:
             for name, (symbol, count, _) in compiled.items()
         }
     )
-
-
-def _make_known() -> None:
-    """Tell LLVM where the functions are that it puts in the place of loops.
-
-    It resolves no symbol by itself, and a call of one that is not resolved ends the process.
-    """
-    import llvmlite.binding as llvm
-
-    fill, move = (
-        ctypes.cast(function, ctypes.c_void_p).value for function in (ctypes.memset, ctypes.memmove)
-    )
-    for name, place in (("memset", fill), ("memmove", move), ("memcpy", move)):
-        llvm.add_symbol(name, place)
 
 
 def _machine() -> Any:  # noqa: ANN401  llvmlite has no types

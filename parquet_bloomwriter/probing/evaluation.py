@@ -211,6 +211,9 @@ def _key_range(atom: Members, column: Column) -> KeyRange:
     bounds = column.bounds
     count = len(bounds.known)
     num_keys = len(atom.plains or atom.keys or ())
+    if num_keys == 1 and atom.keys and bounds.low.dtype != object and bounds.known.all():
+        within = (bounds.low <= atom.keys[0]) & (bounds.high >= atom.keys[0])
+        return np.zeros(count, np.int64), within.astype(np.int64)
     first, last = np.zeros(count, np.int64), np.full(count, num_keys, np.int64)
     if atom.keys is None or not bounds.known.any():
         return first, last

@@ -203,7 +203,8 @@ class Column:
     @property
     def has_no_values(self) -> NDArray[np.bool_]:
         """Whether each chunk certainly holds nothing but nulls, or nothing at all, shape (n,)."""
-        all_nulls = (self.num_nulls >= 0) & (self.num_nulls == self.num_values)
+        # Neither a count below zero nor an unknown number of nulls, which is -1, tells anything.
+        all_nulls = (self.num_values <= self.num_nulls) & (self.num_values >= 0)
         found: NDArray[np.bool_] = all_nulls | (self.num_values == 0)
         return found
 

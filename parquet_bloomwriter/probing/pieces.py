@@ -120,8 +120,13 @@ class Pieces:
         else:
             _probe_usual(first)
         answers = tasks[:, -1]
-        self._count(file_of[answers & WITH_HEADER != 0], PIECE_BYTES)
-        self._count(file_of[answers & ODD != ODD], PIECE_BYTES)
+        with_header, with_block = answers >= WITH_HEADER, answers & ODD != ODD
+        if len(self.sources) == 1:
+            reads = int(np.count_nonzero(with_header) + np.count_nonzero(with_block))
+            self.sources[0].traffic.add(reads, reads * PIECE_BYTES)
+        else:
+            self._count(file_of[with_header], PIECE_BYTES)
+            self._count(file_of[with_block], PIECE_BYTES)
         return True
 
     def _read_local(
@@ -149,9 +154,6 @@ class Pieces:
 
     def _count(self, file_of: NDArray[np.int64], size: int) -> None:
         """Add pieces to the traffic of their files."""
-        if len(self.sources) == 1:
-            self.sources[0].traffic.add(len(file_of), len(file_of) * size)
-            return
         counts = np.bincount(file_of, minlength=len(self.sources)).tolist()
         for source, count in zip(self.sources, counts, strict=True):
             if count:
