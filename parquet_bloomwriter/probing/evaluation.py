@@ -211,12 +211,12 @@ def _key_range(atom: Members, column: Column) -> KeyRange:
     bounds = column.bounds
     count = len(bounds.known)
     num_keys = len(atom.plains or atom.keys or ())
-    if num_keys == 1 and atom.keys and bounds.low.dtype != object and bounds.known.all():
-        within = (bounds.low <= atom.keys[0]) & (bounds.high >= atom.keys[0])
-        return np.zeros(count, np.int64), within.astype(np.int64)
     first, last = np.zeros(count, np.int64), np.full(count, num_keys, np.int64)
     if atom.keys is None or not bounds.known.any():
         return first, last
+    if num_keys == 1 and bounds.low.dtype != object and bounds.known.all():
+        within = (bounds.low <= atom.keys[0]) & (bounds.high >= atom.keys[0])
+        return first, within.astype(np.int64)
     if bounds.low.dtype == object:
         for row in np.flatnonzero(bounds.known).tolist():
             first[row], last[row] = _among_objects(atom.keys, bounds.low[row], bounds.high[row])
