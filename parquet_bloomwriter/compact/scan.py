@@ -194,7 +194,7 @@ _Outcome: TypeAlias = """tuple[
 """The problem's number or 0, the position, the number of rows, and the table's arrays."""
 
 _FIRST_ROWS = 16
-_BYTES_PER_ROW = 80
+_BYTES_PER_ROW = 64
 """Of typical footers, fewer; tables grow if there are more rows."""
 
 

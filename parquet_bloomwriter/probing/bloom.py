@@ -53,8 +53,9 @@ _HEADER_START = 0x15
 _HEADER_END = np.frombuffer(encode_header(BYTES_PER_BLOCK)[2:], np.uint8)
 """What follows the size in the header that every known writer makes."""
 
-_MANY_HASHES = 64
-"""Hashes looked up in one filter from which the whole bitset is read instead of their blocks."""
+_FEW_HASHES, _BYTES_PER_HASH = 64, 8192
+"""Up to so many hashes their blocks are read, or up to one for so many bytes of the bitset: one block
+takes as long as this much in one go. For more the whole bitset is read."""
 
 _EMPTY = "all its bits are zero, though the chunk has values"
 _FIRST_LOOK = 4096
@@ -172,7 +173,8 @@ class _Probe:
             self._expect(rows[unseen])
         might = np.ones(len(rows), np.bool_)
         usable = self.places.sizes[rows] > 0
-        many = questions.ends - questions.begins > _MANY_HASHES
+        some = np.maximum(_FEW_HASHES, self.places.sizes[rows] // _BYTES_PER_HASH)
+        many = questions.ends - questions.begins > some
         few = usable & ~many
         might[few] = self._few(questions.take(few))
         for index in np.flatnonzero(usable & many).tolist():

@@ -158,8 +158,9 @@ def _numbers(
     dtype: np.dtype[Any], data: bytes, stops: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> Bounds:
     width = dtype.itemsize
-    known = (lengths == width).all(axis=1)
-    starts = np.where(known[:, None], stops - width, 0)
+    known: NDArray[np.bool_] = np.logical_and.reduce(lengths == width, axis=1)
+    starts = stops - width
+    starts[~known] = 0
     places = starts[..., None] + np.arange(width)
     stored = np.frombuffer(data, np.uint8)[places].view(dtype)[..., 0]
     keys = _widened(stored)
