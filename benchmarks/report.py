@@ -23,6 +23,10 @@ are built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 by
 in the disk cache. What is compared runs in turn, in one go; ratios are of the shortest of
 several runs. Whole processes, start of the interpreter included, unless the line says otherwise;
 `bloomify` flushes its output to disk (fsync) and verifies it, the other writers do neither.
+
+Looking up and reading are timed within one process, after a first run that compiled or loaded
+whatever it needs. "The first time" means that no footers are kept from before, and for DataFusion
+that the context is new; the files are in the disk cache throughout.
 """
 
 

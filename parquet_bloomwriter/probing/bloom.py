@@ -54,7 +54,7 @@ _HEADER_END = np.frombuffer(encode_header(BYTES_PER_BLOCK)[2:], np.uint8)
 """What follows the size in the header that every known writer makes."""
 
 _FEW_HASHES, _BYTES_PER_HASH = 64, 8192
-"""Up to so many hashes their blocks are read, or up to one for so many bytes of the bitset: one block
+"""Up to so many hashes their blocks are read, or up to one for so many bytes of the bitset: a block
 takes as long as this much in one go. For more the whole bitset is read."""
 
 _EMPTY = "all its bits are zero, though the chunk has values"
