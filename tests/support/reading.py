@@ -150,7 +150,8 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 def main() -> None:
     """Work on one task per line of the standard input."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    # Not the address space: allocators reserve more of that than they use.
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
     for line in sys.stdin:
         task: dict[str, Any] = json.loads(line)
         tell({"begins": task["path"]})
