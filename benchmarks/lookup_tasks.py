@@ -39,14 +39,20 @@ def _seconds(call: Callable[[], object]) -> Callable[[], float]:
     return timed_call
 
 
-def _each(call: Callable[[], object]) -> Callable[[], float]:
-    """Seconds of one of `_CALLS` calls."""
+def _each(
+    call: Callable[[], object], *, before: Callable[[], object] = lambda: None
+) -> Callable[[], float]:
+    """Seconds of one of `_CALLS` calls; what comes before each is not counted."""
+    one = _seconds(call)
 
-    def calls() -> None:
+    def mean() -> float:
+        seconds = 0.0
         for _ in range(_CALLS):
-            call()
+            before()
+            seconds += one()
+        return seconds / _CALLS
 
-    return lambda: _seconds(calls)() / _CALLS
+    return mean
 
 
 def _print(timings: dict[str, Timing]) -> None:
@@ -125,13 +131,8 @@ def one_value(path: str, value: str, repeats: str) -> None:
     """One value in one file, footers not kept and kept, against pyarrow reading the footer."""
     native.warm_up()
     where = [("id", "=", int(value))]
-
-    def first() -> None:
-        clear_cache()
-        probe(path, where)
-
     cases = {
-        "first": _each(first),
+        "first": _each(lambda: probe(path, where), before=clear_cache),
         "second": _each(lambda: probe(path, where)),
         "metadata": _each(lambda: pq.read_metadata(path)),
     }

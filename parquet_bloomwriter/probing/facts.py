@@ -135,6 +135,9 @@ class KnownFile:
     filters: dict[int, FilterPlaces] = field(default_factory=dict)
     """By leaf ordinal."""
 
+    decoded: dict[int, Column] = field(default_factory=dict)
+    """Columns of files that are looked at alone, by leaf ordinal."""
+
     @classmethod
     def of(cls, footer: Footer) -> KnownFile:
         """Keep what is needed of a footer, but none of its tables."""
@@ -242,6 +245,14 @@ class Family:
 
     def column(self, leaf: Leaf) -> Column:
         """Gather one column; every file must have learned it."""
+        if len(self.files) > 1:
+            return self._gathered(leaf)
+        decoded = self.files[0].decoded
+        if leaf.ordinal not in decoded:
+            decoded[leaf.ordinal] = self._gathered(leaf)
+        return decoded[leaf.ordinal]
+
+    def _gathered(self, leaf: Leaf) -> Column:
         raw = [file.columns[leaf.ordinal] for file in self.files]
         first = self.files[0]
         if len(raw) == 1:

@@ -98,7 +98,7 @@ class Bindings:
                 return
         for name in self.columns if self.seen else ():
             known = any(_has(leaves, name) for leaves, _, _ in self.seen.values())
-            if not known and not any(f"{name}=" in path for path in paths):
+            if not known and not any(f"/{name}=" in f"/{path}" for path in paths):
                 leaves, _, _ = next(iter(self.seen.values()))
                 select_columns(leaves, [name])
 
