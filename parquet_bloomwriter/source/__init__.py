@@ -1,12 +1,21 @@
-"""Where bytes come from: files anywhere, file objects and buffers, read at absolute positions."""
+"""Where bytes come from: files anywhere, file objects and buffers, read at absolute positions.
 
-from parquet_bloomwriter.source.face import Range, Source, Traffic
-from parquet_bloomwriter.source.finding import find_sources
-from parquet_bloomwriter.source.footer import read_footer
-from parquet_bloomwriter.source.local import FileSource
-from parquet_bloomwriter.source.location import Location
-from parquet_bloomwriter.source.memory import BufferSource
-from parquet_bloomwriter.source.opening import Input, open_for_reading
+Names are imported when they are first asked for: who rewrites a local file needs no stores.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.source.face import Range, Source, Traffic
+    from parquet_bloomwriter.source.finding import find_sources
+    from parquet_bloomwriter.source.footer import read_footer
+    from parquet_bloomwriter.source.local import FileSource
+    from parquet_bloomwriter.source.location import Location
+    from parquet_bloomwriter.source.memory import BufferSource
+    from parquet_bloomwriter.source.opening import Input, open_for_reading
 
 __all__ = [
     "BufferSource",
@@ -20,3 +29,21 @@ __all__ = [
     "open_for_reading",
     "read_footer",
 ]
+
+_HOMES = {
+    "BufferSource": "memory",
+    "FileSource": "local",
+    "Input": "opening",
+    "Location": "location",
+    "find_sources": "finding",
+    "open_for_reading": "opening",
+    "read_footer": "footer",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'face')}"), name)
+    globals()[name] = value
+    return value
