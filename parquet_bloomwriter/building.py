@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import hash_array, hash_plain
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_blocks
+from parquet_bloomwriter.values import floating_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,7 +196,7 @@ def _hashes(
     reader: LeafReader, leaf: Leaf, row_group: int, dialect: Dialect
 ) -> Iterator[NDArray[np.uint64]]:
     """Yield the hashes of every batch, and last those that zeros and NaNs ask for."""
-    dtype = _floating_dtype(leaf)
+    dtype = floating_dtype(leaf)
     zero = nan = False
     for array in reader.batches(row_group):
         hashes = hash_array(array, dialect=dialect)
@@ -214,14 +214,6 @@ def _hashes(
         )
         wanted = [plus, minus] * zero + [canonical_nan] * nan
         yield np.array(wanted, np.uint64)
-
-
-def _floating_dtype(leaf: Leaf) -> type[np.floating] | None:
-    if leaf.is_float16:
-        return np.float16
-    if leaf.physical_type == PhysicalType.FLOAT:
-        return np.float32
-    return np.float64 if leaf.physical_type == PhysicalType.DOUBLE else None
 
 
 def _blocks(values: int, options: FilterOptions) -> int:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.hashing import hash_array, hash_plain
 from parquet_bloomwriter.reports.verification import MissingValue
+from parquet_bloomwriter.values import floating_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def look_up(
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     found = Lookups()
-    dtype = _floating_dtype(leaf)
+    dtype = floating_dtype(leaf)
     for array in reader.batches(row_group):
         hashes = hash_array(array, dialect=dialect)
         if not len(hashes):
@@ -100,14 +100,6 @@ def _warnings(
         yield "0.0 and -0.0 are equal, but only one of them is in it"
     if found.has_nan and lacks(np.nan):
         yield "there are NaNs, but the canonical one is not in it"
-
-
-def _floating_dtype(leaf: Leaf) -> type[np.floating] | None:
-    if leaf.is_float16:
-        return np.float16
-    if leaf.physical_type == PhysicalType.FLOAT:
-        return np.float32
-    return np.float64 if leaf.physical_type == PhysicalType.DOUBLE else None
 
 
 def _text(value: float | bytes) -> str:

@@ -37,15 +37,18 @@ def write_page(path: str, data: bytes, *, overwrite: bool) -> None:
     from parquet_bloomwriter.splice.temporary import temporary_beside
 
     target = os.path.realpath(path)
-    with temporary_beside(target, permissions=0o666) as temporary:
-        write_all(temporary.fd, data)
-        if hasattr(os, "fchmod"):
-            os.fchmod(temporary.fd, temporary.granted)
-        os.fsync(temporary.fd)
-        if overwrite:
-            os.replace(temporary.path, target)
-        else:
-            _give_name(temporary.path, target, path)
+    try:
+        with temporary_beside(target, permissions=0o666) as temporary:
+            write_all(temporary.fd, data)
+            if hasattr(os, "fchmod"):
+                os.fchmod(temporary.fd, temporary.granted)
+            os.fsync(temporary.fd)
+            if overwrite:
+                os.replace(temporary.path, target)
+            else:
+                _give_name(temporary.path, target, path)
+    except OSError as error:  # The name of the temporary file says nothing to anybody.
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 def _give_name(temporary: str, target: str, path: str) -> None:

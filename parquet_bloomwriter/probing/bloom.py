@@ -28,7 +28,7 @@ from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.probing.facts import DISTRUSTED, UNSEEN
-from parquet_bloomwriter.probing.pieces import EMPTY, ODD, PRESENT, TASK_WORDS
+from parquet_bloomwriter.probing.tasks import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 from parquet_bloomwriter.splice.existing import check_filter, read_filter_header
@@ -154,7 +154,7 @@ class _Probe:
             return None
         places.starts[rows], places.sizes[rows] = tasks[:, 5], tasks[:, 6]
         answers = tasks[:, 7] & ODD
-        might: NDArray[np.bool_] = answers == PRESENT
+        might: NDArray[np.bool_] = answers == MIGHT_BE_IN
         if (answers < EMPTY).all():
             places.has_bits[rows] = True
             return might

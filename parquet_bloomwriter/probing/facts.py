@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
+from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.footer import Leaf, Repetition, parse_footer
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.predicate.ordering import order_of
@@ -312,16 +312,3 @@ def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers) -> Numbers:
     if all(one is Repetition.REQUIRED for one in leaf.repetitions):
         return np.zeros(len(num_values), np.int64)
     return null_counts(num_values, counts)
-
-
-__all__ = [
-    "ABSENT",
-    "DISTRUSTED",
-    "START",
-    "UNSEEN",
-    "Column",
-    "Family",
-    "FilterPlaces",
-    "KnownFile",
-    "family_key",
-]

@@ -11,26 +11,19 @@ from llvmlite import ir
 from numba import types
 
 from parquet_bloomwriter.native.intrinsics import inline, load_u8, load_u32, load_u64, store_u64
+from parquet_bloomwriter.probing.tasks import (
+    EMPTY,
+    MIGHT_BE_IN,
+    NOT_IN,
+    ODD,
+    PIECE_BYTES,
+    TASK_WORDS,
+    WITH_HEADER,
+)
 from parquet_bloomwriter.sbbf.block import SALT
-
-PIECE_BYTES = 32
-"""Bytes of a block, and bytes read for a header: fewer than any header with its bitset has."""
-
-ABSENT, PRESENT, EMPTY, ODD = 0, 1, 2, 3
-"""Answers of `probe_usual`: the hash is not in the filter; might be in it; is not in it, and its
-block has no bit at all; the filter is none of the usual ones, or could not be read."""
-
-WITH_HEADER = 4
-"""Added to an answer if the header was read for it."""
-
-TASK_WORDS = 8
-"""int64 numbers of each task of `probe_usual`, in this order: file descriptor,
-`bloom_filter_offset`, `bloom_filter_length`, position of the footer, hash, and, in and out,
-position and size of the bitset (0 while unknown), and, out, the answer."""
 
 _HEADER_START, _HEADER_END = 0x15, (0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0)
 _SHORTEST_HEADER, _FIXED_HEADER = 15, 14
-_SALT = SALT
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _PREAD = ir.FunctionType(_I64, [_I32, _I64, _I64, _I64]).as_pointer()
@@ -110,10 +103,10 @@ def probe_usual(pread: int, count: int, tasks: int, scratch: int) -> int:
                 seen = types.uint64(0)
                 for k in range(8):
                     word = load_u32(scratch, k)
-                    bit = ((low * types.uint64(_SALT[k])) & _LOW_32) >> types.uint64(27)
+                    bit = ((low * types.uint64(SALT[k])) & _LOW_32) >> types.uint64(27)
                     missing += types.int64((word >> bit) & types.uint64(1)) == 0
                     seen |= word
-                found = PRESENT if missing == 0 else (ABSENT if seen else EMPTY)
+                found = MIGHT_BE_IN if missing == 0 else (NOT_IN if seen else EMPTY)
                 answer += found - ODD
         num_odd += (answer & 3) == ODD
         store_u64(tasks, task + 7, types.uint64(answer))

@@ -19,6 +19,7 @@ import numpy as np
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.probing.tasks import ODD, PIECE_BYTES, WITH_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _KERNELS = "probing.kernels"
-
-# As in `probing.kernels`, which imports numba.
-PIECE_BYTES = 32
-TASK_WORDS = 8
-ABSENT, PRESENT, EMPTY, ODD = 0, 1, 2, 3
-WITH_HEADER = 4
 
 _LOAD_FROM = 5000
 """Pieces read by a process from which loading the compiled loop pays, or once even compiling it."""

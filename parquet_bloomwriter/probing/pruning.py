@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from parquet_bloomwriter.columns import select_columns
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
@@ -24,6 +24,7 @@ from parquet_bloomwriter.probing.facts import Family, family_key
 from parquet_bloomwriter.probing.footers import known_file
 from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
+from parquet_bloomwriter.source import open_for_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +46,20 @@ class Openable(Protocol):
     def open(self) -> AbstractContextManager[Source]:
         """Open it for reading."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Something that is open already, or bytes."""
+
+    source: Any
+
+    def __str__(self) -> str:
+        return str(getattr(self.source, "name", "") or "")
+
+    def open(self) -> AbstractContextManager[Source]:
+        """What is open stays open."""
+        return open_for_reading(self.source)
 
 
 _MOST_FILES, _LEAST_FILES = 256, 32

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT, STRUCT
+from parquet_bloomwriter.compact.loop import STRUCT
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer import PhysicalType
@@ -197,6 +197,3 @@ def _objects(
             low[row], high[row] = pair
         known[row] = low[row] <= high[row]
     return Bounds(low, high, known)
-
-
-__all__ = ["ABSENT", "BOUND_FIELDS", "Bounds", "decode_bounds", "null_counts", "type_ordered"]

@@ -8,18 +8,17 @@ decides.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.predicate import parse, to_arrow
-from parquet_bloomwriter.probing.pruning import probe_locations
+from parquet_bloomwriter.probing.pruning import Given, probe_locations
 from parquet_bloomwriter.scanning.guarding import TableBindings
-from parquet_bloomwriter.source import Location, open_for_reading
+from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.pruning import Openable
     from parquet_bloomwriter.probing.report import FileProbe
     from parquet_bloomwriter.scanning.table_files import TableFiles
-    from parquet_bloomwriter.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,20 +38,6 @@ class Survivors:
 
     condition: pc.Expression | None
     """What their rows must satisfy still; None if nothing was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """Something that is open already, or bytes."""
-
-    source: Any
-
-    def __str__(self) -> str:
-        return ""
-
-    def open(self) -> AbstractContextManager[Source]:
-        """What is open stays open."""
-        return open_for_reading(self.source)
 
 
 def find_survivors(table: TableFiles, filters: Filters | None) -> Survivors:
@@ -103,7 +87,7 @@ def _probed(
 
 def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
     if table.is_open:
-        return _Open(table.source)
+        return Given(table.source)
     place = locate(fragment.path, fragment.filesystem)
     return Location(path=place.path, filesystem=place.filesystem, name=place.path)
 

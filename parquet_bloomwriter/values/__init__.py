@@ -1,5 +1,5 @@
 """Column chunks -> their values as Parquet stores them, by pyarrow."""
 
-from parquet_bloomwriter.values.stream import LeafReader
+from parquet_bloomwriter.values.stream import LeafReader, floating_dtype
 
-__all__ = ["LeafReader"]
+__all__ = ["LeafReader", "floating_dtype"]

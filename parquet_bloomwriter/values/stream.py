@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
@@ -16,7 +18,6 @@ from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -123,6 +124,15 @@ class LeafReader:
         """The numbers of the column chunk's metadata, by `ChunkField`."""
         numbers: NDArray[np.int64] = self._footer.chunks.values[row_group, self._leaf.ordinal]
         return numbers
+
+
+def floating_dtype(leaf: Leaf) -> type[np.floating] | None:
+    """NumPy's type for the values of a leaf; None if they are no floating-point numbers."""
+    if leaf.is_float16:
+        return np.float16
+    if leaf.physical_type == PhysicalType.FLOAT:
+        return np.float32
+    return np.float64 if leaf.physical_type == PhysicalType.DOUBLE else None
 
 
 def _flat(array: pa.Array) -> pa.Array:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.predicate import parse
-from parquet_bloomwriter.probing.pruning import Bindings, probe_locations
-from parquet_bloomwriter.source import Location, find_sources, open_for_reading
+from parquet_bloomwriter.probing.pruning import Bindings, Given, probe_locations
+from parquet_bloomwriter.source import Location, find_sources
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.probing.pruning import Openable
     from parquet_bloomwriter.probing.report import ProbeReport
-    from parquet_bloomwriter.source import Input, Source
+    from parquet_bloomwriter.source import Input
 
 
 def probe(
@@ -54,20 +51,6 @@ def probe(
     if len(report.files) == 1 and report.files[0].error is not None:
         raise report.files[0].error
     return report
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Something that is open already, or bytes."""
-
-    source: Any
-
-    def __str__(self) -> str:
-        return str(getattr(self.source, "name", "") or "")
-
-    def open(self) -> AbstractContextManager[Source]:
-        """What is open stays open."""
-        return open_for_reading(self.source)
 
 
 def openables(sources: Input | Iterable[Input], filesystem: object) -> list[Openable]:
