@@ -101,14 +101,14 @@ def build_filter(
         OSError, pyarrow.ArrowException: If a page cannot be read.
         BloomwriterError: If a hash that was inserted is not found.
     """
-    num_blocks = _blocks(options.ndv or _plausible_values(footer, leaf, row_group), options)
+    num_blocks = _blocks(options.ndv or plausible_values(footer, leaf, row_group), options)
     is_first = True
     while True:
         filter_, inserted, sample = _fill(reader, leaf, row_group, num_blocks, options)
         if not inserted:
             return None
         folded = filter_.fold_to_target_fpp(options.fpp, sizing=options.sizing)
-        ndv = _distinct_values(filter_, inserted)
+        ndv = distinct_values(filter_, inserted)
         better = _larger(filter_.num_blocks, folded, ndv, options)
         if better is None and is_first:
             better = _smaller(filter_.num_blocks, folded, ndv, options)
@@ -148,7 +148,8 @@ def _smaller(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) ->
     return needed if needed < num_blocks and needed * _WASTE < folded.num_blocks else None
 
 
-def _distinct_values(filter_: Sbbf, inserted: int) -> int:
+def distinct_values(filter_: Sbbf, inserted: int) -> int:
+    """How many distinct values a filter holds, by estimate, of those that were inserted."""
     estimate = filter_.estimated_ndv()
     return max(1, min(round(estimate), inserted)) if np.isfinite(estimate) else inserted
 
@@ -162,7 +163,7 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     return all(
-        filter_.contains_all(hashes) for hashes in _hashes(reader, leaf, row_group, "xxhash")
+        filter_.contains_all(hashes) for hashes in hashes_of(reader, leaf, row_group, "xxhash")
     )
 
 
@@ -173,7 +174,7 @@ def _fill(
     filter_: Sbbf | None = None
     inserted = 0
     samples: list[NDArray[np.uint64]] = []
-    for hashes in _hashes(reader, leaf, row_group, options.dialect):
+    for hashes in hashes_of(reader, leaf, row_group, options.dialect):
         if filter_ is None:
             filter_ = Sbbf.empty(num_blocks)
         filter_.insert_hashes(hashes)
@@ -192,10 +193,14 @@ def _fill(
     return filter_, inserted, np.concatenate(samples)
 
 
-def _hashes(
+def hashes_of(
     reader: LeafReader, leaf: Leaf, row_group: int, dialect: Dialect
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield the hashes of every batch, and last those that zeros and NaNs ask for."""
+    """Yield the hashes of every batch, and last those that zeros and NaNs ask for.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read.
+    """
     dtype = floating_dtype(leaf)
     zero = nan = False
     for array in reader.batches(row_group):
@@ -232,7 +237,7 @@ def _blocks(values: int, options: FilterOptions) -> int:
     return blocks(options.fpp / (1 + _DEVIATIONS * 2 / math.sqrt(needed)))
 
 
-def _plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:
+def plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:
     """The number of values by the metadata, as far as the bytes of the chunk make it credible."""
     chunk = footer.chunks.values[row_group, leaf.ordinal]
     stored = max(int(chunk[ChunkField.TOTAL_COMPRESSED_SIZE]), 0)

@@ -10,7 +10,10 @@
     │   ├── UnsafeTarget       replacing the file would break something that refers to it
     │   ├── FileChanged        somebody else changed the file while it was being worked on
     │   └── VerificationFailed the new file did not read back as planned; it was thrown away
-    └── MalformedFilter        bytes that should be a Bloom filter are not one
+    ├── MalformedFilter        bytes that should be a Bloom filter are not one
+    └── IndexProblem           an index cannot be used: its log or its files are not as they must be
+        ├── IndexNotFound      the table has no index of that name
+        └── IndexBusy          somebody is changing the index, or was and died
 
 Facts are attributes; the sentence is composed from them. An `OSError` of the operating
 system is passed on as it is.
@@ -107,3 +110,15 @@ class VerificationFailed(FileProblem):
 
 class MalformedFilter(BloomwriterError):
     """Bytes that should be a Bloom filter header and bitset are not."""
+
+
+class IndexProblem(BloomwriterError):
+    """An index of a table cannot be used as it is; `path` is its folder, or a file in it."""
+
+
+class IndexNotFound(IndexProblem):
+    """The table has no index of that name."""
+
+
+class IndexBusy(IndexProblem):
+    """Somebody is changing the index, or was and died; its last stable version counts."""

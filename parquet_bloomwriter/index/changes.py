@@ -1,0 +1,96 @@
+"""What has changed in a table since a version of its index: files by path, size and time."""
+
+# ruff: noqa: PTH118  paths are strings, as in the log
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import IndexProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.entry import Entry
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.index.manifest import FileTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Changes:
+    """The files that there are against the files that a version knows."""
+
+    appended: tuple[FileId, ...]
+    """Files that it does not know; one that was replaced is among them."""
+
+    known: FileTable
+    """All files that it knows."""
+
+    still_there: NDArray[np.bool_]
+    """Which of these are there, as they were; shape (known files,)."""
+
+    @property
+    def num_deleted(self) -> int:
+        """Known files that are gone, or were replaced."""
+        return int(np.count_nonzero(~self.still_there))
+
+    @property
+    def deleted_bytes(self) -> int:
+        """Bytes of these files."""
+        return int(self.known.sizes[~self.still_there].sum())
+
+
+def compare(files: Sequence[FileId], entry: Entry, folder: str) -> Changes:
+    """Compare the files that there are with those that a version of an index knows.
+
+    Raises:
+        IndexProblem: If the version's manifest cannot be read.
+    """
+    known = known_files(entry, folder)
+    places = positions(files, known)
+    still_there = np.zeros(len(known.sizes), dtype=np.bool_)
+    still_there[places[places >= 0]] = True
+    appended = tuple(file for file, place in zip(files, places, strict=True) if place < 0)
+    return Changes(appended=appended, known=known, still_there=still_there)
+
+
+def known_files(entry: Entry, folder: str) -> FileTable:
+    """Read which files a version of an index knows.
+
+    Raises:
+        IndexProblem: If that cannot be read.
+    """
+    from parquet_bloomwriter.index.manifest import read_manifest
+
+    if entry.manifest is None:
+        raise IndexProblem("the index's entry names no manifest", path=folder)
+    path = os.path.join(folder, entry.manifest.path)
+    if not os.path.isfile(path) or os.path.getsize(path) != entry.manifest.size:  # noqa: PTH113, PTH202
+        raise IndexProblem(
+            "the list of the files that the index knows is gone, or not as it was written",
+            path=path,
+            remedy="Refresh the index in full.",
+        )
+    return read_manifest(path)
+
+
+def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
+    """Find files among known ones.
+
+    Returns:
+        Shape (files,): 0-based places; -1 for a file that is not among them as it is now.
+    """
+    paths = known.paths.to_pylist()
+    place_of = {path: place for place, path in enumerate(paths)}
+    found = np.array([place_of.get(file.path, -1) for file in files], dtype=np.int64)
+    sizes = np.array([file.size for file in files], dtype=np.int64)
+    times = np.array([file.modified_ms for file in files], dtype=np.int64)
+    if not paths:
+        return found
+    same = (known.sizes[found] == sizes) & (known.modified_ms[found] == times)
+    return np.where(same, found, -1)

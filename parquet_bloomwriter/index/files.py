@@ -1,0 +1,118 @@
+"""Which files a table has, and when a file is still the one that was indexed.
+
+A file is known by path, size and time of modification (milliseconds, as Hadoop tells it). One that
+differs in any of these is another file, about which an index says nothing.
+
+Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
+be written again without a sign of it; one that is read for the index is looked at again once that
+moment is over.
+"""
+
+# ruff: noqa: PTH116, PTH118  paths are strings, as in the entries
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+
+from parquet_bloomwriter.source.folders import HIDDEN, SUFFIXES
+
+_NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
+_TICK_NS = 20_000_000
+"""More than the clock moves at once that file systems stamp changes by."""
+
+_COARSE_TICK_NS = 2 * _NS_PER_S
+"""The same for file systems that know whole seconds only, FAT even ones."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileId:
+    """One file in one state."""
+
+    path: str
+    """Relative to the table's root, with "/"; absolute if it lies elsewhere."""
+
+    size: int
+    """Bytes."""
+
+    modified_ms: int
+    """Milliseconds since 1970 UTC, cut, not rounded."""
+
+
+def list_files(root: str) -> list[FileId]:
+    """List the Parquet files below a folder, ordered by path; there may be none.
+
+    Names that begin with `.` or `_` are left out, as readers of datasets do. So is a file that is
+    gone before it is looked at.
+
+    Args:
+        root: Absolute.
+
+    Raises:
+        OSError: If a folder cannot be listed, or a file cannot be looked at.
+    """
+    found: list[FileId] = []
+    pending = [(root, "")]
+    while pending:
+        folder, prefix = pending.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(HIDDEN):
+                    continue
+                path = prefix + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, path + "/"))
+                elif entry.name.endswith(SUFFIXES) and not entry.is_dir():
+                    with contextlib.suppress(FileNotFoundError):
+                        found.append(identity(path, entry.stat()))
+    return sorted(found)
+
+
+def file_id(root: str, path: str) -> FileId:
+    """Say which file this is now.
+
+    Args:
+        root: What its path is to be relative to, absolute.
+        path: Absolute.
+
+    Raises:
+        OSError: If there is no such file, or it cannot be looked at.
+    """
+    base = root if root.endswith(os.sep) else root + os.sep
+    relative = path.removeprefix(base)
+    return identity(relative.replace(os.sep, "/"), os.stat(path))
+
+
+def location(root: str, file: FileId) -> str:
+    """Return the absolute path of a file."""
+    return os.path.join(root, file.path)
+
+
+def identity(path: str, found: os.stat_result) -> FileId:
+    """Make the identity of a file of what the file system says of it."""
+    return FileId(path, found.st_size, found.st_mtime_ns // _NS_PER_MS)
+
+
+def is_settled(found: os.stat_result) -> bool:
+    """Whether any change from now on shows in the file's time of modification.
+
+    A time in the future is no obstacle: a change sets it back.
+    """
+    return abs(time.time_ns() - found.st_mtime_ns) >= _tick_of(found)
+
+
+def settled(fd: int) -> os.stat_result:
+    """Look at an open file, once more after a moment if it was changed just now.
+
+    If it is changed all the time, that is left to whoever looks at it afterwards.
+    """
+    found = os.fstat(fd)
+    if not is_settled(found):
+        time.sleep(2 * _tick_of(found) / _NS_PER_S)
+        found = os.fstat(fd)
+    return found
+
+
+def _tick_of(found: os.stat_result) -> int:
+    return _TICK_NS if found.st_mtime_ns % _NS_PER_S else _COARSE_TICK_NS

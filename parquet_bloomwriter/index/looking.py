@@ -1,0 +1,163 @@
+"""A lookup: every index of a table says which files it excludes, and the others are left."""
+
+# ruff: noqa: PTH118, PTH119  paths are strings, as in the log
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import IndexNotFound
+from parquet_bloomwriter.index.changes import positions
+from parquet_bloomwriter.index.current import current_files, relative_to
+from parquet_bloomwriter.index.homes import (
+    check_name,
+    find_homes,
+    home_of,
+    index_folders,
+    local_path,
+    not_found,
+    table_root,
+)
+from parquet_bloomwriter.index.listing import describe
+from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.reports import IndexUse, LookupReport
+from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
+from parquet_bloomwriter.predicate import columns_of, parse, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.predicate.expression import Expression
+
+    StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """What one index said; arrays have shape (files of the lookup,)."""
+
+    use: IndexUse
+    is_known: NDArray[np.bool_]
+    might_match: NDArray[np.bool_]
+
+
+def look_up(
+    table: StrPath,
+    filters: object,
+    *,
+    name: str | None,
+    home: StrPath | None,
+    files: Sequence[StrPath] | None,
+) -> LookupReport:
+    """Do what `actions.lookup` says."""
+    expression = parse(filters)
+    root = table_root(table)
+    folders = _folders(table, name, home)
+    found = current_files(table, root, files)
+    answers = [_ask(folder, expression, found, root) for folder in folders]
+    said = [answer for answer in answers if answer is not None]
+    if not said:
+        raise _none(table, name, home)
+    kept = np.logical_and.reduce([answer.might_match for answer in said])
+    known = np.logical_or.reduce([answer.is_known for answer in said])
+    sizes = np.array([file.size for file in found], dtype=np.int64)
+    return LookupReport(
+        predicate=to_text(expression),
+        root=local_path(table),
+        paths=tuple(os.path.join(root, found[place].path) for place in np.flatnonzero(kept)),
+        num_files=len(found),
+        num_unknown=int(np.count_nonzero(kept & ~known)),
+        num_bytes=int(sizes.sum()),
+        kept_bytes=int(sizes[kept].sum()),
+        indexes=tuple(answer.use for answer in said),
+    )
+
+
+def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
+    homes = find_homes(table) if home is None else [local_path(home)]
+    folders = [folder for one in homes for folder in index_folders(one)]
+    if name is None:
+        return folders
+    return [folder for folder in folders if os.path.basename(folder) == check_name(name)]
+
+
+def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:
+    if name is not None:
+        return not_found(home_of(table, home), name)
+    path = table_root(table)
+    return IndexNotFound("there is no index of the table", path=path, remedy="Create one.")
+
+
+def _ask(folder: str, expression: Expression, found: Sequence[FileId], root: str) -> _Answer | None:
+    """Ask one index; None if it does not exist any more."""
+    snapshot = open_snapshot(folder)
+    if isinstance(snapshot, Reason):
+        info = describe(folder)
+        return None if info is None else _silent(folder, snapshot, len(found))
+    files = relative_to(snapshot.root, found, folder=root)
+    places = positions(files, snapshot.files)
+    is_known = places >= 0
+    might_match = np.ones(len(files), dtype=np.bool_)
+    if is_known.any():
+        might_match[is_known] = snapshot.might_match(expression)[places[is_known]]
+    excluded = int(np.count_nonzero(~might_match))
+    use = _use(snapshot, known=int(np.count_nonzero(is_known)), excluded=excluded)
+    if not excluded:
+        use = _explained(use, snapshot, expression)
+    return _Answer(use=use, is_known=is_known, might_match=might_match)
+
+
+def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:
+    use = IndexUse(
+        name=os.path.basename(folder),
+        folder=folder,
+        columns=(),
+        num_known=0,
+        num_excluded=0,
+        reason=reason,
+    )
+    return _Answer(
+        use=use,
+        is_known=np.zeros(num_files, dtype=np.bool_),
+        might_match=np.ones(num_files, dtype=np.bool_),
+    )
+
+
+def _use(
+    snapshot: Snapshot, *, known: int, excluded: int, reason: Reason | None = None
+) -> IndexUse:
+    return IndexUse(
+        name=snapshot.entry.name,
+        folder=snapshot.folder,
+        columns=tuple(column.name for column in snapshot.entry.columns),
+        num_known=known,
+        num_excluded=excluded,
+        reason=reason,
+    )
+
+
+def _explained(use: IndexUse, snapshot: Snapshot, expression: Expression) -> IndexUse:
+    """Add why an index excluded nothing."""
+    reason = snapshot.problem or _why_nothing(use, snapshot, expression)
+    return _use(snapshot, known=use.num_known, excluded=0, reason=reason)
+
+
+def _why_nothing(use: IndexUse, snapshot: Snapshot, expression: Expression) -> Reason:
+    asked = columns_of(expression)
+    if not set(asked) & set(use.columns):
+        named = ", ".join(asked) or "no column that can be looked up"
+        text = f"the predicate is about {named}, the index about {', '.join(use.columns)}"
+        return Reason(code=Code.MISSING_INDEXED_COL, text=text)
+    if not use.num_known:
+        text = "the index knows none of the files as they are now; refresh it"
+        return Reason(code=Code.NO_COMMON_FILES, text=text)
+    if not snapshot.could_exclude(expression):
+        text = "the predicate asks for no equality that a Bloom filter could answer"
+        return Reason(code=Code.NO_USABLE_CONDITION, text=text)
+    return Reason(code=Code.NOTHING_EXCLUDED, text="every file that the index knows might match")

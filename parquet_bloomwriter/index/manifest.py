@@ -1,0 +1,107 @@
+"""The manifest of a version: the files that it knows, one row each.
+
+    fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
+
+All are required. Rows are in no order that matters; ids and names occur once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.parquet_writing import ParquetOut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+_ID, _NAME, _SIZE, _MODIFIED, _ROWS = "fileId", "fileName", "size", "modificationTime", "numRows"
+_NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileTable:
+    """The m files that a version knows; arrays have shape (m,)."""
+
+    ids: NDArray[np.int64]
+    paths: pa.StringArray
+    """Relative to the table's root, with "/"; absolute if they lie elsewhere."""
+
+    sizes: NDArray[np.int64]
+    """Bytes."""
+
+    modified_ms: NDArray[np.int64]
+    """Milliseconds since 1970 UTC."""
+
+    num_rows: NDArray[np.int64]
+    """By their footers."""
+
+
+def write_manifest(path: str, files: FileTable) -> int:
+    """Write a manifest, which must not be there, to the disk.
+
+    Args:
+        path: Absolute.
+        files: What to write.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        OSError: If it cannot be written. Nothing is left of it.
+    """
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            pa.field(_ID, pa.int64(), nullable=False),
+            pa.field(_NAME, pa.string(), nullable=False),
+            *(pa.field(name, pa.int64(), nullable=False) for name in _NUMBERS[1:]),
+        ]
+    )
+    columns = [files.ids, files.paths, files.sizes, files.modified_ms, files.num_rows]
+    options = {"compression": "zstd", "use_dictionary": False}
+    with ParquetOut(path, schema, **options) as out:
+        out.write(pa.table(columns, schema=schema))
+        return out.finish()
+
+
+def read_manifest(path: str) -> FileTable:
+    """Read a manifest.
+
+    Raises:
+        IndexProblem: If it is none, or not whole.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)
+        numbers = [_numbers(table, name) for name in _NUMBERS]
+        names = _names(table)
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        problem = "it is no list of an index's files: " + " ".join(str(error).split())
+        raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
+    ids, sizes, modified_ms, num_rows = numbers
+    return FileTable(ids=ids, paths=names, sizes=sizes, modified_ms=modified_ms, num_rows=num_rows)
+
+
+def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    column = table[name]
+    values: NDArray[Any] = column.to_numpy()
+    if column.null_count or values.dtype != np.int64:
+        raise ValueError(f"the column {name} holds something else than numbers")
+    return values
+
+
+def _names(table: pa.Table) -> pa.StringArray:
+    import pyarrow as pa
+
+    column = table[_NAME]
+    if column.null_count or column.type != pa.string():
+        raise ValueError(f"the column {_NAME} holds something else than names")
+    return pa.concat_arrays([pa.array([], pa.string()), *column.chunks])

@@ -1,0 +1,148 @@
+"""Looking hashes up in many filters, whichever way they are read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parquet_bloomwriter import native
+from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
+from parquet_bloomwriter.index import asking, asking_blocks, asking_whole
+from parquet_bloomwriter.index.asking import ask, read_filters
+from parquet_bloomwriter.index.column_filters import gathered
+from parquet_bloomwriter.index.manifest import read_manifest
+from parquet_bloomwriter.index.part_reading import read_part
+from tests.index.support import Column, Row, filled, hashes, make
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.index.column_filters import ColumnFilters
+
+SIZES = [1, 2, 16, 64, 3, 512]
+NUM_PARTS, NUM_FILES = 4, 40
+ROWS = [
+    Row(file_id=i, filter=None if i % 7 == 3 else filled(SIZES[i % 6], hashes(i, 4 * SIZES[i % 6])))
+    for i in range(NUM_FILES)
+]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home") / "ids"
+    parts = [[ROWS[k::NUM_PARTS][:5], ROWS[k::NUM_PARTS][5:]] for k in range(NUM_PARTS)]
+    make(folder, {"id": Column(parts=parts)}, file_ids=range(NUM_FILES))
+    return folder
+
+
+def opened(folder: Path) -> ColumnFilters:
+    """The filters, none of them looked at so far."""
+    paths = sorted(folder.glob("v__=0/column=id/part-*"))
+    parts = [read_part(str(path), path.stat().st_size) for path in paths]
+    return gathered(parts, read_manifest(str(folder / "v__=0/manifest.bfindex")))
+
+
+def expected(filters: ColumnFilters, rows: list[int], wanted: np.ndarray) -> list[bool]:
+    owners = [ROWS[filters.owners[row]].filter for row in rows]
+    return [one is not None and bool(one.check_hashes(wanted).any()) for one in owners]
+
+
+WAYS = {
+    "kernel": {"_LOAD_FROM": 0, "_MANY": 10**9},
+    "kernel, small chunks": {"_LOAD_FROM": 0, "_MANY": 10**9, "_CHUNK": 3, "_MAX_OPEN": 1},
+    "whole": {"_MANY": 1, "_WORTH_BYTES": 1 << 20},
+    "whole, small slabs": {"_MANY": 1, "_WORTH_BYTES": 600, "_SLAB_BYTES": 900, "_MAX_OPEN": 2},
+    "whole, far apart": {"_MANY": 1, "_WORTH_BYTES": 1 << 20, "_GAP_BYTES": 0},
+    "without kernel": {"_LOAD_FROM": 10**9, "_MANY": 10**9},
+}
+
+
+def take(way: str, patch: pytest.MonkeyPatch) -> None:
+    """Have filters read in one way."""
+    for name, value in WAYS[way].items():
+        module = next(one for one in (asking, asking_blocks, asking_whole) if hasattr(one, name))
+        patch.setattr(module, name, value)
+    if way == "without kernel":
+        patch.setattr(native, "is_loaded", lambda _: False)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(
+    rows=st.sets(st.integers(0, NUM_FILES - 1)),
+    seeds=st.sets(st.integers(0, 400), max_size=20),
+)
+def test_answers_are_those_of_the_filters(
+    index: Path, way: str, rows: set[int], seeds: set[int]
+) -> None:
+    """Seeds below the number of files give hashes that are in a filter."""
+    filters, asked = opened(index), sorted(rows)
+    wanted = np.unique([hashes(seed, 1)[0] for seed in seeds]).astype(np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        take(way, patch)
+        for _ in range(2):  # The second time no header is looked at.
+            found = ask(filters, np.array(asked, np.int64), wanted)
+            assert found.tolist() == expected(filters, asked, wanted)
+
+
+def test_blocks_are_those_of_the_filters(index: Path) -> None:
+    filters = opened(index)
+    rows = np.flatnonzero(filters.has_values)
+    found = dict(read_filters(filters, rows))
+    assert list(found) == rows.tolist()
+    for row, blocks in found.items():
+        one = ROWS[filters.owners[row]].filter
+        assert one is not None
+        assert np.array_equal(blocks, one.blocks)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("byte", [0, 1, 5, 14])
+def test_what_has_another_header_is_no_filter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, byte: int
+) -> None:
+    folder = tmp_path / "ids"
+    make(folder, {"id": Column(parts=[[ROWS[:3]]])}, file_ids=range(3))
+    before = opened(folder)
+    path = Path(before.paths[0])
+    data = bytearray(path.read_bytes())
+    data[int(before.starts[1]) + byte] ^= 1
+    path.write_bytes(data)
+    filters = opened(folder)
+    take(way, monkeypatch)
+    everything, wanted = np.arange(3), hashes(0, 2)
+    with pytest.raises(IndexProblem, match="header"):
+        ask(filters, everything, np.unique(wanted))
+    with pytest.raises(IndexProblem, match="header"):
+        list(read_filters(filters, everything))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_parts_that_are_gone_or_cut_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    folder = tmp_path / "ids"
+    make(folder, {"id": Column(parts=[[ROWS[:2]], [ROWS[4:6]]])}, file_ids=range(6))
+    filters = opened(folder)
+    everything, wanted = np.arange(4), np.unique(hashes(0, 2))
+    take(way, monkeypatch)
+    assert ask(filters, everything, wanted)[0]
+    path = Path(filters.paths[1])
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(BloomwriterError, match="changed"):
+        ask(filters, everything, wanted)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        ask(filters, everything, wanted)
+    assert ask(filters, everything[:2], wanted)[0]
+
+
+def test_no_file_stays_open(index: Path) -> None:
+    filters = opened(index)
+    before = sorted(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    ask(filters, np.arange(NUM_FILES), np.unique(hashes(0, 20)))
+    ask(filters, np.arange(NUM_FILES), hashes(0, 1))
+    assert sorted(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

@@ -1,0 +1,128 @@
+"""Several processes on one log: every id has one winner, and what it wrote is there, as a whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import index
+from parquet_bloomwriter.index.keeping import files_of
+from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.states import STABLE, State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITERS = 8
+VERSIONS = 40
+
+WRITER = """
+import json, sys, time
+from parquet_bloomwriter.index.entry import DataFile, Entry, IndexedColumn
+from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.states import State
+folder, writer, versions, links, start = sys.argv[1:]
+if links == "without":
+    import errno, os
+    def link(*_): raise OSError(errno.EPERM, "no links here")
+    os.link = link
+log = IndexLog(folder)
+parts = tuple(DataFile(path=f"v__=0/{writer}/{i}", size=i) for i in range(100))
+won, lost = [], 0
+time.sleep(max(0.0, float(start) - time.time()))
+while len(won) < int(versions):
+    ids = log.ids()
+    number = ids[-1] + 1 if ids else 0
+    entry = Entry(id=number, name=writer, state=State.ACTIVE, version=len(won), root=None,
+                  columns=(IndexedColumn(name="id", fpp=0.01, parts=parts),))
+    if log.write(entry):
+        assert log.get(number) == entry
+        won.append(number)
+    else:
+        lost += 1
+print(json.dumps({"won": won, "lost": lost}))
+"""
+
+
+@pytest.mark.parametrize("links", ["with", "without"])
+def test_eight_writers_of_forty_versions(tmp_path: Path, links: str) -> None:
+    (tmp_path / "_log").mkdir()
+    start = str(time.time() + 1.5)
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(tmp_path)]
+    writers = [
+        subprocess.Popen(
+            [*command, str(writer), str(VERSIONS), links, start], stdout=subprocess.PIPE, text=True
+        )
+        for writer in range(WRITERS)
+    ]
+    answers = [json.loads(writer.communicate(timeout=120)[0]) for writer in writers]
+    winners = {number: w for w, answer in enumerate(answers) for number in answer["won"]}
+
+    assert [len(answer["won"]) for answer in answers] == [VERSIONS] * WRITERS
+    assert sorted(winners) == list(range(WRITERS * VERSIONS))  # no id was won twice, none left out
+    assert sum(answer["lost"] for answer in answers) > 0  # they did get in each other's way
+    log = IndexLog(str(tmp_path))
+    found = list(log.entries())
+    assert [int(entry.name) for entry in found] == [winners[entry.id] for entry in found]
+    assert [entry.id for entry in found] == list(range(WRITERS * VERSIONS))
+    assert {len(entry.columns[0].parts) for entry in found} == {100}
+    kept = {path.name for path in (tmp_path / "_log").iterdir()}
+    assert kept == {str(number) for number in range(WRITERS * VERSIONS)}
+
+
+REFRESHER = """
+import sys, time
+from parquet_bloomwriter import index
+from parquet_bloomwriter.errors import IndexBusy
+from parquet_bloomwriter.index.threads import ThreadEngine
+table, start = sys.argv[1:]
+time.sleep(max(0.0, float(start) - time.time()))
+said = []
+for mode in ("incremental", "quick", "full", "optimize", "vacuum") * 3:
+    try:
+        if mode in ("optimize", "vacuum"):
+            getattr(index, mode)(table, name="ids")
+        else:
+            index.refresh(table, name="ids", mode=mode, engine=ThreadEngine(jobs=1))
+        said.append("done")
+    except IndexBusy:
+        said.append("busy")
+print(*said)
+"""
+
+
+def test_actions_of_several_processes(tmp_path: Path) -> None:
+    for number in range(4):
+        pq.write_table(pa.table({"id": [10 * number]}), tmp_path / f"{number}.parquet")
+    index.create(tmp_path, ["id"], name="ids")
+    pq.write_table(pa.table({"id": [100]}), tmp_path / "new.parquet")
+    command = [sys.executable, "-W", "error", "-c", REFRESHER, str(tmp_path)]
+    start = str(time.time() + 3)
+    workers = [
+        subprocess.Popen([*command, start], stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    said = " ".join(worker.communicate(timeout=300)[0] for worker in workers).split()
+
+    assert (len(said), set(said)) == (60, {"done", "busy"})
+    folder = tmp_path / "_bloom_index" / "ids"
+    entries = list(IndexLog(str(folder)).entries())
+    begun, ended = entries[0::2], entries[1::2]
+    assert {entry.state for entry in begun}.isdisjoint(STABLE)
+    assert {entry.state for entry in ended} == {State.ACTIVE}
+    assert all(one.action == other.action for one, other in zip(begun, ended, strict=True))
+    index.refresh(tmp_path, name="ids")
+    index.vacuum(tmp_path, name="ids")
+    latest = IndexLog(str(folder)).latest()
+    assert latest is not None
+    files = {path for path in folder.glob("v__=*/**/*") if path.is_file()}
+    assert files == {folder / file.path for file in files_of(latest)}
+    for number in range(4):
+        kept = index.lookup(tmp_path, f"id = {10 * number}").paths
+        assert kept == (str(tmp_path / f"{number}.parquet"),)
