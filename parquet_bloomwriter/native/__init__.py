@@ -96,7 +96,7 @@ def is_loaded(module: str) -> bool:
 def are_compiled(*modules: str) -> bool:
     """Whether `kernels` will find these modules (all, by default) compiled on this machine."""
     return all(
-        is_loaded(module) or any((folder / _file_name(module)).exists() for folder in _folders())
+        is_loaded(module) or any((folder / _file_name(module)).exists() for folder in cache_folders())
         for module in modules or _SOURCES
     )
 
@@ -113,7 +113,7 @@ def address(array: NDArray[np.generic]) -> int:
 
 
 def _load(module: str) -> SimpleNamespace:
-    for folder in _folders():
+    for folder in cache_folders():
         found = _read(folder / _file_name(module))
         if found is not None:
             return _linked(found)
@@ -201,10 +201,8 @@ def _machine() -> Any:  # noqa: ANN401  llvmlite has no types
 def _read(path: Path) -> Compiled | None:
     """Read a file of kernels; None if there is none, or it is damaged or somebody else's."""
     try:
-        if hasattr(os, "getuid"):
-            found = path.stat()
-            if found.st_uid not in (0, os.getuid()) or found.st_mode & _WRITABLE_BY_OTHERS:
-                return None
+        if not is_ours(path):
+            return None
         checksum, content = path.read_bytes().split(b"\n", 1)
         if hashlib.sha256(content).hexdigest().encode() != checksum:
             return None
@@ -225,7 +223,7 @@ def _keep(name: str, compiled: Compiled) -> None:
         }
     ).encode()
     data = hashlib.sha256(content).hexdigest().encode() + b"\n" + content
-    for folder in _folders():
+    for folder in cache_folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=folder)
@@ -237,7 +235,20 @@ def _keep(name: str, compiled: Compiled) -> None:
         return
 
 
-def _folders() -> tuple[Path, ...]:
+def is_ours(path: Path) -> bool:
+    """Whether nobody else could have written this file.
+
+    Raises:
+        OSError: If there is no such file.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    found = path.stat()
+    return found.st_uid in (0, os.getuid()) and not found.st_mode & _WRITABLE_BY_OTHERS
+
+
+def cache_folders() -> tuple[Path, ...]:
+    """Folders for what can be made again, the one to be tried first at the head."""
     chosen = os.environ.get("PARQUET_BLOOMWRITER_CACHE")
     if chosen:
         return (Path(chosen),)

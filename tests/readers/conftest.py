@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.readers.engines import ClickHouse, DataFusion, DuckDB, Engine, Spark
+from tests.support.spark_session import local_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,29 +16,16 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Return a local Spark without web server or catalog."""
-    from pyspark.sql import SparkSession
-
-    folder = tmp_path_factory.mktemp("spark")
-    settings: dict[str, bool | float | int | str | None] = {
-        "spark.default.parallelism": "1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.local.dir": str(folder),
+def spark() -> Iterator[SparkSession]:
+    """Return a local Spark that plans little: our queries take no time."""
+    settings = {
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than our queries
-        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.leafNodeDefaultParallelism": "1",
         "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2]").appName("readers")
-    session = builder.config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    with local_session(settings) as session:
+        yield session
 
 
 @pytest.fixture(scope="session", params=["duckdb", "datafusion", "chdb", "spark"])

@@ -1,0 +1,191 @@
+package bloomwriter;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Base64;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampNTZType;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Catalyst's conditions as JSON, as far as filters can answer them.
+ *
+ *     {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
+ *
+ * What cannot be answered is left out of an AND; an OR with such a part is left out as a whole.
+ */
+final class Conditions {
+    private Conditions() {}
+
+    /** The condition, or null if nothing of it can be answered. */
+    static ObjectNode of(Expression condition) {
+        if (condition instanceof And) {
+            And and = (And) condition;
+            return joined("and", of(and.left()), of(and.right()));
+        }
+        if (condition instanceof Or) {
+            Or or = (Or) condition;
+            return joined("or", of(or.left()), of(or.right()));
+        }
+        if (condition instanceof EqualTo) {
+            EqualTo equal = (EqualTo) condition;
+            return equality(equal.left(), equal.right());
+        }
+        if (condition instanceof EqualNullSafe) {
+            EqualNullSafe equal = (EqualNullSafe) condition;
+            return equality(equal.left(), equal.right());
+        }
+        if (condition instanceof In) {
+            In in = (In) condition;
+            return membership(in.value(), Scala.list(in.list()), false);
+        }
+        if (condition instanceof InSet) {
+            InSet in = (InSet) condition;
+            return membership(in.child(), Scala.list(in.hset().toSeq()), true);
+        }
+        return null;
+    }
+
+    private static ObjectNode joined(String how, ObjectNode left, ObjectNode right) {
+        if (left == null || right == null) {
+            return how.equals("or") ? null : left == null ? right : left;
+        }
+        ObjectNode both = Bridge.JSON.createObjectNode();
+        ArrayNode parts = both.putArray(how);
+        append(parts, how, left);
+        append(parts, how, right);
+        return both;
+    }
+
+    private static void append(ArrayNode parts, String how, ObjectNode part) {
+        if (part.has(how)) {
+            parts.addAll((ArrayNode) part.get(how));
+        } else {
+            parts.add(part);
+        }
+    }
+
+    private static ObjectNode equality(Expression left, Expression right) {
+        boolean isReversed = left instanceof Literal;
+        Expression column = isReversed ? right : left;
+        Expression literal = isReversed ? left : right;
+        return membership(column, java.util.Collections.singletonList(literal), false);
+    }
+
+    private static ObjectNode membership(Expression column, List items, boolean areValues) {
+        ArrayNode path = pathOf(column);
+        String type = path == null ? null : nameOf(column.dataType());
+        if (type == null) {
+            return null;
+        }
+        ObjectNode condition = Bridge.JSON.createObjectNode();
+        condition.set("in", path);
+        condition.put("type", type);
+        ArrayNode values = condition.putArray("values");
+        for (Iterator i = items.iterator(); i.hasNext();) {
+            Object item = i.next();
+            if (!areValues) {
+                if (!(item instanceof Literal)) {
+                    return null;
+                }
+                Literal literal = (Literal) item;
+                if (!literal.dataType().equals(column.dataType())) {
+                    return null;
+                }
+                item = literal.value();
+            }
+            if (item == null) {
+                if (items.size() == 1) { // <=> NULL finds nulls, of which filters know nothing
+                    return null;
+                }
+                continue;
+            }
+            values.add(textOf(item, type));
+        }
+        return condition;
+    }
+
+    /** Names from the column to a leaf in it; null if it is anything else. */
+    static ArrayNode pathOf(Expression column) {
+        if (column instanceof AttributeReference) {
+            return Bridge.JSON.createArrayNode().add(((AttributeReference) column).name());
+        }
+        if (column instanceof GetStructField) {
+            GetStructField field = (GetStructField) column;
+            ArrayNode path = pathOf(field.child());
+            StructType struct = (StructType) field.child().dataType();
+            return path == null ? null : path.add(struct.fields()[field.ordinal()].name());
+        }
+        return null;
+    }
+
+    /** What Python calls the type; null if values of it are not looked up. */
+    static String nameOf(DataType type) {
+        if (type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType) {
+            return "int";
+        }
+        if (type instanceof LongType) {
+            return "long";
+        }
+        if (type instanceof FloatType) {
+            return "float";
+        }
+        if (type instanceof DoubleType) {
+            return "double";
+        }
+        if (type instanceof DecimalType) {
+            DecimalType decimal = (DecimalType) type;
+            return "decimal(" + decimal.precision() + "," + decimal.scale() + ")";
+        }
+        if (type instanceof BinaryType) {
+            return "binary";
+        }
+        if (type instanceof DateType) {
+            return "date";
+        }
+        if (type instanceof TimestampType) {
+            return "timestamp";
+        }
+        if (type instanceof TimestampNTZType) {
+            return "timestamp_ntz";
+        }
+        return DataTypes.StringType.equals(type) ? "string" : null; // of no other collation
+    }
+
+    private static String textOf(Object value, String type) {
+        if (value instanceof UTF8String) {
+            return Base64.getEncoder().encodeToString(((UTF8String) value).getBytes());
+        }
+        if (value instanceof byte[]) {
+            return Base64.getEncoder().encodeToString((byte[]) value);
+        }
+        if (value instanceof Float) {
+            return Double.toString(((Float) value).doubleValue());
+        }
+        return value.toString(); // of a Decimal: plain or with an exponent, exact
+    }
+}

@@ -1,0 +1,121 @@
+package bloomwriter;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * The files of a relation but for those that indexes rule out.
+ *
+ * It asks the relation's own FileIndex every time, so that a refreshed listing counts. Files that no
+ * index knows stay.
+ */
+public final class PrunedFileIndex implements FileIndex {
+    private final FileIndex all;
+    private final List exclusions;
+    private final long sizeInBytes;
+
+    PrunedFileIndex(FileIndex all, List exclusions, long sizeInBytes) {
+        this.all = all;
+        this.exclusions = exclusions;
+        this.sizeInBytes = sizeInBytes;
+    }
+
+    /** The relation's own. */
+    FileIndex all() {
+        return this.all;
+    }
+
+    public Seq rootPaths() {
+        return this.all.rootPaths();
+    }
+
+    public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+        List kept = new ArrayList();
+        Seq directories = this.all.listFiles(partitionFilters, dataFilters);
+        for (scala.collection.Iterator i = directories.iterator(); i.hasNext();) {
+            PartitionDirectory directory = (PartitionDirectory) i.next();
+            List files = new ArrayList();
+            for (scala.collection.Iterator j = directory.files().iterator(); j.hasNext();) {
+                FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+                if (!rulesOut(this.exclusions, file)) {
+                    files.add(file);
+                }
+            }
+            if (!files.isEmpty()) {
+                kept.add(new PartitionDirectory(directory.values(), Scala.seq(files)));
+            }
+        }
+        return Scala.seq(kept);
+    }
+
+    static boolean rulesOut(List exclusions, FileStatusWithMetadata file) {
+        for (int i = 0; i < exclusions.size(); i++) {
+            Exclusion exclusion = (Exclusion) exclusions.get(i);
+            if (exclusion.rulesOut(file.getPath(), file.getLen(), file.getModificationTime())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static boolean isKnown(List exclusions, FileStatusWithMetadata file) {
+        for (int i = 0; i < exclusions.size(); i++) {
+            Exclusion exclusion = (Exclusion) exclusions.get(i);
+            if (exclusion.knows(file.getPath(), file.getLen(), file.getModificationTime())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    public String[] inputFiles() {
+        return this.all.inputFiles();
+    }
+
+    public void refresh() {
+        this.all.refresh();
+    }
+
+    public long sizeInBytes() {
+        return this.sizeInBytes;
+    }
+
+    public StructType partitionSchema() {
+        return this.all.partitionSchema();
+    }
+
+    public Option metadataOpsTimeNs() {
+        return this.all.metadataOpsTimeNs();
+    }
+
+    public boolean isTimeTravel() {
+        return this.all.isTimeTravel();
+    }
+
+    public boolean equals(Object other) {
+        if (!(other instanceof PrunedFileIndex)) {
+            return false;
+        }
+        PrunedFileIndex that = (PrunedFileIndex) other;
+        return this.all.equals(that.all) && this.exclusions.equals(that.exclusions);
+    }
+
+    public int hashCode() {
+        return 31 * this.all.hashCode() + this.exclusions.hashCode();
+    }
+
+    /** Shown by explain(). */
+    public String toString() {
+        StringBuilder names = new StringBuilder();
+        for (int i = 0; i < this.exclusions.size(); i++) {
+            names.append(i == 0 ? "" : ", ").append(((Exclusion) this.exclusions.get(i)).index);
+        }
+        return this.all + " pruned by " + names;
+    }
+}

@@ -1,0 +1,53 @@
+package bloomwriter;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/** Relations that indexes are about, and the same over other files. */
+final class Relations {
+    private Relations() {}
+
+    /** Whether it reads columns of Parquet files by name, not as a stream, and is not pruned yet. */
+    static boolean isIndexable(LogicalRelation leaf) {
+        if (leaf.isStreaming() || !Bridge.isParquet(leaf.relation())) {
+            return false;
+        }
+        if (leaf.conf().parquetFieldIdReadEnabled()) { // columns have other names in files
+            return false;
+        }
+        return !(((HadoopFsRelation) leaf.relation()).location() instanceof PrunedFileIndex);
+    }
+
+    /** The files as they are listed now and stay, or null if such a listing is not to be had. */
+    static FileIndex pinned(FileIndex location) {
+        if (location instanceof CatalogFileIndex) {
+            return ((CatalogFileIndex) location).filterPartitions(Scala.seq(new ArrayList()));
+        }
+        boolean isPruned = location instanceof PrunedFileIndex;
+        FileIndex all = isPruned ? ((PrunedFileIndex) location).all() : location;
+        return all instanceof InMemoryFileIndex ? location : null;
+    }
+
+    /** The relation with the same attributes, but over other files. */
+    static LogicalRelation with(LogicalRelation leaf, FileIndex location) {
+        HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
+        HadoopFsRelation other =
+                new HadoopFsRelation(
+                        location,
+                        relation.partitionSchema(),
+                        relation.dataSchema(),
+                        relation.bucketSpec(),
+                        relation.fileFormat(),
+                        relation.options(),
+                        relation.sparkSession());
+        LogicalRelation copy =
+                new LogicalRelation(
+                        other, leaf.output(), leaf.catalogTable(), leaf.isStreaming(), leaf.stream());
+        copy.copyTagsFrom(leaf);
+        return copy;
+    }
+}

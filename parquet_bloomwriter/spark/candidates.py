@@ -1,0 +1,59 @@
+"""The indexes that are about the files of a relation."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.index.homes import find_homes, index_folders
+from parquet_bloomwriter.index.reasons import Reason
+from parquet_bloomwriter.index.snapshot import open_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from parquet_bloomwriter.index.snapshot import Snapshot
+
+
+def candidates(
+    roots: Sequence[str], homes: Iterable[str]
+) -> Iterator[tuple[str, Snapshot | Reason]]:
+    """Yield the indexes of tables that hold some of the roots, or lie in one, by name.
+
+    Args:
+        roots: Absolute paths of folders and files.
+        homes: Homes of indexes that do not lie beside their tables.
+    """
+    beside = dict.fromkeys(home for root in roots for home in find_homes(root))
+    for home in beside:
+        for folder in index_folders(home):
+            yield os.path.basename(folder), open_snapshot(folder)  # noqa: PTH119  a string
+    for home in homes:
+        if home in beside:
+            continue
+        for folder in index_folders(home):
+            snapshot = open_snapshot(folder)
+            if isinstance(snapshot, Reason) or any(_touch(snapshot.root, one) for one in roots):
+                yield os.path.basename(folder), snapshot  # noqa: PTH119  as above
+
+
+def _touch(one: str, other: str) -> bool:
+    """Whether one path is, or lies in, the other."""
+    return os.path.commonpath([one, other]) in (one, other)
+
+
+def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) -> str | None:
+    """The column of an index that a path from a column to a leaf in it means; None if none.
+
+    Names with dots in them are ambiguous, and mean none.
+    """
+    if any("." in name for name in path):
+        return None
+    wanted = ".".join(path)
+    names = [column.name for column in snapshot.entry.columns]
+    if wanted in names:
+        return wanted
+    if case_sensitive:
+        return None
+    same = [name for name in names if name.casefold() == wanted.casefold()]
+    return same[0] if len(same) == 1 else None

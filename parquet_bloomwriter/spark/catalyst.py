@@ -1,0 +1,111 @@
+"""Conditions as Catalyst has them -> the tree that indexes take.
+
+    {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
+
+Values are texts of what Catalyst holds: days, microseconds, base64 of bytes.
+
+Files that old versions of Spark wrote hold days and times of the Julian calendar, and readers move
+them to the Gregorian one, as far as the two differ: days before 1582-10-15, and, because of zones,
+times before 1900. What such values are stored as is not known, so nothing is concluded from them.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.predicate.expression import And, Expression, Instant, IsIn, Opaque, Or
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parquet_bloomwriter.predicate.expression import Value
+
+FIRST_DAY = -141_427
+"""1582-10-15, days since 1970-01-01: from here on the calendars agree."""
+
+FIRST_MICROSECOND = -2_208_988_800_000_000
+"""1900-01-01, microseconds since 1970-01-01 00:00:00."""
+
+_LAST_DAY = (date.max - date(1970, 1, 1)).days
+_ANY = Opaque("any")
+
+
+class _Unknown(ValueError):
+    """A value of which nothing is concluded."""
+
+
+def expression_of(
+    condition: dict[str, Any], name_of: Callable[[list[str]], str | None]
+) -> Expression:
+    """Return the tree for a condition.
+
+    Args:
+        condition: As above.
+        name_of: Finds the column of an index by its path; None if it has none of that path.
+    """
+    if "and" in condition:
+        return And(tuple(expression_of(part, name_of) for part in condition["and"]))
+    if "or" in condition:
+        return Or(tuple(expression_of(part, name_of) for part in condition["or"]))
+    name = name_of(condition["in"])
+    if name is None:
+        return _ANY
+    try:
+        values = tuple(_value(text, condition["type"]) for text in condition["values"])
+    except _Unknown:
+        return _ANY
+    return IsIn(name, values)
+
+
+def _value(text: str, type_: str) -> Value:
+    read = _READERS.get(type_.partition("(")[0])
+    if read is None:
+        raise _Unknown(type_)
+    return read(text)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isnan(value):
+        raise _Unknown("NaN equals itself in Spark, and has many forms")
+    return value
+
+
+def _text(text: str) -> str:
+    try:
+        return base64.b64decode(text).decode()
+    except UnicodeDecodeError as error:
+        raise _Unknown("not UTF-8") from error
+
+
+def _day(text: str) -> date:
+    days = int(text)
+    if not FIRST_DAY <= days <= _LAST_DAY:
+        raise _Unknown("of another calendar, or beyond Python's")
+    return date(1970, 1, 1) + timedelta(days=days)
+
+
+def _instant(text: str, *, is_zoned: bool) -> Instant:
+    microseconds = int(text)
+    if microseconds < FIRST_MICROSECOND:
+        raise _Unknown("of another calendar")
+    return Instant(microseconds * 1000, is_zoned=is_zoned)
+
+
+_READERS: dict[str, Callable[[str], Value]] = {
+    "int": int,
+    "long": int,
+    "float": _number,
+    "double": _number,
+    "decimal": Decimal,
+    "string": _text,
+    "binary": base64.b64decode,
+    "date": _day,
+    "timestamp": partial(_instant, is_zoned=True),
+    "timestamp_ntz": partial(_instant, is_zoned=False),
+}

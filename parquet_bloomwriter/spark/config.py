@@ -1,0 +1,64 @@
+"""What a Bloom filter index is asked to be: its name, its columns, and how good its filters are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_ALIASES = {
+    "indexName": "index_name",
+    "indexedColumns": "indexed_columns",
+    "expectedNumItems": "expected_num_items",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BFIndexConfig:
+    """The configuration of a Bloom filter index: one filter for each column, none for pairs."""
+
+    index_name: str
+    """One segment of a path: letters, digits, `_`, `.` and `-`."""
+
+    indexed_columns: Sequence[str]
+    """Dotted paths of leaf columns."""
+
+    expected_num_items: int | Mapping[str, int] | None = None
+    """Distinct values expected in the whole table, of every column or by column; None takes the
+    number of rows."""
+
+    fpp: float | Mapping[str, float] = 0.01
+    """False positive probability of every column or by column, in (0, 1)."""
+
+    def __post_init__(self) -> None:
+        given = self.indexed_columns
+        if isinstance(given, str) or not given or not all(isinstance(one, str) for one in given):
+            raise InvalidArgument(
+                f"indexed_columns must be a list of names, not {given!r:.80}",
+                remedy='For example BFIndexConfig("ids", ["id", "email"]).',
+            )
+        object.__setattr__(self, "indexed_columns", tuple(given))
+
+    @classmethod
+    def of(cls, **arguments: Any) -> BFIndexConfig:  # noqa: ANN401  checked by the class
+        """Make one by Hyperspace's names: indexName, indexedColumns, expectedNumItems, fpp."""
+        return cls(**{_ALIASES.get(name, name): value for name, value in arguments.items()})
+
+    @property
+    def indexName(self) -> str:  # noqa: N802  Hyperspace's name
+        """The same as `index_name`."""
+        return self.index_name
+
+    @property
+    def indexedColumns(self) -> Sequence[str]:  # noqa: N802  Hyperspace's name
+        """The same as `indexed_columns`."""
+        return self.indexed_columns
+
+    @property
+    def expectedNumItems(self) -> int | Mapping[str, int] | None:  # noqa: N802  Hyperspace's name
+        """The same as `expected_num_items`."""
+        return self.expected_num_items

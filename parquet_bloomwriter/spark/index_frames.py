@@ -1,0 +1,69 @@
+"""Indexes as DataFrames: names of columns are spelled as Hyperspace spells them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from parquet_bloomwriter.index.reports import IndexInfo
+
+_INDEXES = """
+    name STRING, kind STRING, indexedColumns ARRAY<STRING>, fpp ARRAY<DOUBLE>, state STRING,
+    busy STRING, root STRING, indexLocation STRING, numFiles BIGINT, sourceBytes BIGINT,
+    indexBytes BIGINT, version INT, logId INT, action STRING, modified TIMESTAMP, problem STRING
+"""
+_DETAILS = """
+    name STRING, state STRING, root STRING, indexLocation STRING, indexedColumn STRING, fpp DOUBLE,
+    expectedNumItems BIGINT, numParts INT, partBytes BIGINT, globalNdv BIGINT, globalFpp DOUBLE,
+    globalBytes BIGINT, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT, appendedFiles BIGINT,
+    appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT, version INT, logId INT,
+    problem STRING
+"""
+
+
+def frame_of_indexes(spark: SparkSession, infos: Iterable[IndexInfo], *, kind: str) -> DataFrame:
+    """One row for each index."""
+    rows = [
+        (
+            info.name,
+            kind,
+            [column.name for column in info.columns],
+            [column.fpp for column in info.columns],
+            None if info.state is None else str(info.state),
+            None if info.busy is None else str(info.busy),
+            info.root,
+            info.folder,
+            info.num_files,
+            info.source_bytes,
+            info.index_bytes,
+            info.version,
+            info.log_id,
+            info.action,
+            datetime.fromtimestamp(info.created_ms / 1000, UTC),
+            info.problem or None,
+        )
+        for info in infos
+    ]
+    return spark.createDataFrame(rows, _INDEXES)
+
+
+def frame_of_details(spark: SparkSession, info: IndexInfo) -> DataFrame:
+    """One row for each column of an index; figures of files are those of the whole index."""
+    state = None if info.state is None else str(info.state)
+    rows = [
+        (
+            *(info.name, state, info.root, info.folder),
+            *(column.name, column.fpp, column.expected_num_items),
+            *(column.num_parts, column.part_bytes),
+            *(column.global_ndv, column.global_fpp, column.global_bytes, column.no_global or None),
+            *(info.num_files, info.source_bytes, info.appended, info.appended_bytes),
+            *(info.deleted, info.deleted_bytes, info.version, info.log_id, info.problem or None),
+        )
+        for column in info.columns
+    ]
+    return spark.createDataFrame(rows, _DETAILS)

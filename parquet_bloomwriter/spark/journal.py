@@ -1,0 +1,123 @@
+"""What runs of `bloomify_table` have written into a folder, so that a later run can go on.
+
+    <output>/_bloomify/<digits>.jsonl    one line for each file that was written, appended then
+
+A line counts as long as neither the file that was read nor the one that was written differs from it
+in size or time of modification, and what was asked for is the same. Lines that are torn, or that
+were lost, only mean that a file is written again.
+"""
+
+# ruff: noqa: PTH116, PTH123, PTH207, PTH208  paths are strings throughout
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+FOLDER = "_bloomify"
+"""Hidden from readers of datasets by the underscore."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One file that was written."""
+
+    name: str
+    """Relative to the table's root, and to the output's."""
+
+    asked: str
+    """Digest of what was asked for."""
+
+    source: tuple[int, int]
+    """Of the file that was read: bytes, and time of modification in nanoseconds."""
+
+    written: tuple[int, int]
+    """The same of the new file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The journal of one output."""
+
+    output: str
+    """Absolute path of the folder."""
+
+    file: str = field(default_factory=lambda: f"{uuid.uuid4().hex}.jsonl")
+    """Which file of it this task appends to."""
+
+    def begin(self) -> None:
+        """Make the output, or go on with it.
+
+        Raises:
+            InvalidArgument: If it holds anything and was not begun by a run of ours.
+        """
+        if os.path.lexists(self.output):
+            is_folder = Path(self.output).is_dir()
+            if not is_folder or (os.listdir(self.output) and not self._folder.is_dir()):
+                raise InvalidArgument(
+                    f'"{self.output}" is there already, and was not written by bloomify_table',
+                    remedy="Name a new or an empty folder.",
+                )
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def done(self, asked: str) -> set[Line]:
+        """Read what was written with the same wishes, by whichever run."""
+        lines: set[Line] = set()
+        for path in sorted(glob.glob("*.jsonl", root_dir=self._folder)):
+            for text in (self._folder / path).read_text(errors="replace").splitlines():
+                line = _parsed(text)
+                if line is not None and line.asked == asked:
+                    lines.add(line)
+        return lines
+
+    def append(self, line: Line) -> None:
+        """Say that a file was written."""
+        text = json.dumps(
+            {
+                "name": line.name,
+                "asked": line.asked,
+                "source": line.source,
+                "written": line.written,
+            }
+        )
+        with open(self._folder / self.file, "a", encoding="ascii") as journal:
+            journal.write(f"{text}\n")
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.output, FOLDER)
+
+
+def state_of(path: str) -> tuple[int, int]:
+    """Size and time of modification of a file."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def digest(wishes: object) -> str:
+    """Tell wishes from others."""
+    return hashlib.sha256(repr(wishes).encode()).hexdigest()[:32]
+
+
+def _parsed(text: str) -> Line | None:
+    try:
+        found = json.loads(text)
+        return Line(
+            name=str(found["name"]),
+            asked=str(found["asked"]),
+            source=_pair(found["source"]),
+            written=_pair(found["written"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _pair(found: list[int]) -> tuple[int, int]:
+    size, modified = found
+    return int(size), int(modified)

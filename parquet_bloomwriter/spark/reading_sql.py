@@ -1,0 +1,152 @@
+r"""Conditions in Spark's SQL, read as far as they mean the same to our own parser.
+
+Spark evaluates the text itself; here it is only read to find out which files to leave out. So what
+Spark might understand in another way than the parser (which follows PostgreSQL) must not be
+understood at all. Only these tokens are:
+
+    name  `name`  a.b    columns; before a parenthesis, functions, of which nothing is known
+    12  1.5              numbers without suffix or exponent
+    'text'               without \ (Spark's escapes), ${ (its variables) or another string beside
+    X'00'  DATE '...'  TIMESTAMP '...'
+    =  ==  <=>  !=  <>  <  <=  >  >=  +  -  *  /  (  )  ,
+    AND OR NOT IN IS NULL BETWEEN LIKE ILIKE TRUE FALSE DISTINCT FROM
+
+and every other word must be a column. "Double quotes", which are strings to Spark, are not taken.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from parquet_bloomwriter.predicate.expression import Expression
+
+_PART = r"(?:[A-Za-z_][A-Za-z0-9_]*|`[^`.$]+`)"
+_STRING = r"'(?:[^'\\$]|\$(?!\{))*'"
+_TOKEN = re.compile(
+    rf"""\s*(?:
+      (?P<hex>X'(?:[0-9A-F]{{2}})*')
+    | (?P<typed>(?:DATE|TIMESTAMP)\s*{_STRING})
+    | (?P<keyword>(?:AND|OR|NOT|IN|IS|NULL|BETWEEN|I?LIKE|TRUE|FALSE|DISTINCT|FROM)\b)
+    | (?P<name>{_PART}(?:\.{_PART})*)
+    | (?P<string>{_STRING})
+    | (?P<number>\d+(?:\.\d+)?(?![\w.]))
+    | (?P<operator><=>|<>|!=|==|<=|>=|[=<>])
+    | (?P<sign>[-+*/])
+    | (?P<open>\()
+    | (?P<close>\))
+    | (?P<comma>,)
+    )""",
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
+)
+_NAMED_PART = re.compile(r"`([^`]+)`|([^.`]+)")
+_NO_NEIGHBOURS = {
+    ("string", "string"),
+    ("name", "string"),
+    ("typed", "string"),
+    ("hex", "string"),
+}
+"""Spark joins strings that stand side by side, and takes some before which a word stands for
+another kind."""
+
+_NOT_TOUCHING = {("sign", "sign"), ("sign", "operator"), ("operator", "operator")}
+"""Together these are comments, arrows and other operators."""
+
+_NO_COLUMNS = frozenset(
+    {"current_date", "current_time", "current_timestamp", "current_user", "localtimestamp"}
+    | {"session_user", "user"}
+)
+"""Words that are functions without parentheses under some settings."""
+
+_UNKNOWN = '"(...)"'
+"""A name that no column has, for what is not known."""
+
+
+class NotUnderstood(Exception):
+    """The text may mean something else to Spark; the argument says where, a clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+    """0-based."""
+
+    stop: int
+
+
+def read_condition(text: str, columns: Collection[str]) -> Expression:
+    """Make a tree of a condition.
+
+    Args:
+        text: The condition, in Spark's SQL.
+        columns: Names of the DataFrame's columns.
+
+    Raises:
+        NotUnderstood: If it may mean something else to Spark.
+    """
+    from parquet_bloomwriter.predicate import parse
+
+    known = {one.casefold() for one in columns} - _NO_COLUMNS
+    spelled = " ".join(_spelled(list(_tokens(text.strip())), known))
+    try:
+        return parse(spelled)
+    except InvalidArgument as error:
+        raise NotUnderstood(error.problem) from error
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at, before = 0, _Token("", "", -1, -1)
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise NotUnderstood(
+                f"not read from character {at + 1} on: {text[at : at + 20].strip()}"
+            )
+        kind = str(match.lastgroup)
+        token = _Token(kind, match[kind], match.start(kind), match.end())
+        neighbours = (before.kind, kind)
+        touch = before.stop == token.start and neighbours in _NOT_TOUCHING
+        if touch or neighbours in _NO_NEIGHBOURS:
+            raise NotUnderstood(f"not read from character {before.start + 1} on: {before.text}")
+        yield token
+        at, before = token.stop, token
+
+
+def _spelled(tokens: Sequence[_Token], known: Collection[str]) -> Iterator[str]:
+    """Yield the tokens as the parser takes them: names in quotation marks, functions as one."""
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        if token.kind != "name":
+            yield token.text
+        elif at < len(tokens) and tokens[at].kind == "open":
+            at = _past_call(tokens, at)
+            yield _UNKNOWN
+        else:
+            yield _quoted(token, known)
+
+
+def _past_call(tokens: Sequence[_Token], at: int) -> int:
+    """Return the position past the parenthesis that closes the one at a position."""
+    depth = 0
+    for position in range(at, len(tokens)):
+        depth += {"open": 1, "close": -1}.get(tokens[position].kind, 0)
+        if not depth:
+            return position + 1
+    raise NotUnderstood("a parenthesis is not closed")
+
+
+def _quoted(token: _Token, known: Collection[str]) -> str:
+    parts = [quoted or plain for quoted, plain in _NAMED_PART.findall(token.text)]
+    if parts[0].casefold() not in known:
+        raise NotUnderstood(f"{token.text} is no column")
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)

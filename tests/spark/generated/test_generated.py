@@ -1,0 +1,41 @@
+"""Answers never change: random tables and queries, with the rules off and on.
+
+`python -m tests.spark.torture` does the same for thousands of queries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.spark.both_ways import eager_session
+from tests.spark.generated.trials import Summary, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """Return a session of its own beside the shared one."""
+    assert spark is not None
+    with eager_session() as own:
+        yield own
+
+
+@pytest.mark.parametrize("seeds", [range(3), range(3, 6)], ids=str)
+def test_answers_never_change(session: SparkSession, tmp_path: Path, seeds: range) -> None:
+    summary = Summary()
+    for seed in seeds:
+        Trial(spark=session, folder=tmp_path, seed=seed, summary=summary).run(num_queries=44)
+    assert not summary.wrong, "\n\n".join(summary.wrong[:3])
+    # A proof that hardly ever prunes would prove little.
+    assert summary.num_queries == 44 * len(seeds)
+    assert summary.pruned.total() >= summary.num_queries * 0.3, summary
+    assert summary.probed.total() >= summary.num_queries * 0.05, summary
+    assert summary.num_empty <= summary.num_queries * 0.6, summary
+    assert summary.failed.total() + summary.spared.total() <= summary.num_queries * 0.05, summary

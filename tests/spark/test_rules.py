@@ -1,0 +1,480 @@
+"""The rules in a real Spark: what is pruned and filtered, where, and that answers stay the same."""
+
+# ruff: noqa: SLF001  Spark's objects of the JVM
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import index
+from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.spark import rules
+from tests.spark.metrics import metrics_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+NUM_FILES = 12
+ROWS = 500
+
+
+def write(folder: Path, tables: list[pa.Table]) -> str:
+    """Write one file for each table, and return the folder's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, table in enumerate(tables):
+        pq.write_table(table, folder / f"part-{i:02}.parquet")
+    return str(folder)
+
+
+def events(first: int) -> pa.Table:
+    """A table whose ids are spread over the whole range, so that statistics do not tell."""
+    ids = [(first + NUM_FILES * i) * 1_000_003 % 100_000_007 for i in range(ROWS)]
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "email": [f"user{i}@mail.example" for i in ids],
+            "s": pa.array([{"x": i % 1_000_000, "y": i} for i in ids]),
+            "kind": pa.array([i % 7 for i in range(ROWS)], pa.int32()),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a folder of files with an index over three columns."""
+    path = write(tmp_path_factory.mktemp("events"), [events(i) for i in range(NUM_FILES)])
+    index.create(path, ["id", "email", "s.x"], name="ids")
+    return path
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    """Return a session with the rules on, in which joins are shuffled."""
+    settings = {
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.bloomwriter.join.minBytes": "1",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    assert rules.enable(spark)
+    yield spark
+    rules.disable(spark)
+    for name in settings:
+        spark.conf.unset(name)
+
+
+@contextmanager
+def switched_off(spark: SparkSession) -> Iterator[None]:
+    rules.disable(spark)
+    try:
+        yield
+    finally:
+        rules.enable(spark)
+
+
+def rows_of(df: DataFrame) -> Counter[str]:
+    return Counter(map(str, df.collect()))
+
+
+def same_answer(spark: SparkSession, sql: str) -> DataFrame:
+    """Run a query with and without rules, compare, and return the one that was run with them."""
+    with switched_off(spark):
+        expected = rows_of(spark.sql(sql))
+    df = spark.sql(sql)
+    assert rows_of(df) == expected
+    return df
+
+
+def an_id(table: str, file: int) -> int:
+    value: int = pq.read_table(Path(table) / f"part-{file:02}.parquet")["id"][7].as_py()
+    return value
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "id = {id}",
+        "{id} = id",
+        "id <=> {id}",
+        "id IN ({id}, -5)",
+        "id IN ({id}, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12)",
+        "email = 'user{id}@mail.example'",
+        "id = {id} AND kind >= 0 AND upper(email) LIKE 'U%'",
+        "id = {id} OR (email = 'nobody' AND kind = 1)",
+        "s.x = {x}",
+        "ID = {id}",
+    ],
+)
+def test_a_condition_leaves_one_file(table: str, session: SparkSession, condition: str) -> None:
+    found = an_id(table, 3)
+    session.read.parquet(table).createOrReplaceTempView("events")
+    where = condition.format(id=found, x=found % 1_000_000)
+    df = same_answer(session, f"SELECT * FROM events WHERE {where}")  # noqa: S608
+    assert [scan.num_files for scan in metrics_of(df).scans] == [1]
+    assert metrics_of(df).scans[0].location.endswith("pruned by ids")
+    assert len(df.collect()) == 1
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["NOT id = 5", "id > 5", "id = 5 OR kind = 1", "abs(id) = 5", "kind = 3", "id IS NULL"],
+)
+def test_other_conditions_leave_all(table: str, session: SparkSession, condition: str) -> None:
+    session.read.parquet(table).createOrReplaceTempView("events")
+    df = same_answer(session, f"SELECT * FROM events WHERE {condition}")  # noqa: S608
+    assert "pruned by" not in metrics_of(df).scans[0].location
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM parquet.`{table}` WHERE id = {id}",
+        "WITH e AS (SELECT id, kind FROM events) SELECT kind FROM e WHERE id = {id}",
+        "SELECT count(*) FROM events WHERE id = {id} GROUP BY kind",
+        "SELECT (SELECT max(kind) FROM events WHERE id = {id})",
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM events WHERE id = {id})",
+        "SELECT * FROM (SELECT id FROM events UNION ALL SELECT id FROM events) WHERE id = {id}",
+    ],
+)
+def test_wherever_the_relation_stands(table: str, session: SparkSession, query: str) -> None:
+    session.read.parquet(table).createOrReplaceTempView("events")
+    df = same_answer(session, query.format(table=table, id=an_id(table, 5)))
+    assert {scan.num_files for scan in metrics_of(df).scans} == {1}
+
+
+def test_partitioned_catalog_tables(session: SparkSession, tmp_path: Path) -> None:
+    data = session.createDataFrame([(i, f"d{i % 5}") for i in range(2000)], "id long, day string")
+    path = str(tmp_path / "by day")
+    data.repartition(4).write.partitionBy("day").parquet(path)
+    ddl = "CREATE TABLE by_day (id long, day string) USING parquet PARTITIONED BY (day)"
+    session.sql(f"{ddl} LOCATION '{path}'")
+    session.sql("MSCK REPAIR TABLE by_day")
+    try:
+        index.create(path, ["id"], name="ids")
+        df = same_answer(session, "SELECT * FROM by_day WHERE id = 11")
+        assert [scan.num_files for scan in metrics_of(df).scans] == [1]
+        df = same_answer(session, "SELECT * FROM by_day WHERE id = 11 AND day = 'd1'")
+        assert [scan.num_files for scan in metrics_of(df).scans] == [1]
+        df = same_answer(session, "SELECT * FROM by_day WHERE id = 11 AND day = 'd2'")
+        assert sum(scan.num_files for scan in metrics_of(df).scans) == 0
+    finally:
+        session.sql("DROP TABLE by_day")
+
+
+def test_a_pruned_side_is_small_enough_to_be_broadcast(table: str, session: SparkSession) -> None:
+    session.read.parquet(table).createOrReplaceTempView("events")
+    size = sum(file.stat().st_size for file in Path(table).glob("*.parquet"))
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", str(size // 3))
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    joined = "SELECT * FROM events a JOIN events b ON a.kind = b.kind"
+    sql = f"{joined} WHERE a.id = {an_id(table, 1)}"
+    try:
+        with switched_off(session):
+            df = session.sql(sql)
+            df.collect()
+            assert "SortMergeJoin" in metrics_of(df).operators
+        assert "BroadcastHashJoin" in metrics_of(same_answer(session, sql)).operators
+    finally:
+        session.conf.unset("spark.sql.adaptive.enabled")
+
+
+def test_scans_that_are_pruned_differently_are_not_shared(
+    table: str, session: SparkSession
+) -> None:
+    session.read.parquet(table).createOrReplaceTempView("events")
+    one, other = an_id(table, 1), an_id(table, 2)
+    part = "SELECT kind, count(*) n FROM events WHERE id = {} GROUP BY kind"
+    sql = f"{part.format(one)} UNION ALL {part.format(other)}"
+    assert len(same_answer(session, sql).collect()) == 2
+
+
+# Joins.
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory, table: str) -> str:
+    """Return a folder with many keys, a few of which are ids of the table."""
+    shared = [an_id(table, i) for i in range(4)]
+    keys = [-i for i in range(1, 4001)] + shared * 3 + [None]
+    tables = [
+        pa.table({"k": pa.array(keys[i::3], pa.int64()), "v": pa.array(range(len(keys[i::3])))})
+        for i in range(3)
+    ]
+    return write(tmp_path_factory.mktemp("other"), tables)
+
+
+def views(spark: SparkSession, table: str, other: str) -> None:
+    spark.read.parquet(table).createOrReplaceTempView("a")
+    spark.read.parquet(other).createOrReplaceTempView("b")
+
+
+@pytest.mark.parametrize(
+    ("query", "num_probes"),
+    [
+        ("SELECT * FROM a JOIN b ON a.id = b.k", 1),
+        ("SELECT * FROM b JOIN a ON b.k = a.id AND b.v > a.kind", 1),
+        ("SELECT * FROM b, a WHERE b.k = a.id", 1),
+        ("SELECT * FROM a LEFT JOIN b ON a.id = b.k", 1),
+        ("SELECT * FROM b RIGHT JOIN a ON a.id = b.k", 1),
+        ("SELECT * FROM b LEFT SEMI JOIN a ON a.id = b.k", 1),
+        ("SELECT * FROM a LEFT SEMI JOIN b ON a.id = b.k", 1),
+        ("SELECT * FROM a LEFT ANTI JOIN b ON a.id = b.k", 1),
+        ("SELECT * FROM b WHERE k IN (SELECT id FROM a)", 1),
+        ("SELECT * FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.id = b.k)", 1),
+        ("SELECT k, n FROM (SELECT k, count(*) n FROM b GROUP BY k) JOIN a ON k = a.id", 1),
+        ("SELECT * FROM b JOIN (SELECT id AS i, kind FROM a WHERE kind < 5) q ON b.k = q.i", 1),
+        ("SELECT * FROM b JOIN (SELECT DISTINCT id FROM a) q ON b.k = q.id", 1),
+        ("SELECT * FROM b JOIN a ON b.k = a.id JOIN b c ON c.k = a.id", 1),  # one shuffle of b for both
+        # The rows of b must all stay, or those of a are told by no filter.
+        ("SELECT * FROM b LEFT JOIN a ON a.id = b.k", 0),
+        ("SELECT * FROM a RIGHT JOIN b ON a.id = b.k", 0),
+        ("SELECT * FROM b FULL JOIN a ON a.id = b.k", 0),
+        ("SELECT * FROM b LEFT ANTI JOIN a ON a.id = b.k", 0),
+        ("SELECT * FROM b WHERE k NOT IN (SELECT id FROM a)", 0),
+        ("SELECT * FROM b JOIN a ON a.id <=> b.k", 0),
+        ("SELECT * FROM b JOIN (SELECT id FROM a UNION ALL SELECT v FROM b) q ON b.k = q.id", 0),
+        ("SELECT * FROM b JOIN (SELECT id + 1 AS i FROM a) q ON b.k = q.i", 0),
+        ("SELECT * FROM b JOIN (SELECT max(id) AS i FROM a GROUP BY kind) q ON b.k = q.i", 0),
+        ("SELECT * FROM b JOIN a ON a.kind = b.k", 0),
+        ("SELECT /*+ BROADCAST(a) */ * FROM b JOIN a ON a.id = b.k", 0),
+    ],
+)
+def test_joins(table: str, other: str, session: SparkSession, query: str, num_probes: int) -> None:
+    views(session, table, other)
+    assert metrics_of(same_answer(session, query)).num_probes == num_probes
+
+
+def test_a_join_shuffles_only_what_may_match(table: str, other: str, session: SparkSession) -> None:
+    views(session, table, other)
+    df = same_answer(session, "SELECT * FROM a JOIN b ON a.id = b.k")
+    assert len(df.collect()) == 12
+    a_rows, matching = NUM_FILES * ROWS, 12
+    assert metrics_of(df).shuffle_rows <= a_rows + matching + 100
+
+
+KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "tinyint": (pa.int8(), [1, -7, 100, None]),
+    "smallint": (pa.int16(), [1, -700, 3000, None]),
+    "int": (pa.int32(), [1, -70_000, 2**31 - 1, None]),
+    "bigint": (pa.int64(), [1, -70_000, 2**63 - 1, None]),
+    "string": (pa.string(), ["", "a", "grün", "x" * 100, None]),
+    "binary": (pa.binary(), [b"", b"\xff\x00", b"x" * 33, None]),
+    "date": (pa.date32(), [date(2024, 2, 29), date(1582, 10, 15), date(1200, 1, 1), None]),
+    "timestamp": (
+        pa.timestamp("us", "UTC"),
+        [datetime(2024, 2, 29, 1, 2, 3, 4, UTC), datetime(1850, 1, 1, tzinfo=UTC), None],
+    ),
+    "timestamp_ntz": (pa.timestamp("us"), [datetime(2024, 2, 29, 1, 2, 3, 4), None]),  # noqa: DTZ001
+    "float": (pa.float32(), [0.0, -0.0, 1.5, float("nan"), float("inf"), None]),
+    "double": (pa.float64(), [0.0, -0.0, 0.1, float("nan"), float("-inf"), None]),
+    "decimal(7,2)": (pa.decimal128(7, 2), [Decimal("1.20"), Decimal("-99999.99"), None]),
+    "decimal(15,3)": (pa.decimal128(15, 3), [Decimal("1.200"), Decimal("-999999999999.999"), None]),
+}
+
+
+@pytest.mark.parametrize("stored_as_integers", [True, False])
+@pytest.mark.parametrize("type_", KEYS)
+def test_join_keys_of_every_type(
+    session: SparkSession, tmp_path: Path, type_: str, *, stored_as_integers: bool
+) -> None:
+    kind, values = KEYS[type_]
+    column = pa.array(values, kind)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        pq.write_table(
+            pa.table({"k": column}),
+            tmp_path / name / "part.parquet",
+            store_decimal_as_integer=stored_as_integers,
+        )
+    index.create(tmp_path / "a", ["k"], name="keys")
+    views(session, str(tmp_path / "a"), str(tmp_path / "b"))
+    df = same_answer(session, "SELECT * FROM b LEFT SEMI JOIN a ON a.k = b.k")
+    assert len(df.collect()) == len(values) - 1
+    is_hashed_alike = stored_as_integers or not type_.startswith("decimal")
+    assert metrics_of(df).num_probes == (1 if is_hashed_alike else 0)
+
+
+# Changes.
+
+
+@pytest.fixture
+def changing(tmp_path: Path) -> str:
+    """Return a table with an index, to be changed."""
+    path = write(tmp_path / "t", [events(i) for i in range(4)])
+    index.create(path, ["id"], name="ids")
+    return path
+
+
+def test_appended_files_are_read(changing: str, session: SparkSession) -> None:
+    pq.write_table(pa.table({"id": [-1]}), Path(changing) / "more.parquet")
+    session.read.parquet(changing).createOrReplaceTempView("a")
+    df = same_answer(session, "SELECT id FROM a WHERE id = -1")
+    assert metrics_of(df).num_files == 1
+    assert len(df.collect()) == 1
+
+
+def test_overwritten_files_are_read(changing: str, session: SparkSession) -> None:
+    target = Path(changing) / "part-01.parquet"
+    pq.write_table(pa.table({"id": [-1]}), target)
+    session.read.parquet(changing).createOrReplaceTempView("a")
+    assert len(same_answer(session, "SELECT id FROM a WHERE id = -1").collect()) == 1
+
+
+def test_joins_know_appended_files_if_they_are_few(changing: str, session: SparkSession) -> None:
+    pq.write_table(events(5).slice(0, 100), Path(changing) / "more.parquet")
+    pq.write_table(
+        pa.table({"k": events(5)["id"].slice(0, 3), "v": [1, 2, 3]}), Path(changing).parent / "b"
+    )
+    views(session, changing, str(Path(changing).parent / "b"))
+    df = same_answer(session, "SELECT * FROM a JOIN b ON a.id = b.k")
+    assert len(df.collect()) == 3
+    assert metrics_of(df).num_probes == 1
+
+
+def test_joins_do_without_if_many_files_were_appended(
+    changing: str, other: str, session: SparkSession
+) -> None:
+    for i in range(4, 8):
+        pq.write_table(events(i), Path(changing) / f"more-{i}.parquet")
+    views(session, changing, other)
+    query = "SELECT * FROM a JOIN b ON a.id = b.k"
+    assert metrics_of(same_answer(session, query)).num_probes == 0
+    reasons = [one.reason.code for one in rules.trace(session.sql(query)) if one.reason]
+    assert Code.TOO_MUCH_APPENDED in reasons
+    index.refresh(changing, name="ids", mode="quick")
+    views(session, changing, other)
+    assert metrics_of(same_answer(session, query)).num_probes == 1
+
+
+def test_without_hybrid_scans_a_changed_table_is_read_whole(
+    changing: str, session: SparkSession
+) -> None:
+    query = "SELECT id FROM a WHERE id = -1"
+    pq.write_table(pa.table({"id": [-1]}), Path(changing) / "more.parquet")
+    session.read.parquet(changing).createOrReplaceTempView("a")
+    session.conf.set("spark.bloomwriter.hybridScan.enabled", "false")
+    try:
+        assert metrics_of(same_answer(session, query)).num_files == 5
+        (decision,) = rules.trace(session.sql(query))
+        assert decision.reason is not None
+        assert decision.reason.code is Code.SOURCE_DATA_CHANGED
+    finally:
+        session.conf.unset("spark.bloomwriter.hybridScan.enabled")
+
+
+# Switches, and what goes wrong.
+
+
+def test_rules_are_switched_on_and_off(table: str, session: SparkSession) -> None:
+    def location() -> str:
+        df = session.read.parquet(table).where("id = -7")
+        df.collect()
+        return metrics_of(df).scans[0].location
+
+    assert rules.is_enabled(session)
+    assert location().endswith("pruned by ids")
+    rules.enable(session)
+    assert session._jsparkSession.experimental().extraOptimizations().length() == 2
+    rules.disable(session)
+    assert not rules.is_enabled(session)
+    assert "pruned by" not in location()
+    rules.disable(session)
+    rules.enable(session)
+    assert location().endswith("pruned by ids")
+
+
+def test_other_sessions_are_left_alone(table: str, session: SparkSession) -> None:
+    another = session.newSession()
+    assert not rules.is_enabled(another)
+    df = another.read.parquet(table).where("id = -7")
+    df.collect()
+    assert "pruned by" not in metrics_of(df).scans[0].location
+
+
+def test_a_decision_tells_what_was_read(table: str, session: SparkSession) -> None:
+    rules.disable(session)
+    df = session.read.parquet(table).where(f"id = {an_id(table, 2)}")
+    (decision,) = rules.trace(df)
+    assert not rules.is_enabled(session)
+    sizes = {file.name: file.stat().st_size for file in Path(table).glob("*.parquet")}
+    assert (decision.rule, decision.index, decision.reason) == ("PushDownBFIndexRule", "ids", None)
+    assert (decision.num_files, decision.num_kept) == (NUM_FILES, 1)
+    assert decision.num_bytes == sum(sizes.values())
+    assert decision.bytes_kept == sizes["part-02.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("kind = 1", Code.NO_USABLE_CONDITION),
+        ("id > 5", Code.NO_USABLE_CONDITION),
+    ],
+)
+def test_a_decision_tells_why_not(
+    table: str, session: SparkSession, condition: str, code: Code
+) -> None:
+    (decision,) = rules.trace(session.read.parquet(table).where(condition))
+    assert decision.index == "ids"
+    assert decision.reason is not None
+    assert decision.reason.code is code
+
+
+def test_a_broken_index_changes_nothing(changing: str, session: SparkSession) -> None:
+    for part in Path(changing).rglob("part-*.bfindex"):
+        os.truncate(part, 100)
+    session.read.parquet(changing).createOrReplaceTempView("a")
+    df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(changing, 2)}")  # noqa: S608
+    assert metrics_of(df).num_files == 4
+    (decision,) = rules.trace(df)
+    assert decision.reason is not None
+    assert decision.reason.code is Code.INDEX_BROKEN
+
+
+def test_an_error_in_python_changes_nothing(
+    table: str, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr("parquet_bloomwriter.spark.bridge.candidates", fail)
+    session.read.parquet(table).createOrReplaceTempView("a")
+    df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(table, 2)}")  # noqa: S608
+    assert metrics_of(df).num_files == NUM_FILES
+    (decision,) = rules.trace(df)
+    assert decision.reason is not None
+    assert (decision.reason.code, decision.reason.text) == (Code.INTERNAL_ERROR, "on purpose")
+
+
+def test_an_answer_that_makes_no_sense_changes_nothing(
+    table: str, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parquet_bloomwriter.spark.bridge.Bridge.apply", lambda *_: "{}")
+    session.read.parquet(table).createOrReplaceTempView("a")
+    df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(table, 2)}")  # noqa: S608
+    assert metrics_of(df).num_files == NUM_FILES
+
+
+def test_rules_that_do_not_compile_leave_queries_alone(
+    table: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "Bad.java").write_text("package bloomwriter; class Bad { no }")
+    monkeypatch.setattr("parquet_bloomwriter.spark.adaptor.compiling._SOURCES", tmp_path)
+    another = spark.newSession()
+    assert not rules.enable(another)
+    assert not rules.is_enabled(another)
+    df = another.read.parquet(table).where(f"id = {an_id(table, 2)}")
+    assert len(df.collect()) == 1
+    (decision,) = rules.trace(df)
+    assert decision.reason is not None
+    assert decision.reason.code is Code.ADAPTOR_UNAVAILABLE
