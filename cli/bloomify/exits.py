@@ -24,7 +24,8 @@ class ExitCode(IntEnum):
     """A file is no Parquet file, or is malformed."""
 
     REFUSED = 5
-    """A file was refused: unsupported, unsafe to replace, changed meanwhile, or not verified."""
+    """A file was refused: unsupported, unsafe to replace, changed meanwhile, or not verified; or an
+    index: somebody is changing it, or it is broken."""
 
     IO_ERROR = 6
     """The operating system refused to read or write."""
@@ -43,11 +44,11 @@ def exit_code_of(error: BaseException) -> ExitCode:
     """Map an error to the code of a run in which nothing else happened."""
     from parquet_bloomwriter import errors
 
-    if isinstance(error, errors.InvalidArgument):
+    if isinstance(error, errors.InvalidArgument | errors.IndexNotFound):
         return ExitCode.USAGE
     if isinstance(error, errors.NotParquet | errors.MalformedFile | errors.MalformedFilter):
         return ExitCode.NOT_PARQUET
-    if isinstance(error, errors.FileProblem):
+    if isinstance(error, errors.FileProblem | errors.IndexProblem):
         return ExitCode.REFUSED
     if isinstance(error, OSError):
         return ExitCode.IO_ERROR

@@ -11,6 +11,7 @@ import click
 
 from bloomify.commands.add import add
 from bloomify.commands.advise import advise
+from bloomify.commands.index import index
 from bloomify.commands.inspect import inspect
 from bloomify.commands.probe import probe
 from bloomify.commands.repair import repair
@@ -31,6 +32,8 @@ Examples:
   bloomify verify warehouse/ --sample 10%
   bloomify probe warehouse/ --where "email = 'ada@mail.example'"
   bloomify probe warehouse/ --where "id = 42" --files -0 | xargs -0 -r ls -l
+  bloomify index create warehouse/ --columns id,email --name ids
+  bloomify index lookup warehouse/ --where "id = 42"
 
 \b
 Exit codes:
@@ -39,7 +42,7 @@ Exit codes:
   2    the command line asks for something that cannot be
   3    some files failed, the others are done
   4    not a Parquet file, or a malformed one
-  5    refused: unsupported, unsafe to replace, changed meanwhile, not verified
+  5    refused: unsupported, unsafe to replace, changed meanwhile, not verified, index busy
   6    the operating system refused to read or write
   70   a bug
   130  interrupted (143: terminated)
@@ -66,7 +69,7 @@ def cli(ctx: click.Context) -> None:
     ctx.color = color()
 
 
-for command in (add, strip, repair, advise, inspect, verify, probe):
+for command in (add, strip, repair, advise, inspect, verify, probe, index):
     cli.add_command(command)
 
 

@@ -1,8 +1,8 @@
 """What builds the filters of an index: an engine, given a plan and groups of files.
 
-The work on one group is `building.build_group`, wherever it runs: in a thread of this process, or in
-a task of Spark. It writes parts and partial global filters into the new version's folder, which all
-machines must reach by the same path, and returns what it wrote. Files that were written but not
+The work on one group is `building.build_group`, wherever it runs: in a thread of this process, or
+in a task of Spark. It writes parts and partial global filters into the new version's folder, which
+all machines must reach by the same path, and returns what it wrote. Files that were written but not
 returned are never referred to, so a task may run twice.
 """
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.files import FileId
 
 Origin = Literal["values", "embedded", "auto"]
-"""Where filters come from: the values; the filters that the files have; these if a file has them for
-all row groups, else the values."""
+"""Where filters come from: the values; the filters that the files have; these if a file has them
+for all row groups, else the values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

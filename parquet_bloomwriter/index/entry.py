@@ -15,8 +15,11 @@ File ids are given once and never again: a file that was replaced has a new one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.states import State
+if TYPE_CHECKING:
+    from parquet_bloomwriter.index.states import State
+
 
 KIND = "BloomFilterIndex"
 """As the Hyperspace proposal calls it."""

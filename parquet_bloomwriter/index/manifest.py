@@ -8,11 +8,12 @@ All are required. Rows are in no order that matters; ids and names occur once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.arrow_numbers import integers_of
 from parquet_bloomwriter.index.parquet_writing import ParquetOut
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def read_manifest(path: str) -> FileTable:
 
     try:
         table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)
-        numbers = [_numbers(table, name) for name in _NUMBERS]
+        numbers = [integers_of(table[name], np.int64) for name in _NUMBERS]
         names = _names(table)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "it is no list of an index's files: " + " ".join(str(error).split())
@@ -90,18 +91,10 @@ def read_manifest(path: str) -> FileTable:
     return FileTable(ids=ids, paths=names, sizes=sizes, modified_ms=modified_ms, num_rows=num_rows)
 
 
-def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
-    column = table[name]
-    values: NDArray[Any] = column.to_numpy()
-    if column.null_count or values.dtype != np.int64:
-        raise ValueError(f"the column {name} holds something else than numbers")
-    return values
-
-
 def _names(table: pa.Table) -> pa.StringArray:
     import pyarrow as pa
 
     column = table[_NAME]
     if column.null_count or column.type != pa.string():
         raise ValueError(f"the column {_NAME} holds something else than names")
-    return pa.concat_arrays([pa.array([], pa.string()), *column.chunks])
+    return pa.concat_arrays([pa.nulls(0, pa.string()), *column.chunks])

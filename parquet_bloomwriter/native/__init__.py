@@ -96,7 +96,8 @@ def is_loaded(module: str) -> bool:
 def are_compiled(*modules: str) -> bool:
     """Whether `kernels` will find these modules (all, by default) compiled on this machine."""
     return all(
-        is_loaded(module) or any((folder / _file_name(module)).exists() for folder in cache_folders())
+        is_loaded(module)
+        or any((folder / _file_name(module)).exists() for folder in cache_folders())
         for module in modules or _SOURCES
     )
 

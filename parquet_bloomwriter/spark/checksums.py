@@ -10,11 +10,12 @@ rewritten: a new checksum would make damaged data look sound.
 The layout is described in `splice.surroundings`.
 """
 
-# ruff: noqa: PTH105, PTH108, PTH116, PTH123  the steps are system calls, as in `splice`
+# ruff: noqa: PTH105, PTH108, PTH116, PTH118, PTH123, PTH208  the steps are system calls, as in `splice`
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -30,9 +31,12 @@ from parquet_bloomwriter.splice.surroundings import (
 from parquet_bloomwriter.splice.temporary import remove_stale, temporary_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _HEADER = struct.Struct(">4si")
+_TEMPORARY = re.compile(r"\.(\..+\.crc)\.bloomify-[0-9a-f]{16}\.tmp")
+"""See `splice.temporary`."""
+
 _READ = 4 << 20
 """Bytes read at a time, about."""
 
@@ -108,6 +112,14 @@ def checksums_of(path: str, *, like: bytes = b"") -> bytes:
     """Make the checksum file of a file, with as many bytes per checksum as in another one."""
     run = _bytes_per_checksum(like)
     return _HEADER.pack(CHECKSUM_MAGIC_VERSION, run) + b"".join(_sums(path, run))
+
+
+def remove_leftovers(folders: Iterable[str]) -> None:
+    """Remove what runs left in these folders that were killed while they wrote a checksum file."""
+    for folder in folders:
+        with contextlib.suppress(OSError):  # a courtesy
+            for found in filter(None, map(_TEMPORARY.fullmatch, os.listdir(folder))):
+                remove_stale(os.path.join(folder, found.group(1)))
 
 
 def _sums(path: str, run: int) -> Iterator[bytes]:

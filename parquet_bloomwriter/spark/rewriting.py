@@ -22,7 +22,7 @@ from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.rewriting import Status
 from parquet_bloomwriter.spark.checksums import Sidecar
 from parquet_bloomwriter.spark.journal import Journal, Line, digest, state_of
-from parquet_bloomwriter.splice.temporary import temporary_beside
+from parquet_bloomwriter.splice.temporary import remove_stale, temporary_beside
 from parquet_bloomwriter.verbs.add import bloomify
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ def _copied(file: TableFile, target: str, result: FileResult) -> FileResult:
 
 def copy_whole(source: str, target: str) -> None:
     """Copy a file, so that the target is there as a whole or not at all."""
+    remove_stale(target)
     with temporary_beside(target, permissions=0o666) as temporary:
         with open(source, "rb") as old, os.fdopen(os.dup(temporary.fd), "wb") as new:
             shutil.copyfileobj(old, new)

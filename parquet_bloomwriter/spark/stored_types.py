@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.column_type import leaf_of
+from parquet_bloomwriter.index.snapshot import reason_of
 from parquet_bloomwriter.predicate.logical import Kind, type_of
 
 if TYPE_CHECKING:
@@ -37,17 +38,19 @@ def shows_as_stored(snapshot: Snapshot, column: str, data_type: DataType) -> boo
         snapshot: The index.
         column: Its name of the column.
         data_type: Spark's.
+
+    Returns:
+        False if the index cannot be read, too; its `problem` says why.
     """
-    return all(is_shown_as_stored(data_type, leaf) for leaf in leaves_of(snapshot, column))
-
-
-def leaves_of(snapshot: Snapshot, column: str) -> tuple[Leaf, ...]:
-    """Return the types that a column has in the files of an index, each once."""
     indexed = snapshot.entry.column(column)
     if indexed is None:
-        return ()
-    filters = snapshot._column(indexed)  # noqa: SLF001  the filters know their types
-    return tuple(leaf_of(text) for text in filters.types)
+        return False
+    try:
+        types = snapshot._column(indexed).types  # noqa: SLF001  the filters know their types
+        return all(is_shown_as_stored(data_type, leaf_of(text)) for text in types)
+    except Exception as error:  # noqa: BLE001  nothing in an index can make a query fail
+        snapshot.problem = reason_of(error, snapshot.folder)
+        return False
 
 
 def is_shown_as_stored(data_type: DataType, leaf: Leaf) -> bool:

@@ -3,7 +3,7 @@
 It runs where the files can be reached: in the driver, or, on Spark Connect, in a task.
 """
 
-# ruff: noqa: PTH113, PTH114, PTH118  paths stay spelled as they were given
+# ruff: noqa: PTH113, PTH114, PTH118, PTH120  paths stay spelled as they were given
 from __future__ import annotations
 
 import contextlib
@@ -17,6 +17,7 @@ from parquet_bloomwriter.columns import EVERY_COLUMN, select_columns, settle_per
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
+from parquet_bloomwriter.spark.checksums import remove_leftovers
 from parquet_bloomwriter.spark.journal import Journal, Line, digest, state_of
 from parquet_bloomwriter.spark.rewriting import (
     FileResult,
@@ -77,6 +78,8 @@ def plan_table(request: TableRequest) -> TablePlan:
         check_is_plain(root, files, in_place=in_place)
     _check_wishes(files, request.wishes)
     output = request.output
+    if output is None:
+        remove_leftovers({os.path.dirname(file.path) for file in files})
     settled = tuple(_same(files) if output is None else _done(files, request, output))
     paths = {result.path for result in settled}
     return TablePlan(files=tuple(file for file in files if file.path not in paths), settled=settled)

@@ -1,0 +1,83 @@
+"""`bloomify index`: a thin module for each command, and the group of them."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import cast
+
+import click
+
+from bloomify.exits import ExitCode
+
+VERBS = {
+    **{name: name for name in ("create", "lookup", "refresh", "explain")},
+    "list": "listing",
+    "show": "show",
+    **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "maintaining"),
+}
+"""The commands in the order in which they are needed, and the modules that they are in."""
+
+_EPILOG = """\b
+Examples:
+  bloomify index create warehouse/ --columns id,email --name ids
+  bloomify index lookup warehouse/ --where "id = 42"
+  bloomify index lookup warehouse/ --eq id=42 --files -0 | xargs -0 -r ls -l
+  bloomify index explain warehouse/ --where "id = 42 AND email = 'ada@mail.example'"
+  bloomify index refresh warehouse/ --name ids
+  bloomify index list warehouse/
+  bloomify index show warehouse/ --name ids
+  bloomify index optimize warehouse/ --name ids
+  bloomify index vacuum warehouse/ --name ids
+"""
+
+
+class IndexVerbs(click.Group):
+    """The commands on indexes; each is imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """The commands in the order of the help page."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
+        """Import a command."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"{__name__}.{VERBS[cmd_name]}")
+        attribute = "list_" if cmd_name == "list" else cmd_name
+        return cast("click.Command", getattr(module, attribute))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a table in its place was meant to follow one."""
+        given = args[0]
+        if given not in VERBS and os.path.exists(given):  # noqa: PTH110
+            example = f'"bloomify index list {given}"'
+            raise click.UsageError(f"say what to do with the table, as in {example}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    "index",
+    cls=IndexVerbs,
+    epilog=_EPILOG,
+    invoke_without_command=True,
+    short_help="Keep an index of a folder: which files can hold a value.",
+    subcommand_metavar="COMMAND DIR [OPTIONS]",
+    options_metavar="",
+)
+@click.pass_context
+def index(ctx: click.Context) -> None:
+    """Keep an index of the Parquet files of DIR, and ask it which of them can hold a value.
+
+    The index has a Bloom filter of each indexed column of each file, and answers from them without
+    opening any file: for folders of hundreds or thousands of files. It lies in DIR/_bloom_index,
+    which readers of Parquet folders pass over; data files are only read. Files that were added or
+    changed since are always among the answers, until `refresh` indexes them.
+
+    DIR is the folder of a table, on a local or mounted disk.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(ExitCode.USAGE)

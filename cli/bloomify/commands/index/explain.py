@@ -1,0 +1,53 @@
+"""`bloomify index explain`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from bloomify.helping import Reading
+from bloomify.indexing_options import (
+    ConditionOptions,
+    condition_of,
+    condition_options,
+    insist_on_condition,
+    table_argument,
+)
+from bloomify.indexing_running import IndexRun, Shown
+from bloomify.shared import printing_options
+
+if TYPE_CHECKING:
+    from bloomify.indexing_explaining import Explanation
+
+
+_EPILOG = """\b
+Example:
+  bloomify index explain warehouse/ --where "id = 42 AND email = 'ada@mail.example'"
+"""
+
+
+@click.command(
+    "explain", cls=Reading, epilog=_EPILOG, short_help="Say what an index makes of a condition."
+)
+@table_argument
+@condition_options
+@printing_options
+@click.pass_context
+def explain(ctx: click.Context, /, table: str, **options: Unpack[ConditionOptions]) -> None:
+    """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
+
+    Reasons have codes, which are those of Hyperspace where it has one: docs/command.md. The exit
+    code is 0 whatever can match.
+    """
+    from bloomify.indexing_explaining import ExplanationText, explanation_document
+    from bloomify.indexing_explaining import explain as find_out
+
+    insist_on_condition(ctx, options)
+    run = IndexRun.of(ctx, table, options)
+
+    def work() -> Explanation:
+        return find_out(table, condition_of(options), name=options["name"], home=options["home"])
+
+    text = ExplanationText(columns=run.console.columns)
+    run.show(run.attempt(work), Shown(text=text.of, document=explanation_document))

@@ -1,0 +1,40 @@
+"""`bloomify index list`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from bloomify.helping import Reading
+from bloomify.indexing_options import IndexOptions, home_option, table_argument
+from bloomify.indexing_running import IndexRun, Shown
+from bloomify.shared import printing_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.index.reports import IndexInfo
+
+
+@click.command("list", cls=Reading, short_help="List the indexes of a folder.")
+@table_argument
+@home_option
+@printing_options
+@click.pass_context
+def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) -> None:
+    """List the indexes of DIR, deleted ones included."""
+    from bloomify.indexing_infos import InfosText, infos_document, nothing_there
+
+    run = IndexRun.of(ctx, table, options)
+
+    def work() -> Sequence[IndexInfo]:
+        from parquet_bloomwriter import index
+
+        return index.indexes(table, home=options["home"])
+
+    infos = run.attempt(work)
+    if not infos:
+        run.console.note(run.attempt(lambda: nothing_there(table, options["home"])))
+    text = InfosText(table=table, home=options["home"], columns=run.console.columns)
+    run.show(infos, Shown(text=text.of_all, document=infos_document))

@@ -1,0 +1,104 @@
+"""`bloomify index optimize`, `delete`, `restore`, `vacuum` and `cancel`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from bloomify.helping import Verb
+from bloomify.indexing_options import NamedOptions, named_options, table_argument
+from bloomify.indexing_running import change
+
+if TYPE_CHECKING:
+    from bloomify.indexing_running import IndexRun
+    from parquet_bloomwriter.index.reports import IndexReport
+
+
+@click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")
+@table_argument
+@named_options
+@click.pass_context
+def optimize(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+    """Write the parts of an index of DIR into few, without filters of files that are gone.
+
+    No data is read. The old parts stay until `vacuum`, for lookups that are under way.
+    """
+
+    def work(_run: IndexRun, name: str) -> IndexReport:
+        from parquet_bloomwriter import index
+
+        return index.optimize(table, name=name, home=options["home"])
+
+    change(ctx, table, options, work)
+
+
+@click.command("delete", cls=Verb, short_help="Stop using an index; its files stay.")
+@table_argument
+@named_options
+@click.pass_context
+def delete(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+    """Stop lookups from using an index of DIR.
+
+    Its files stay: `restore` brings it back, and `vacuum` removes it for good.
+    """
+
+    def work(_run: IndexRun, name: str) -> IndexReport:
+        from parquet_bloomwriter import index
+
+        return index.delete(table, name=name, home=options["home"])
+
+    change(ctx, table, options, work)
+
+
+@click.command("restore", cls=Verb, short_help="Use a deleted index again.")
+@table_argument
+@named_options
+@click.pass_context
+def restore(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+    """Let lookups use a deleted index of DIR again."""
+
+    def work(_run: IndexRun, name: str) -> IndexReport:
+        from parquet_bloomwriter import index
+
+        return index.restore(table, name=name, home=options["home"])
+
+    change(ctx, table, options, work)
+
+
+@click.command("vacuum", cls=Verb, short_help="Remove files that the index needs no more.")
+@table_argument
+@named_options
+@click.pass_context
+def vacuum(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+    """Remove the files of an index of DIR that its newest version does not need.
+
+    Of a deleted index that is everything, for good. No data file is touched.
+    """
+
+    def work(_run: IndexRun, name: str) -> IndexReport:
+        from parquet_bloomwriter import index
+
+        return index.vacuum(table, name=name, home=options["home"])
+
+    change(ctx, table, options, work)
+
+
+@click.command("cancel", cls=Verb, short_help="Clean up after a command that was killed.")
+@table_argument
+@named_options
+@click.pass_context
+def cancel(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+    """End what somebody has begun on an index of DIR, and remove what it has written.
+
+    For a command that was killed, or a machine that went down: the last stable version was in force
+    all the time, and now others may change the index again. If the command is still at work, it
+    fails when it ends.
+    """
+
+    def work(_run: IndexRun, name: str) -> IndexReport:
+        from parquet_bloomwriter import index
+
+        return index.cancel(table, name=name, home=options["home"])
+
+    change(ctx, table, options, work)

@@ -1,0 +1,87 @@
+"""The columns of a table, listed for somebody who has named none to index."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from bloomify.columns import example_of, list_columns, read_leaves
+from bloomify.console import complain
+from bloomify.exits import ExitCode, exit_code_of
+from bloomify.messages import describe
+from bloomify.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from parquet_bloomwriter.footer import Leaf
+
+
+def ask_for_columns(ctx: click.Context, table: str) -> NoReturn:
+    """Show what there is to choose from, and leave."""
+    from parquet_bloomwriter.errors import BloomwriterError
+
+    try:
+        path = _first_file(table)
+        leaves = read_leaves(path)
+    except (BloomwriterError, OSError) as error:
+        complain(describe(error, reads_only=True))
+        ctx.exit(exit_code_of(error))
+    complain("name the columns to index with --columns.")
+    click.echo("\n\n".join(_choice(path, leaves, table)), err=True)
+    ctx.exit(ExitCode.USAGE)
+
+
+def did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
+    """Propose names for those that are not there, as a sentence after a space; "" for none."""
+    import difflib
+
+    by_lower = {one.lower(): one for one in choice}
+    close = [
+        by_lower[one]
+        for name in names
+        for one in difflib.get_close_matches(name.lower(), by_lower, n=1)
+    ]
+    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+
+
+def partition_hint(names: Sequence[str], table: str) -> str:
+    """Say which of the names are not of columns, but of folders; "" if none is."""
+    found = dict(_partitions(table))
+    named = [name for name in names if name in found]
+    if not named:
+        return ""
+    examples = ", ".join(f"{name}={found[name]}" for name in named)
+    return f" There are folders for that ({examples}): readers choose among them by themselves."
+
+
+def _partitions(table: str) -> Iterator[tuple[str, str]]:
+    """Names and first values of folders like `year=2026`, from the outermost."""
+    folder = Path(table)
+    while folder.is_dir():
+        below = min((one for one in folder.glob("*=*") if one.is_dir()), default=None)
+        if below is None:
+            return
+        name, _, value = below.name.partition("=")
+        yield name, value
+        folder = below
+
+
+def _first_file(table: str) -> str:
+    from parquet_bloomwriter.index.homes import local_path
+    from parquet_bloomwriter.source.folders import find_local
+
+    given = table if Path(table).exists() else local_path(table)
+    return find_local(given)[0]
+
+
+def _choice(path: str, leaves: tuple[Leaf, ...], table: str) -> Iterator[str]:
+    yield f"The columns of {safe(path)}:"
+    yield list_columns(leaves)
+    example = example_of(leaves)
+    if example:
+        words = ["bloomify", "index", "create", table, "--columns", example, "--name", "ids"]
+        yield f"For example: {safe(shlex.join(words))}"
