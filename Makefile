@@ -4,13 +4,14 @@
 PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto
 BENCH_ARGS ?=
+TORTURE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench browser
+.PHONY: help demo test lint bench torture browser
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -19,7 +20,8 @@ help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
 	@echo "make test    run the tests"
 	@echo "make lint    check style, types and the direction of imports"
-	@echo "make bench   measure, and write docs/benchmarks.md (some minutes, 4 GB of disk)"
+	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 8 GB of disk)"
+	@echo "make torture run thousands of random queries with and without Spark's rules (hours)"
 	@echo
 	@echo "Each sets up $(VENV) first, once."
 
@@ -38,6 +40,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+torture: $(STAMP)
+	@$(BIN)/python -W ignore -m tests.spark.torture $(TORTURE_ARGS)
 
 browser:
 	@command -v chromedriver >/dev/null || { \

@@ -18,6 +18,7 @@ import numpy as np
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.asking import ask
 from parquet_bloomwriter.index.column_filters import gathered
+from parquet_bloomwriter.index.column_type import leaf_of
 from parquet_bloomwriter.index.conditions import columns_in
 from parquet_bloomwriter.index.global_filter import might_hold
 from parquet_bloomwriter.index.homes import root_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.footer import Leaf
     from parquet_bloomwriter.index.column_filters import ColumnFilters
     from parquet_bloomwriter.index.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.joining import JoinFilter
@@ -104,6 +106,18 @@ class Snapshot:
         except Exception as error:  # noqa: BLE001  see the head of the module
             self.problem = reason_of(error, self.folder)
         return np.ones(len(self.files.ids), np.bool_)
+
+    def types(self, column: str) -> tuple[Leaf, ...]:
+        """The types that an indexed column has in the files; none if something is wrong."""
+        indexed = self.entry.column(column)
+        if indexed is None:
+            return ()
+        try:
+            with self._lock:
+                return tuple(map(leaf_of, self._column(indexed).types))
+        except Exception as error:  # noqa: BLE001  see the head of the module
+            self.problem = reason_of(error, self.folder)
+            return ()
 
     def join_filter(
         self, column: str, present: NDArray[np.bool_], extra: Sequence[Sbbf] = ()

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.spark.candidates import candidates, column_of
+from parquet_bloomwriter.spark.candidates import candidates, column_for, column_of
 from parquet_bloomwriter.spark.catalyst import expression_of
 from parquet_bloomwriter.spark.decision import Decision
 from parquet_bloomwriter.spark.joins import Joins
@@ -71,7 +71,7 @@ class Bridge:
             if isinstance(snapshot, Reason):
                 self._note(question, name, snapshot)
                 continue
-            name_of = partial(column_of, snapshot, case_sensitive=question["case_sensitive"])
+            name_of = partial(column_for, snapshot, case_sensitive=question["case_sensitive"])
             expression = expression_of(question["condition"], name_of)
             if not snapshot.could_exclude(expression):
                 text = "no column of the index is compared for equality"

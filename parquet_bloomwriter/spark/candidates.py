@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.index.homes import find_homes, index_folders
 from parquet_bloomwriter.index.reasons import Reason
 from parquet_bloomwriter.index.snapshot import open_snapshot
+from parquet_bloomwriter.spark.catalyst import data_type_of
+from parquet_bloomwriter.spark.stored_types import shows_as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,3 +59,13 @@ def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) 
         return None
     same = [name for name in names if name.casefold() == wanted.casefold()]
     return same[0] if len(same) == 1 else None
+
+
+def column_for(
+    snapshot: Snapshot, path: Sequence[str], type_: str, *, case_sensitive: bool
+) -> str | None:
+    """The same, if values of Catalyst's type are those that the files store."""
+    name = column_of(snapshot, path, case_sensitive=case_sensitive)
+    if name is None or not shows_as_stored(snapshot, name, data_type_of(type_)):
+        return None
+    return name

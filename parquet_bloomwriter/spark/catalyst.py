@@ -23,6 +23,8 @@ from parquet_bloomwriter.predicate.expression import And, Expression, Instant, I
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark.sql.types import DataType
+
     from parquet_bloomwriter.predicate.expression import Value
 
 FIRST_DAY = -141_427
@@ -40,19 +42,20 @@ class _Unknown(ValueError):
 
 
 def expression_of(
-    condition: dict[str, Any], name_of: Callable[[list[str]], str | None]
+    condition: dict[str, Any], name_of: Callable[[list[str], str], str | None]
 ) -> Expression:
     """Return the tree for a condition.
 
     Args:
         condition: As above.
-        name_of: Finds the column of an index by its path; None if it has none of that path.
+        name_of: Finds the column of an index by its path and Catalyst's type; None if the index has
+            nothing to say about it.
     """
     if "and" in condition:
         return And(tuple(expression_of(part, name_of) for part in condition["and"]))
     if "or" in condition:
         return Or(tuple(expression_of(part, name_of) for part in condition["or"]))
-    name = name_of(condition["in"])
+    name = name_of(condition["in"], condition["type"])
     if name is None:
         return _ANY
     try:
@@ -60,6 +63,22 @@ def expression_of(
     except _Unknown:
         return _ANY
     return IsIn(name, values)
+
+
+def data_type_of(type_: str) -> DataType:
+    """Return PySpark's type for the name of one."""
+    from pyspark.sql import types
+
+    name, _, digits = type_.rstrip(")").partition("(")
+    if digits:
+        precision, scale = map(int, digits.split(","))
+        return types.DecimalType(precision, scale)
+    plain: tuple[type[DataType], ...] = (
+        *(types.ByteType, types.ShortType, types.IntegerType, types.LongType),
+        *(types.FloatType, types.DoubleType, types.StringType, types.BinaryType),
+        *(types.DateType, types.TimestampType, types.TimestampNTZType),
+    )
+    return {kind.typeName(): kind for kind in plain}[name]()
 
 
 def _value(text: str, type_: str) -> Value:
@@ -98,8 +117,7 @@ def _instant(text: str, *, is_zoned: bool) -> Instant:
 
 
 _READERS: dict[str, Callable[[str], Value]] = {
-    "int": int,
-    "long": int,
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
     "float": _number,
     "double": _number,
     "decimal": Decimal,

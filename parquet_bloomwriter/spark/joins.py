@@ -23,9 +23,10 @@ from parquet_bloomwriter.index.reasons import Code, Reason
 from parquet_bloomwriter.predicate.logical import Kind, type_of
 from parquet_bloomwriter.sbbf import decode_header
 from parquet_bloomwriter.spark.appended import Appended
-from parquet_bloomwriter.spark.catalyst import FIRST_DAY, FIRST_MICROSECOND
+from parquet_bloomwriter.spark.catalyst import FIRST_DAY, FIRST_MICROSECOND, data_type_of
 from parquet_bloomwriter.spark.scratch import scratch_folder
 from parquet_bloomwriter.spark.settings import HYBRID_ENABLED, setting_of
+from parquet_bloomwriter.spark.stored_types import is_shown_as_stored
 from parquet_bloomwriter.wording import rate, size
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ class Joins:
 def mode_of(leaf: Leaf, type_: str) -> str | Reason:
     """How the key is to be hashed so that it is the hash of what is stored."""
     column = type_of(leaf)
+    if not is_shown_as_stored(data_type_of(type_), leaf):
+        text = f"files store {leaf.physical_type.name}, which Spark converts to {type_}"
+        return Reason(code=Code.KEY_TYPE_MISMATCH, text=text)
     if _is_plain(leaf.physical_type, column, type_):
         return "plain"
     is_same = type_ == f"decimal({column.precision},{column.scale})"
@@ -130,7 +134,7 @@ def _is_plain(physical: PhysicalType, column: ColumnType, type_: str) -> bool:
     is_signed = column.kind is Kind.INTEGER and column.is_signed
     is_bytes = physical == PhysicalType.BYTE_ARRAY
     plain = {
-        "int": is_signed and physical == PhysicalType.INT32,
+        **dict.fromkeys(("byte", "short", "integer"), is_signed and physical == PhysicalType.INT32),
         "long": is_signed and physical == PhysicalType.INT64,
         "date": column.kind is Kind.DATE,
         "timestamp": is_micros and column.is_adjusted,

@@ -21,7 +21,7 @@ from parquet_bloomwriter.spark.adaptor.compiling import jar_of
 from parquet_bloomwriter.spark.bridge import Bridge
 from parquet_bloomwriter.spark.decision import Decision
 from parquet_bloomwriter.spark.scratch import scratch_folder
-from parquet_bloomwriter.spark.settings import MIN_JOIN_BYTES, setting_of
+from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -157,7 +157,7 @@ def _make(spark: SparkSession) -> _Adaptor:
     java = _new(context, loader, "Bridge")
     java.setPython(bridge)
     push_down = _new(context, loader, _RULES[0], java)
-    join = _new(context, loader, _RULES[1], java, int(setting_of(spark, MIN_JOIN_BYTES)))
+    join = _new(context, loader, _RULES[1], java, MIN_JOIN_BYTES, DEFAULTS[MIN_JOIN_BYTES])
     return _Adaptor(bridge=bridge, java=java, rules=(push_down, join))
 
 

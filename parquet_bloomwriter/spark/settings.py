@@ -25,9 +25,9 @@ MAX_DELETED: Final = f"{_PREFIX}hybridScan.maxDeletedRatio"
 """Largest share of bytes in files that an index knows and the table has no more, likewise."""
 
 MIN_JOIN_BYTES: Final = f"{_PREFIX}join.minBytes"
-"""Sides of joins that Spark takes to be smaller are not filtered. Read when rules are enabled."""
+"""Sides of joins that Spark takes to be smaller are not filtered."""
 
-_DEFAULTS: Final = {
+DEFAULTS: Final = {
     INDEX_PATH: "",
     HYBRID_ENABLED: "true",
     MAX_APPENDED: "0.3",
@@ -39,5 +39,5 @@ _DEFAULTS: Final = {
 
 def setting_of(spark: SparkSession, name: str) -> str:
     """The value of a setting, as text."""
-    value = spark.conf.get(name, _DEFAULTS[name])
-    return _DEFAULTS[name] if value is None else value
+    value = spark.conf.get(name, DEFAULTS[name])
+    return DEFAULTS[name] if value is None else value

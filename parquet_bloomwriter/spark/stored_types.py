@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.index.column_type import leaf_of
-from parquet_bloomwriter.index.snapshot import reason_of
 from parquet_bloomwriter.predicate.logical import Kind, type_of
 
 if TYPE_CHECKING:
@@ -42,15 +40,8 @@ def shows_as_stored(snapshot: Snapshot, column: str, data_type: DataType) -> boo
     Returns:
         False if the index cannot be read, too; its `problem` says why.
     """
-    indexed = snapshot.entry.column(column)
-    if indexed is None:
-        return False
-    try:
-        types = snapshot._column(indexed).types  # noqa: SLF001  the filters know their types
-        return all(is_shown_as_stored(data_type, leaf_of(text)) for text in types)
-    except Exception as error:  # noqa: BLE001  nothing in an index can make a query fail
-        snapshot.problem = reason_of(error, snapshot.folder)
-        return False
+    leaves = snapshot.types(column)
+    return bool(leaves) and all(is_shown_as_stored(data_type, leaf) for leaf in leaves)
 
 
 def is_shown_as_stored(data_type: DataType, leaf: Leaf) -> bool:

@@ -27,7 +27,7 @@ COMMANDS = [
     line.partition("  #")[0].rstrip()
     for block in SHELL
     for line in block.splitlines()
-    if line.startswith("bloomify ")
+    if line.startswith("bloomify ") and not line.startswith("bloomify index ")
 ]
 
 
@@ -63,7 +63,7 @@ def run(command: str) -> str:
 def test_there_are_commands_to_test() -> None:
     verbs = {command.split()[1] for command in COMMANDS}
     assert {"events.parquet", "warehouse/", "strip", "repair", "probe", "inspect"} <= verbs
-    assert [len(programs) for programs in PROGRAMS.values()] == [4, 4]
+    assert [len(programs) for programs in PROGRAMS.values()] == [5, 4]
 
 
 @pytest.mark.usefixtures("sample")
@@ -87,7 +87,14 @@ def test_the_programs_work_in_order(page: str) -> None:
         subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/probing.md", "docs/command.md"])
+@pytest.mark.usefixtures("sample")
+def test_the_commands_for_an_index_in_order() -> None:
+    commands = [line for line in SHELL[1].splitlines() if line.startswith("bloomify index ")]
+    assert [command.split()[2] for command in commands] == ["create", "lookup"]
+    assert [run(command) != "" for command in commands] == [True, True]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/probing.md", "docs/command.md", "docs/index.md"])
 def test_links_lead_somewhere(page: str) -> None:
     targets = re.findall(r"\]\(([^):]+)\)", (ROOT / page).read_text())
     assert all(((ROOT / page).parent / target).is_file() for target in targets)

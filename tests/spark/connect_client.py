@@ -40,6 +40,8 @@ def main(remote: str, table: str) -> dict[str, object]:
     facts["partition"] = _rows(df.transform(hs.where("p = 1 AND NAME = 'n31'")))
     facts["above"] = _rows(df.filter("id > 5").alias("a").transform(hs.where("id = 31")))
     facts["globbed"] = _rows(spark.read.parquet(f"{table}/p=*").transform(hs.where("id = 31")))
+    relative = spark.read.parquet(os.path.relpath(table))
+    facts["relative"] = _rows(relative.transform(hs.where("id = 31")))
     facts["quick"] = _quick(df, hs, Path(table))
     facts["kept"] = {name: _codes(make(df), hs) for name, make in _NO_READS.items()}
     facts["explained"] = hs.where("id = 31").explain(df)

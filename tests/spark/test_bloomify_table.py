@@ -174,6 +174,19 @@ def test_damaged_data_is_not_made_to_look_sound(spark: SparkSession, tmp_path: P
     assert_checksums_fit(table, num=len(rows))
 
 
+def test_what_killed_runs_left_is_removed(spark: SparkSession, tmp_path: Path) -> None:
+    table = written_by_spark(spark, tmp_path / "t")
+    before = contents(table).keys()
+    path = data_files(table)[0]
+    for left in (
+        f"..{path.name}.crc.bloomify-0123456789abcdef.tmp",
+        f".{path.name}.bloomify-0123456789abcdef.tmp",
+    ):
+        path.with_name(left).touch()
+    report(bloomify_table(spark, table, ["id"]))
+    assert contents(table).keys() == before
+
+
 def test_checksum_files_can_be_left_alone(spark: SparkSession, tmp_path: Path) -> None:
     table = written_by_spark(spark, tmp_path / "t")
     before = contents(table)

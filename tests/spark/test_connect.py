@@ -67,7 +67,7 @@ def facts(remote: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
         env=_environment(),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert client.returncode == 0, client.stderr
@@ -88,6 +88,7 @@ def test_files_are_left_out(facts: dict[str, Any]) -> None:
     assert facts["typed"] == {"rows": [[31, "n31", 1], [32, "n32", 1]], "num_files": 1}
     assert facts["partition"] == {"rows": [[31, "n31", 1]], "num_files": 1}
     assert facts["above"] == {"rows": [[31, "n31", 1]], "num_files": 1}
+    assert facts["relative"] == {"rows": [[31, "n31", 1]], "num_files": 1}
     assert facts["globbed"]["num_files"] == 1
 
 

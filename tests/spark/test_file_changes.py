@@ -189,7 +189,7 @@ def test_all_that_at_once_and_a_refresh(session: SparkSession, events: Events, m
     index.refresh(events.folder, name="ids", mode=mode)
     after = events.find(session, 3)
     assert after.values == [3, 3]
-    assert after.files == (NUM_FILES, 5 if mode == "quick" else 2)
+    assert after.files == (NUM_FILES, 2)
     for ids, values in (((0,), []), ((1,), []), ((500,), [500]), ((2, 4), [2, 4])):
         assert events.find(session, *ids).values == values
 
@@ -230,7 +230,10 @@ def test_an_index_that_goes_away(
     assert events.find(session, 3).files == (NUM_FILES, 1)
     end(events.folder)
     found = events.find(session, 3)
-    assert (found.values, found.files) == ([3], (NUM_FILES, NUM_FILES))
+    assert found.values == [3]
+    # Entries of the log are never written twice, so that one may be remembered.
+    is_remembered = (events.folder / "_bloom_index/ids/_log/0").exists() and found.files[1] == 1
+    assert is_remembered or found.files == (NUM_FILES, NUM_FILES)
 
 
 def test_an_index_that_comes_back(session: SparkSession, events: Events) -> None:

@@ -74,7 +74,8 @@ def check(session: SparkSession, folder: Path, case: Case) -> None:
         pq.write_table(table, folder / f"part-{i}.parquet", **case.writing)
     index.create(folder, ["v"], name="vs", fpp=0.00001)
 
-    with set_for_now(session, case.settings):
+    # Spark's own pruning by dictionaries loses -0.0 where 0.0 is asked for.
+    with set_for_now(session, {f"{PARQUET}filterPushdown": "false"} | case.settings):
         _ask(session, folder, case)
 
 
@@ -355,6 +356,43 @@ CASES = {
         files=same(pa.int32(), [0], [1], [2]),
         asked={"v = true": None, "cast(v as boolean)": None, "v = 1": 1},
         settings={f"{SQL}ansi.enabled": "false"},
+    ),
+    "decimal as its digits": Case(
+        files=decimals(pa.decimal128(15, 2)),
+        sql="bigint",
+        asked={"v = 150": None, "v = 1": None, "v = 99999": None, "v IN (0, 200)": None},
+        writing={"store_decimal_as_integer": True},
+    ),
+    "small decimal as its digits": Case(
+        files=decimals(pa.decimal128(5, 2)),
+        sql="int",
+        asked={"v = 150": None, "v = 1": None, "v = 99999": None, "v IN (0, 200)": None},
+        writing={"store_decimal_as_integer": True},
+    ),
+    "int as byte": Case(
+        files=same(pa.int32(), [300, 1], [44, 7], [-212]),
+        sql="tinyint",
+        asked={"v = 44": None, "v = 1": None, "v = 7": None},
+    ),
+    "unsigned as signed": Case(
+        files=same(pa.uint8(), [200, 1], [7]),
+        sql="tinyint",
+        asked={"v = -56": None, "v = 1": None, "v = 7": None},
+    ),
+    "date as int": Case(
+        files=same(pa.date32(), *DAYS),
+        sql="int",
+        asked={"v = 10957": None, "v = 7": None},
+    ),
+    "int as date": Case(
+        files=same(pa.int32(), [10957], [7], [-200_000]),
+        sql="date",
+        asked={"v = date'2000-01-01'": None, "v = date'1970-01-08'": None},
+    ),
+    "moment as long": Case(
+        files=same(pa.timestamp("us"), *MOMENTS),
+        sql="bigint",
+        asked={"v = 0": None, "v = 1709208000000000": None},
     ),
     "time": Case(
         files=same(pa.time64("us"), [time(1, 2, 3)], [time(23, 59, 59, 999_999)]),

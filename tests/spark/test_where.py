@@ -103,7 +103,7 @@ def test_names_that_are_no_unicode_have_no_key() -> None:
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Six files, ids 0..59, `other` is id shifted by ten; partitions by `p`."""
     root = tmp_path_factory.mktemp("frames") / "t"
     for number in range(6):
@@ -115,7 +115,9 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         write(root / f"p={number % 2}" / f"{number}.parquet", pa.table(columns))
     index.create(root, ["id", "other"], name="ids")
     spark.read.parquet(str(root)).createOrReplaceTempView("frames_view")
-    return root
+    yield root
+    spark.sql("DROP TABLE IF EXISTS frames_table")
+    spark.catalog.dropTempView("frames_view")
 
 
 def catalog_table(df: DataFrame) -> DataFrame:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.where import Where
 from tests.spark.metrics import metrics_of
 
@@ -263,3 +265,53 @@ def test_lists_without_a_meaning_are_refused(
 ) -> None:
     with pytest.raises(InvalidArgument):
         spark.read.parquet(str(rows)).transform(Where(filters=filters))
+
+
+# Values that Spark shows otherwise than they are stored.
+
+CENTS = pa.array([D("42.00")], pa.decimal128(18, 2))
+FEW_CENTS = pa.array([D("42.00")], pa.decimal128(5, 2))
+EXACT = pa.array([D("42.005")], pa.decimal128(18, 3))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (CENTS, "BIGINT", "x = 4200", "true"),
+        (FEW_CENTS, "INT", "x = 4200", "true"),
+        (FEW_CENTS, "DOUBLE", "x = 4200", "true"),
+        (pa.array([200], pa.uint8()), "TINYINT", "x = -56", "true"),
+        (pa.array([2**32 - 1], pa.uint32()), "INT", "x = -1", "false"),
+        (pa.array([date(2024, 1, 1)]), "INT", "x = 19723", "true"),
+        (pa.array([42], pa.int32()), "DATE", "x = DATE '1970-02-12'", "true"),
+        (pa.array([date(2024, 1, 1)]), "TIMESTAMP_NTZ", "x = '2024-01-01 00:00:00'", "true"),
+        (EXACT, "DECIMAL(18, 2)", "x = 42.01", "false"),
+        (pa.array([1.1], pa.float32()), "DOUBLE", "x = 1.10000002384185791015625", "true"),
+        (pa.array([42], pa.int32()), "DOUBLE", "x = 42", "true"),
+        (pa.array([42], pa.int64()), "DECIMAL(38, 2)", "x = 42.00", "true"),
+        (pa.array([b"a"]), "STRING", "x = 'a'", "true"),
+    ],
+)
+def test_rows_are_found_by_what_spark_shows(
+    spark: SparkSession, tmp_path: Path, case: tuple[pa.Array, str, str, str]
+) -> None:
+    stored, schema, text, vectorized = case
+    root = tmp_path / "t"
+    root.mkdir()
+    pq.write_table(pa.table({"x": stored}), root / "f.parquet", store_decimal_as_integer=True)
+    index.create(root, ["x"], name="all")
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    spark.conf.set("spark.bloomwriter.join.minBytes", "1")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        df = spark.read.schema(f"x {schema}").parquet(str(root))
+        assert df.filter(text).count() == 1
+        assert df.transform(Where(filters=text)).count() == 1
+        assert rules.enable(spark)
+        assert df.filter(text).count() == 1
+        assert df.join(df.select(df.x.alias("y")), on=F.expr("x = y")).count() == 1
+    finally:
+        rules.disable(spark)
+        spark.conf.unset("spark.bloomwriter.join.minBytes")
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")

@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -39,10 +40,15 @@ import org.apache.spark.unsafe.types.UTF8String;
  * What cannot be answered is left out of an AND; an OR with such a part is left out as a whole.
  */
 final class Conditions {
-    private Conditions() {}
+    private final HadoopFsRelation relation;
+
+    /** Conditions right above a relation. */
+    Conditions(HadoopFsRelation relation) {
+        this.relation = relation;
+    }
 
     /** The condition, or null if nothing of it can be answered. */
-    static ObjectNode of(Expression condition) {
+    ObjectNode of(Expression condition) {
         if (condition instanceof And) {
             And and = (And) condition;
             return joined("and", of(and.left()), of(and.right()));
@@ -89,14 +95,14 @@ final class Conditions {
         }
     }
 
-    private static ObjectNode equality(Expression left, Expression right) {
+    private ObjectNode equality(Expression left, Expression right) {
         boolean isReversed = left instanceof Literal;
         Expression column = isReversed ? right : left;
         Expression literal = isReversed ? left : right;
         return membership(column, java.util.Collections.singletonList(literal), false);
     }
 
-    private static ObjectNode membership(Expression column, List items, boolean areValues) {
+    private ObjectNode membership(Expression column, List items, boolean areValues) {
         ArrayNode path = pathOf(column);
         String type = path == null ? null : nameOf(column.dataType());
         if (type == null) {
@@ -129,10 +135,12 @@ final class Conditions {
         return condition;
     }
 
-    /** Names from the column to a leaf in it; null if it is anything else. */
-    static ArrayNode pathOf(Expression column) {
+    /** Names from a stored column to a leaf in it; null if it is anything else. */
+    private ArrayNode pathOf(Expression column) {
         if (column instanceof AttributeReference) {
-            return Bridge.JSON.createArrayNode().add(((AttributeReference) column).name());
+            String name = ((AttributeReference) column).name();
+            boolean isStored = Relations.isStored(this.relation, name);
+            return isStored ? Bridge.JSON.createArrayNode().add(name) : null;
         }
         if (column instanceof GetStructField) {
             GetStructField field = (GetStructField) column;
@@ -145,35 +153,22 @@ final class Conditions {
 
     /** What Python calls the type; null if values of it are not looked up. */
     static String nameOf(DataType type) {
-        if (type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType) {
-            return "int";
-        }
-        if (type instanceof LongType) {
-            return "long";
-        }
-        if (type instanceof FloatType) {
-            return "float";
-        }
-        if (type instanceof DoubleType) {
-            return "double";
-        }
         if (type instanceof DecimalType) {
-            DecimalType decimal = (DecimalType) type;
-            return "decimal(" + decimal.precision() + "," + decimal.scale() + ")";
+            return type.simpleString();
         }
-        if (type instanceof BinaryType) {
-            return "binary";
-        }
-        if (type instanceof DateType) {
-            return "date";
-        }
-        if (type instanceof TimestampType) {
-            return "timestamp";
-        }
-        if (type instanceof TimestampNTZType) {
-            return "timestamp_ntz";
-        }
-        return DataTypes.StringType.equals(type) ? "string" : null; // of no other collation
+        boolean isUsual =
+                type instanceof ByteType
+                        || type instanceof ShortType
+                        || type instanceof IntegerType
+                        || type instanceof LongType
+                        || type instanceof FloatType
+                        || type instanceof DoubleType
+                        || type instanceof BinaryType
+                        || type instanceof DateType
+                        || type instanceof TimestampType
+                        || type instanceof TimestampNTZType
+                        || DataTypes.StringType.equals(type); // of no other collation
+        return isUsual ? type.typeName() : null;
     }
 
     private static String textOf(Object value, String type) {

@@ -37,14 +37,17 @@ public final class JoinBFIndexRule extends Rule {
     private static final int MAX_UNKNOWN = 1000;
 
     private final Bridge bridge;
-    private final long minBytes;
+    private final String minBytes;
+    private final String usualMinBytes;
 
     /**
-     * @param minBytes sides that Spark estimates to be smaller are left alone
+     * @param minBytes name of the setting; sides that Spark takes to be smaller are left alone
+     * @param usualMinBytes its value where it is not set
      */
-    public JoinBFIndexRule(Bridge bridge, long minBytes) {
+    public JoinBFIndexRule(Bridge bridge, String minBytes, String usualMinBytes) {
         this.bridge = bridge;
         this.minBytes = minBytes;
+        this.usualMinBytes = usualMinBytes;
     }
 
     public TreeNode apply(TreeNode plan) {
@@ -87,11 +90,12 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     private boolean isWorthwhile(LogicalPlan side) {
-        if (side.stats().sizeInBytes().toDouble() >= this.minBytes) {
+        String least = side.conf().getConfString(this.minBytes, this.usualMinBytes);
+        if (side.stats().sizeInBytes().toDouble() >= Double.parseDouble(least)) {
             return true;
         }
-        String limit = "less than spark.bloomwriter.join.minBytes";
-        this.explain(side, "one side has an estimated " + side.stats().sizeInBytes() + " bytes, " + limit);
+        String size = "one side has an estimated " + side.stats().sizeInBytes() + " bytes";
+        this.explain(side, size + ", less than " + this.minBytes);
         return false;
     }
 
@@ -110,7 +114,7 @@ public final class JoinBFIndexRule extends Rule {
         Origin origin = Origin.of(indexedKey, dropsLeft ? sides.right : sides.left);
         String type = Conditions.nameOf(indexedKey.dataType());
         boolean isSame = indexedKey.dataType().equals(key.dataType());
-        if (origin == null || !Bridge.isParquet(origin.leaf.relation())) {
+        if (origin == null) {
             this.explain(sides.join, indexedKey.sql() + " is no column of Parquet files");
             return sides;
         }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
 
@@ -69,7 +70,11 @@ final class Origin {
         }
         if (plan instanceof LogicalRelation) {
             LogicalRelation leaf = (LogicalRelation) plan;
-            return new Origin(leaf, names.insert(0, nameIn(leaf, attribute)));
+            String name = nameIn(leaf, attribute);
+            boolean isStored =
+                    Bridge.isParquet(leaf.relation())
+                            && Relations.isStored((HadoopFsRelation) leaf.relation(), name);
+            return isStored ? new Origin(leaf, names.insert(0, name)) : null;
         }
         if (plan instanceof Project) {
             return findNamed(((Project) plan).projectList(), attribute, names, plan);

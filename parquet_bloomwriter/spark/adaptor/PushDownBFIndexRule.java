@@ -48,7 +48,7 @@ public final class PushDownBFIndexRule extends Rule {
             }
             ObjectNode request = Bridge.request("prune", all);
             request.put("text", filter.condition().sql());
-            ObjectNode condition = Conditions.of(filter.condition());
+            ObjectNode condition = new Conditions(relation).of(filter.condition());
             if (condition == null) {
                 String why = "no column is compared with literals by =, <=> or IN";
                 this.bridge.explain(request, NAME, "NO_USABLE_CONDITION", why);

@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.StructField;
 
 /** Relations that indexes are about, and the same over other files. */
 final class Relations {
@@ -20,6 +21,17 @@ final class Relations {
             return false;
         }
         return !(((HadoopFsRelation) leaf.relation()).location() instanceof PrunedFileIndex);
+    }
+
+    /** Whether a column comes from the files: one of a partition hides theirs of the same name. */
+    static boolean isStored(HadoopFsRelation relation, String name) {
+        StructField[] partitions = relation.partitionSchema().fields();
+        for (int i = 0; i < partitions.length; i++) {
+            if (partitions[i].name().equalsIgnoreCase(name)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** The files as they are listed now and stay, or null if such a listing is not to be had. */

@@ -32,6 +32,11 @@ _OF_TEXTS = (
 )
 
 
+def comparable(columns: Sequence[Column]) -> Sequence[Column]:
+    """Return the columns that are not BOOLEAN, or all if there is no other."""
+    return [one for one in columns if one.kind.family != "flag"] or columns
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """Makes conditions on some columns."""
@@ -45,7 +50,7 @@ class Conditions:
         pool = kind.usual if self.rng.random() < 0.6 else kind.pool
         return kind.text(self.rng.choice(pool))
 
-    def comparable(self, kind: Kind) -> str:
+    def akin(self, kind: Kind) -> str:
         """Return a value that such columns can be compared with, perhaps of another type."""
         rng = self.rng
         if rng.random() < 0.6:
@@ -69,7 +74,7 @@ class Conditions:
 
     def pruning(self, columns: Sequence[Column]) -> str:
         """Return a condition that filters can answer: an equality or a short list."""
-        column = self.rng.choice([one for one in columns if one.kind.family != "flag"])
+        column = self.rng.choice(comparable(columns))
         return self.rng.choice([self._equality, self._equality, self._membership])(column)
 
     def _leaf(self, columns: Sequence[Column]) -> str:
@@ -92,7 +97,7 @@ class Conditions:
         return rng.choice(makers)(column)
 
     def _equality(self, column: Column) -> str:
-        value = self.comparable(column.kind)
+        value = self.akin(column.kind)
         how = self.rng.choice(["{0} = {1}", "{0} = {1}", "{1} = {0}", "{0} <=> {1}", "{0} == {1}"])
         return how.format(column.sql, value)
 
@@ -101,14 +106,14 @@ class Conditions:
         count = rng.choice([1, 2, 3, 3, 12])
         values = [self.literal(column.kind) for _ in range(count)]
         if rng.random() < 0.2:
-            values[0] = self.comparable(column.kind)
+            values[0] = self.akin(column.kind)
         word = "NOT IN" if rng.random() < 0.15 else "IN"
         return f"{column.sql} {word} ({', '.join(values)})"
 
     def _comparison(self, column: Column) -> str:
-        value = self.comparable(column.kind)
+        value = self.akin(column.kind)
         if self.rng.random() < 0.3:
-            return f"{column.sql} BETWEEN {value} AND {self.comparable(column.kind)}"
+            return f"{column.sql} BETWEEN {value} AND {self.akin(column.kind)}"
         return f"{column.sql} {self.rng.choice(_COMPARISONS)} {value}"
 
     def _null(self, column: Column) -> str:
@@ -139,7 +144,7 @@ class Conditions:
     def key(self, left: Sequence[Column], right: Sequence[Column]) -> str:
         """Return an equality of two sides of a join."""
         rng = self.rng
-        mine = rng.choice([one for one in left if one.kind.family != "flag"])
+        mine = rng.choice(comparable(left))
         same = [one for one in right if one.kind == mine.kind]
         akin = [one for one in right if one.kind.family == mine.kind.family]
         if same and rng.random() < 0.75:

@@ -150,7 +150,7 @@ class Filling:
         self.count += count
         arrays = {ROW: pa.array(list(ids), pa.int64())}
         for name, kind in self.table.names.items():
-            if is_usual or rng.random() < 0.9:
+            if is_usual or not self.table.is_mixed or rng.random() < 0.9:
                 arrays[name] = self._array(kind, count, is_usual=is_usual)
         arrays[NEST] = pa.array([self._nested() for _ in range(count)], _NEST)
         if is_usual:
@@ -162,7 +162,8 @@ class Filling:
 
     def _array(self, kind: Kind, count: int, *, is_usual: bool) -> pa.Array:
         rng = self.rng
-        storage = kind.storages[0] if is_usual else rng.choice(kind.storages)
+        is_first = is_usual or not self.table.is_mixed
+        storage = kind.storages[0] if is_first else rng.choice(kind.storages)
         pool = kind.fitting(storage)
         if storage == pa.int32() and kind.name == "double":
             pool = tuple(int(value) for value in pool)

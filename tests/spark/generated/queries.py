@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.spark.generated.conditions import Conditions
+from tests.spark.generated.conditions import Conditions, comparable
 from tests.spark.generated.settings import random_settings
 from tests.spark.generated.tables import ROW, Column
 from tests.spark.generated.values import KINDS
@@ -243,10 +243,11 @@ class Queries:
     def _subquery(self) -> str:
         rng = self.rng
         outer, inner = self._source(), self._source()
-        mine = rng.choice([one for one in outer.columns if one.kind.family != "flag"])
-        same = [one for one in inner.columns if one.kind == mine.kind] or [inner.columns[0]]
-        if same[0].kind != mine.kind:
-            mine = outer.columns[0]
+        mine = rng.choice(comparable(outer.columns))
+        same = [one for one in inner.columns if one.kind == mine.kind]
+        if not same:
+            mine = _as_text(mine)
+            same = [_as_text(inner.columns[0])]
         where = self._where(inner.columns, 0.7)
         word = rng.choice(["IN", "IN", "NOT IN", "EXISTS", "EXISTS", "NOT EXISTS"])
         if word.endswith("IN"):
@@ -264,7 +265,7 @@ class Queries:
     def _scalar(self) -> str:
         rng = self.rng
         outer, inner = self._table(), self._table()
-        mine = rng.choice([one for one in outer.columns if one.kind.family != "flag"])
+        mine = rng.choice(comparable(outer.columns))
         same = [one for one in inner.columns if one.kind == mine.kind]
         other = rng.choice(same) if same else mine
         where = self._where(inner.columns, 0.6)
@@ -359,6 +360,10 @@ _LONG = KINDS["long"]
 
 def _items(columns: Sequence[Column], start: int = 0) -> str:
     return ", ".join(f"{one.sql} AS c{i}" for i, one in enumerate(columns, start))
+
+
+def _as_text(column: Column) -> Column:
+    return Column(sql=f"cast({column.sql} as string)", kind=KINDS["text"])
 
 
 def _alias_of(source: _Source) -> str:

@@ -62,6 +62,9 @@ class Table:
     partition_values: dict[str, tuple[object, ...]]
     """Values that folders may have."""
 
+    is_mixed: bool
+    """Whether files have columns of narrower types, and lack columns."""
+
     has_int96: bool
     """Whether Spark writes TIMESTAMP as INT96, of which there is no index."""
 
@@ -144,6 +147,7 @@ def random_table(rng: random.Random, folder: Path, name: str) -> Table:
         partition_values={
             f"p_{kind}": tuple(rng.sample(_PARTITIONS[kind], rng.randint(2, 3))) for kind in by
         },
+        is_mixed=rng.random() < 0.5,
         has_int96=reading != "path" and rng.random() < 0.25,
     )
 
