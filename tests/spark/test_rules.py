@@ -247,6 +247,7 @@ def test_probes_are_compiled_too(table: str, other: str, session: SparkSession) 
         ("SELECT * FROM b JOIN (SELECT id AS i, kind FROM a WHERE kind < 5) q ON b.k = q.i", 1),
         ("SELECT * FROM b JOIN (SELECT DISTINCT id FROM a) q ON b.k = q.id", 1),
         ("SELECT * FROM b JOIN a ON b.k = a.id JOIN b c ON c.k = a.id", 1),  # shuffled once
+        ("SELECT * FROM (SELECT /*+ REPARTITION(3) */ * FROM b) q JOIN a ON q.k = a.id", 1),
         # The rows of b must all stay, or those of a are told by no filter.
         ("SELECT * FROM b LEFT JOIN a ON a.id = b.k", 0),
         ("SELECT * FROM a RIGHT JOIN b ON a.id = b.k", 0),

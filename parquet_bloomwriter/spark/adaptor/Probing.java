@@ -24,6 +24,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
+import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
@@ -108,10 +110,12 @@ final class Probing {
             Aggregate aggregate = (Aggregate) plan;
             Attribute inside = inside(Origin.named(aggregate.aggregateExpressions(), key));
             if (inside != null && has(aggregate.groupingExpressions(), inside)) {
-                List children = new ArrayList();
-                children.add(sink(aggregate.child(), inside, probe, filter));
-                return (LogicalPlan) aggregate.withNewChildren(Scala.seq(children));
+                return with(plan, sink(aggregate.child(), inside, probe, filter));
             }
+        }
+        if (plan instanceof Sort || plan instanceof RepartitionOperation) {
+            LogicalPlan child = (LogicalPlan) plan.children().head();
+            return with(plan, sink(child, key, probe, filter));
         }
         if (plan instanceof Join) {
             return sinkIntoJoin((Join) plan, key, probe, filter);
@@ -139,6 +143,11 @@ final class Probing {
         children.add(left);
         children.add(right);
         return (LogicalPlan) join.withNewChildren(Scala.seq(children));
+    }
+
+    /** The same operator over another child. */
+    private static LogicalPlan with(LogicalPlan plan, LogicalPlan child) {
+        return (LogicalPlan) plan.withNewChildren(Scala.seqOf(child));
     }
 
     private static boolean areDeterministic(Seq list) {

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+PER_SEED = 40
+"""Queries."""
+
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> Iterator[SparkSession]:
@@ -31,10 +34,10 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 def test_answers_never_change(session: SparkSession, tmp_path: Path, seeds: range) -> None:
     summary = Summary()
     for seed in seeds:
-        Trial(spark=session, folder=tmp_path, seed=seed, summary=summary).run(num_queries=44)
+        Trial(spark=session, folder=tmp_path, seed=seed, summary=summary).run(num_queries=PER_SEED)
     assert not summary.wrong, "\n\n".join(summary.wrong[:3])
     # A proof that hardly ever prunes would prove little.
-    assert summary.num_queries == 44 * len(seeds)
+    assert summary.num_queries == PER_SEED * len(seeds)
     assert summary.pruned.total() >= summary.num_queries * 0.3, summary
     assert summary.probed.total() >= summary.num_queries * 0.05, summary
     assert summary.num_empty <= summary.num_queries * 0.6, summary

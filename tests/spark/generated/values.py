@@ -46,7 +46,7 @@ class Kind:
     @property
     def usual(self) -> tuple[Any, ...]:
         """Values that most files have and most queries ask for."""
-        return self.pool[2:6]
+        return self.pool[2:6] or self.pool
 
     def fitting(self, storage: DataType) -> tuple[Any, ...]:
         """The values of the pool that a storage takes without loss."""
