@@ -7,8 +7,10 @@ with "nothing is known", which leaves the plan as it is.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import logging
+import weakref
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -39,6 +41,7 @@ class Bridge:
     def __init__(self, spark: SparkSession) -> None:
         self.homes: set[str] = set()
         self._snapshots: dict[str, Snapshot] = {}
+        self._keys: weakref.WeakKeyDictionary[Snapshot, str] = weakref.WeakKeyDictionary()
         self._joins = Joins(spark)
         self._decisions: list[Decision] | None = None
 
@@ -90,12 +93,7 @@ class Bridge:
 
     def _files(self, question: dict[str, Any]) -> dict[str, Any]:
         snapshot = self._snapshots[question["snapshot"]]
-        files = snapshot.files
-        lines = zip(
-            files.sizes.tolist(), files.modified_ms.tolist(), files.paths.to_pylist(), strict=True
-        )
-        text = "".join(f"{size} {modified} {path}\0" for size, modified, path in lines)
-        return {"root": snapshot.root, "files": text}
+        return {"root": snapshot.root, "files": _listed(snapshot)}
 
     def _join(self, question: dict[str, Any]) -> dict[str, Any]:
         found = []
@@ -131,7 +129,11 @@ class Bridge:
         return {}
 
     def _keep(self, snapshot: Snapshot) -> str:
-        key = f"{snapshot.folder}@{snapshot.entry.id}"
+        """Keep a snapshot for questions to come, by what its files are; the rule keeps these."""
+        key = self._keys.get(snapshot)
+        if key is None:
+            text = f"{snapshot.root}\0{_listed(snapshot)}"
+            key = self._keys[snapshot] = hashlib.sha256(text.encode()).hexdigest()
         self._snapshots[key] = snapshot
         while len(self._snapshots) > _MAX_KEPT:
             self._snapshots.pop(next(iter(self._snapshots)), None)
@@ -175,6 +177,15 @@ def _are_alike(one: Decision, other: Decision) -> bool:
     if one.reason is None or other.reason is None:
         return same and one.reason is other.reason and one.condition == other.condition
     return same and one.reason == other.reason
+
+
+def _listed(snapshot: Snapshot) -> str:
+    """The files of a snapshot, as the rule reads them."""
+    files = snapshot.files
+    lines = zip(
+        files.sizes.tolist(), files.modified_ms.tolist(), files.paths.to_pylist(), strict=True
+    )
+    return "".join(f"{size} {modified} {path}\0" for size, modified, path in lines)
 
 
 def _packed(flags: Any) -> str:  # noqa: ANN401  an array of NumPy

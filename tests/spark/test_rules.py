@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -341,6 +342,21 @@ def test_overwritten_files_are_read(changing: str, session: SparkSession) -> Non
     pq.write_table(pa.table({"id": [-1]}), target)
     session.read.parquet(changing).createOrReplaceTempView("a")
     assert len(same_answer(session, "SELECT id FROM a WHERE id = -1").collect()) == 1
+
+
+def test_an_index_that_was_made_anew_from_nothing_counts(
+    changing: str, session: SparkSession
+) -> None:
+    """Its log begins as the old one's, but its files are in another order."""
+    session.read.parquet(changing).createOrReplaceTempView("a")
+    same_answer(session, f"SELECT * FROM a WHERE id = {an_id(changing, 3)}")  # noqa: S608
+    shutil.rmtree(Path(changing) / "_bloom_index")
+    (Path(changing) / "part-00.parquet").rename(Path(changing) / "part-09.parquet")
+    index.create(changing, ["id"], name="ids")
+    session.read.parquet(changing).createOrReplaceTempView("a")
+    for file in (1, 2, 3, 9):
+        df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(changing, file)}")  # noqa: S608
+        assert metrics_of(df).num_files == 1
 
 
 def test_joins_know_appended_files_if_they_are_few(changing: str, session: SparkSession) -> None:
