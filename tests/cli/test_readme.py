@@ -94,7 +94,9 @@ def test_the_commands_for_an_index_in_order() -> None:
     assert [run(command) != "" for command in commands] == [True, True]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/probing.md", "docs/command.md", "docs/index.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/probing.md", "docs/command.md", "docs/index.md"]
+)
 def test_links_lead_somewhere(page: str) -> None:
     targets = re.findall(r"\]\(([^):]+)\)", (ROOT / page).read_text())
     assert all(((ROOT / page).parent / target).is_file() for target in targets)

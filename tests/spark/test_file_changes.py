@@ -98,9 +98,8 @@ def test_appended(session: SparkSession, events: Events) -> None:
     assert events.find(session, 77).values == [77]
 
 
+@pytest.mark.parametrize("events", [True], indirect=True)
 def test_appended_in_a_new_partition(session: SparkSession, events: Events) -> None:
-    if not events.is_partitioned:
-        pytest.skip("there are no partitions")
     path = events.folder / "p=new" / "part-9.parquet"
     path.parent.mkdir()
     pq.write_table(pa.table({"id": pa.array([3], pa.int64())}), path)
@@ -170,6 +169,7 @@ def test_a_table_moved_with_its_index(session: SparkSession, events: Events, how
     assert (found.values, found.files) == ([3], (NUM_FILES, 1))
 
 
+@pytest.mark.parametrize("events", [False], indirect=True)
 def test_a_table_behind_a_symbolic_link(session: SparkSession, events: Events) -> None:
     link = events.folder.with_name("link")
     link.symlink_to(events.folder)
@@ -194,6 +194,7 @@ def test_all_that_at_once_and_a_refresh(session: SparkSession, events: Events, m
         assert events.find(session, *ids).values == values
 
 
+@pytest.mark.parametrize("events", [False], indirect=True)
 def test_changes_after_a_refresh(session: SparkSession, events: Events) -> None:
     events.write(NUM_FILES, [77])
     index.refresh(events.folder, name="ids")
@@ -211,6 +212,7 @@ def test_files_appended_after_a_frame_was_made(session: SparkSession, events: Ev
     assert (found.values, found.files) == ([3], (NUM_FILES, 1))
 
 
+@pytest.mark.parametrize("events", [False], indirect=True)
 @pytest.mark.parametrize(
     "end",
     [
@@ -236,6 +238,7 @@ def test_an_index_that_goes_away(
     assert is_remembered or found.files == (NUM_FILES, NUM_FILES)
 
 
+@pytest.mark.parametrize("events", [False], indirect=True)
 def test_an_index_that_comes_back(session: SparkSession, events: Events) -> None:
     index.delete(events.folder, name="ids")
     events.write(NUM_FILES, [3])
@@ -267,12 +270,14 @@ PRESERVING = {
 }
 
 
-@pytest.mark.parametrize("kind", [*JOINS, *PRESERVING])
+@pytest.mark.parametrize(
+    ("events", "kind"),
+    [*((False, kind) for kind in JOINS | PRESERVING), (True, "inner")],
+    indirect=["events"],
+)
 def test_joins_with_changed_files(
     session: SparkSession, events: Events, others: str, kind: str
 ) -> None:
-    if events.is_partitioned and kind != "inner":
-        pytest.skip("partitions matter to all joins alike")
     sql = (JOINS | PRESERVING)[kind].format(o=others, e=f"parquet.{quoted(str(events.folder))}")
     found = both_ways(session, sql)
     assert (found.off.num_probes, found.on.num_probes) == (0, int(kind in JOINS))
