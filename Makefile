@@ -20,7 +20,7 @@ help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
 	@echo "make test    run the tests"
 	@echo "make lint    check style, types and the direction of imports"
-	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 8 GB of disk)"
+	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture run thousands of random queries with and without Spark's rules (hours)"
 	@echo
 	@echo "Each sets up $(VENV) first, once."

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import lookup_figures, report
+from benchmarks import index_figures, lookup_figures, report, spark_figures
 from benchmarks.measure import (
     BLOOMIFY,
     OUTPUT,
@@ -157,7 +157,16 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "lookup": ("Looking up in many files", lookup_figures.lookup),
     "single": ("Looking up in one file", lookup_figures.single),
     "reading": ("Reading what survives", lookup_figures.reading),
+    "index": ("Making an index", index_figures.build),
+    "index-lookup": ("Looking up in an index", index_figures.lookup),
+    "spark-point": ("Point queries on Spark", spark_figures.point),
+    "spark-planning": ("Planning on Spark", spark_figures.planning),
+    "spark-join": ("Joins on Spark", spark_figures.join),
+    "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
 }
+_ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
+_ON_NO_DATA = ("fpp", "start", "index-lookup")
+"""They make what they need."""
 
 
 def _measured(names: Sequence[str], repeats: int) -> dict[str, list[Figure]]:
@@ -168,6 +177,15 @@ def _measured(names: Sequence[str], repeats: int) -> dict[str, list[Figure]]:
         sections[heading] = list(measure(repeats))
         print(f"\n## {heading}\n\n{report.table(sections[heading])}", flush=True)
     return sections
+
+
+def _make_data(names: Sequence[str]) -> None:
+    """Write the files that these sections read, unless they are there."""
+    makers = ["spark_data"] if set(names) & set(_ON_SPARK_DATA) else []
+    if set(names) - {*_ON_SPARK_DATA, *_ON_NO_DATA}:
+        makers += ["reference", "lookups"]
+    for made in makers:
+        subprocess.run((sys.executable, "-m", f"benchmarks.{made}"), check=True)
 
 
 def _arguments() -> argparse.Namespace:
@@ -185,9 +203,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure what the command line asks for."""
     arguments = _arguments()
-    for made in ("reference", "lookups"):
-        subprocess.run((sys.executable, "-m", f"benchmarks.{made}"), check=True)
     names = [name for name in SECTIONS if not arguments.only or name in arguments.only]
+    _make_data(names)
     try:
         sections = _measured(names, arguments.repeats)
         table = kernels() if not arguments.only or "kernels" in arguments.only else ""

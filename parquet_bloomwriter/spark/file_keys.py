@@ -15,15 +15,16 @@ Source: RFC 2396, section 3.3; java.net.URI, "Character categories"; Hadoop, Pat
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_AS_THEY_ARE = frozenset(
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-!.~'()*,;:$&+=@/"
-)
+_ODD = re.compile(r"[^a-zA-Z0-9_\-!.~'()*,;:$&+=@/]")
+"""A character that is not certainly spelled as it is."""
+
 _ESCAPED_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 """Java's isSpaceChar and isISOControl."""
 
@@ -35,7 +36,7 @@ _KEY = (
 
 def file_uri(path: str) -> str:
     """Return what `_metadata.file_path` has for an absolute local path."""
-    return "file:" + "".join(one if _is_plain(one) else _escaped(one) for one in path)
+    return "file:" + _ODD.sub(lambda odd: _spelled(odd[0]), path)
 
 
 def file_key(path: str, size: int, modified_ms: int) -> str | None:
@@ -60,11 +61,7 @@ def leaving_out(keys: Iterable[str]) -> str:
     return f"NOT ({_KEY} IN ({listed}))"
 
 
-def _is_plain(one: str) -> bool:
-    if one.isascii():
-        return one in _AS_THEY_ARE
-    return unicodedata.category(one) not in _ESCAPED_CATEGORIES
-
-
-def _escaped(one: str) -> str:
+def _spelled(one: str) -> str:
+    if not one.isascii() and unicodedata.category(one) not in _ESCAPED_CATEGORIES:
+        return one
     return "".join(f"%{byte:02X}" for byte in one.encode())
