@@ -42,8 +42,8 @@ def sample(folder: Path) -> Path:
         }
     )
     pq.write_table(table, folder / "events.parquet")
-    (folder / "warehouse/2026").mkdir(parents=True)
-    shutil.copy(folder / "events.parquet", folder / "warehouse/2026/november.parquet")
+    (folder / "warehouse/year=2026").mkdir(parents=True)
+    shutil.copy(folder / "events.parquet", folder / "warehouse/year=2026/november.parquet")
     return folder
 
 

@@ -28,11 +28,16 @@ WORKERS = {
 """Environment in which Spark's Python workers are those of this Python, with its packages."""
 
 
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""Of code that runs a few times, most is not worth compiling well."""
+
+
 def quiet(folder: str, *, master: str = "local[2]") -> dict[str, str]:
     """Settings of a Spark without web server, that leaves nothing outside of a folder."""
     return {
         "spark.master": master,
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": _QUICK,
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": folder,
         "spark.sql.session.timeZone": "UTC",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.verbs.probe import probe
@@ -69,7 +69,10 @@ def test_batches_hold_the_rows_of_the_table(
     except pa.ArrowNotImplementedError:
         expected, filters = read_table(file.data), None
 
-    batches = list(iter_batches(file.data, filters=filters, batch_size=batch_size))
+    try:
+        batches = list(iter_batches(file.data, filters=filters, batch_size=batch_size))
+    except pa.ArrowNotImplementedError:  # pyarrow joins no row groups of nested dictionaries
+        assume(condition=False)
 
     assert all(0 < batch.num_rows <= batch_size for batch in batches)
     assert _plain(pa.Table.from_batches(batches, expected.schema)) == _plain(expected)
