@@ -1,4 +1,7 @@
-"""Spark as its users have it: whole-stage code generation and adaptive execution are on."""
+"""Spark as its users have it, but that it generates no code: that takes longer than our queries.
+
+Tests that need the generated code unset `INTERPRETED`.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Return a local Spark of two cores, with a session of its own."""
-    with local_session({}) as session:
+    with local_session(INTERPRETED) as session:
         yield session

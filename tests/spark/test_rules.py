@@ -19,6 +19,7 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.reasons import Code
 from parquet_bloomwriter.spark import rules
+from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
     settings = {
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.bloomwriter.join.minBytes": "1",
-        "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than these queries
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -224,9 +223,13 @@ def views(spark: SparkSession, table: str, other: str) -> None:
 
 def test_probes_are_compiled_too(table: str, other: str, session: SparkSession) -> None:
     views(session, table, other)
-    for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
+    for name in INTERPRETED:
         session.conf.unset(name)
-    df = same_answer(session, "SELECT * FROM b LEFT SEMI JOIN a ON a.id = b.k")
+    try:
+        df = same_answer(session, "SELECT * FROM b LEFT SEMI JOIN a ON a.id = b.k")
+    finally:
+        for name, value in INTERPRETED.items():
+            session.conf.set(name, value)
     assert metrics_of(df).num_probes == 1
     assert len(df.collect()) == 12
 
