@@ -1,5 +1,5 @@
-# Needs Python 3.11 or newer with pip; the tests need Java 17 for Spark, and Chromium for the HTML
-# pages, which they install where apt-get can.
+# Needs Python 3.11 or newer with pip; the tests need Java 17 for Spark, Chromium for the HTML pages,
+# and strace for failing system calls: the last two they install where apt-get can.
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto
@@ -11,24 +11,32 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench torture browser
+.PHONY: help demo test lint bench torture browser strace
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
+
+# $(call INSTALL,command,packages): make sure of a command that Debian has in these packages.
+INSTALL = command -v $(1) >/dev/null || { \
+    echo "installing $(2) for the tests (once)"; \
+    $(AS_ROOT) $(APT) install -y -qq $(2) >/dev/null 2>&1 || \
+    { $(AS_ROOT) $(APT) update -qq && $(AS_ROOT) $(APT) install -y -qq $(2) >/dev/null; } || \
+    { echo "install $(2), so that $(1) is found"; exit 1; }; }
 
 help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
 	@echo "make test    run the tests"
 	@echo "make lint    check style, types and the direction of imports"
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
-	@echo "make torture run thousands of random queries with and without Spark's rules (hours)"
+	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
+	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
 	@echo
 	@echo "Each sets up $(VENV) first, once."
 
 demo: $(STAMP)
 	@$(BIN)/python -m fixtures.demo
 
-test: $(STAMP) browser
+test: $(STAMP) browser strace
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(STAMP)
@@ -41,15 +49,14 @@ lint: $(STAMP)
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
-torture: $(STAMP)
-	@$(BIN)/python -W ignore -m tests.spark.torture $(TORTURE_ARGS)
+torture: $(VENV)/.installed-torture strace
+	@$(BIN)/python -W ignore -m tests.failure.torture $(TORTURE_ARGS)
 
 browser:
-	@command -v chromedriver >/dev/null || { \
-	    echo "installing Chromium for the tests of HTML pages (once)"; \
-	    $(AS_ROOT) $(APT) install -y -qq chromium chromium-driver >/dev/null 2>&1 || \
-	    { $(AS_ROOT) $(APT) update -qq && $(AS_ROOT) $(APT) install -y -qq chromium chromium-driver >/dev/null; } || \
-	    { echo "install Chromium and ChromeDriver, so that chromium and chromedriver are found"; exit 1; }; }
+	@$(call INSTALL,chromedriver,chromium chromium-driver)
+
+strace:
+	@$(call INSTALL,strace,strace)
 
 $(VENV): $(STAMP)
 
@@ -59,4 +66,8 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-torture: $(STAMP) requirements-torture.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-torture.lock
 	@touch $@

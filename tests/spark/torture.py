@@ -1,60 +1,58 @@
-"""Thousands of random queries with the rules off and on: `python -m tests.spark.torture`.
+"""Thousands of random queries with Spark's rules off and on.
 
-    --seed N        where to begin (0); the same seed makes the same tables and queries
-    --queries N     how many (5000)
-    --per-trial N   queries of one set of tables (60)
-
-Exits with 1 if an answer changed, and prints what is needed to find it again.
+A query that is wrong is found again by its seed: the same seed makes the same tables and queries.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import shutil
-import sys
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tests.failure.section import Count, Section, Torture, of_counts
 from tests.spark.both_ways import eager_session
 from tests.spark.generated.trials import Summary, Trial
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def main() -> int:
+QUERIES = 5_000
+PER_TRIAL = 60
+"""Queries of one set of tables."""
+
+TEXT = """
+Random tables (types, nulls, partitions, structs) with an index each are asked random queries
+(filters, joins of every kind, subqueries, unions) with the optimizer's rules off and on, before and
+after files were appended, removed, overwritten and renamed. Whole results must be equal.
+"""
+
+
+def torture(plan: Torture) -> Section:
     """Run trials until there were enough queries."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--queries", type=int, default=5000)
-    parser.add_argument("--per-trial", type=int, default=60)
-    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)
     summary = Summary()
-    seed = options.seed
-    with eager_session() as spark, tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        while summary.num_queries < options.queries:
-            before = len(summary.wrong)
-            trial = Trial(spark=spark, folder=Path(folder), seed=seed, summary=summary)
-            trial.run(num_queries=options.per_trial)
-            for wrong in summary.wrong[before:]:
-                _say(wrong)
-            _say(_progress(summary, seed))
-            shutil.rmtree(Path(folder) / str(seed))
-            seed += 1
-    _say(f"seeds {options.seed} to {seed - 1}\n{summary}")
-    return int(bool(summary.wrong))
+    with eager_session() as spark:
+        for seed in range(plan.seed, plan.seed + plan.some(QUERIES // PER_TRIAL)):
+            _trial(spark, plan, seed, summary)
+    return of_counts(
+        "Spark's answers with the index", TEXT, tuple(_counts(summary)), tuple(summary.wrong)
+    )
 
 
-def _progress(summary: Summary, seed: int) -> str:
-    return (
+def _trial(spark: SparkSession, plan: Torture, seed: int, summary: Summary) -> None:
+    Trial(spark=spark, folder=plan.scratch, seed=seed, summary=summary).run(num_queries=PER_TRIAL)
+    shutil.rmtree(plan.scratch / str(seed))
+    plan.say(
         f"seed {seed}: {summary.num_queries} queries, {summary.pruned.total()} pruned, "
         f"{summary.probed.total()} joins filtered, {len(summary.wrong)} wrong"
     )
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    logging.disable(logging.CRITICAL)
-    sys.exit(main())
+def _counts(summary: Summary) -> list[Count]:
+    wrong = len(summary.wrong)
+    tried = summary.num_queries
+    remark = (
+        f"files were left out in {summary.pruned.total():,}, "
+        f"rows dropped before a join in {summary.probed.total():,}"
+    )
+    return [Count(what="queries", tried=tried, survived=tried - wrong, remark=remark)]

