@@ -3,25 +3,28 @@
     BloomwriterError
     ├── InvalidArgument        the caller asked for something that cannot be
     │   └── ColumnNotFound     a column name matches no leaf, or more than one
-    ├── FileProblem            one file cannot be worked on; it was left unchanged
+    ├── FileProblem            one file cannot be worked on; it was left unchanged, but for the last
     │   ├── NotParquet         the file is not a Parquet file, or is cut short
     │   ├── MalformedFile      the file breaks the Parquet specification
     │   ├── UnsupportedFile    the file is valid, but must not be rewritten
     │   ├── UnsafeTarget       replacing the file would break something that refers to it
     │   ├── FileChanged        somebody else changed the file while it was being worked on
-    │   └── VerificationFailed the new file did not read back as planned; it was thrown away
+    │   ├── VerificationFailed the new file did not read back as planned; it was thrown away
+    │   └── Unfinished         the new version is in place, but what follows on that failed
     ├── MalformedFilter        bytes that should be a Bloom filter are not one
     └── IndexProblem           an index cannot be used: its log or its files are not as they must be
         ├── IndexNotFound      the table has no index of that name
         └── IndexBusy          somebody is changing the index, or was and died
 
-Facts are attributes; the sentence is composed from them. An `OSError` of the operating
-system is passed on as it is.
+Facts are attributes; the sentence is composed from them, and is one line that is safe to show,
+whatever a file's author put into names. An `OSError` of the operating system is passed on as it is.
 """
 
 from __future__ import annotations
 
 import os
+
+from parquet_bloomwriter.wording import safe
 
 
 class BloomwriterError(Exception):
@@ -65,7 +68,8 @@ class BloomwriterError(Exception):
             None if self.byte is None else f"byte {self.byte}",
         ]
         sentences = [f"{self.problem}.", self.outcome, self.remedy]
-        return ": ".join([part for part in where if part] + [" ".join(filter(None, sentences))])
+        parts = [part for part in where if part] + [" ".join(filter(None, sentences))]
+        return safe(": ".join(parts))
 
 
 class InvalidArgument(BloomwriterError, ValueError):
@@ -106,6 +110,15 @@ class FileChanged(FileProblem):
 
 class VerificationFailed(FileProblem):
     """The new file did not read back as planned, and was thrown away."""
+
+
+class Unfinished(FileProblem):
+    """The new version is in place and complete, but what follows on that failed.
+
+    `__cause__` is the error that was met.
+    """
+
+    outcome = "The new version is in place."
 
 
 class MalformedFilter(BloomwriterError):

@@ -48,10 +48,10 @@ def exit_code_of(error: BaseException) -> ExitCode:
         return ExitCode.USAGE
     if isinstance(error, errors.NotParquet | errors.MalformedFile | errors.MalformedFilter):
         return ExitCode.NOT_PARQUET
+    if isinstance(error, OSError | errors.Unfinished):
+        return ExitCode.IO_ERROR
     if isinstance(error, errors.FileProblem | errors.IndexProblem):
         return ExitCode.REFUSED
-    if isinstance(error, OSError):
-        return ExitCode.IO_ERROR
     return ExitCode.BUG
 
 

@@ -63,7 +63,7 @@ class InfosText:
         if info.options.get("source"):
             yield "made from", safe(info.options["source"])
         if info.action:
-            yield "since", f"{_moment(info.created_ms)}, {info.action}"
+            yield "since", f"{_moment(info.created_ms)}, {safe(info.action)}"
         if info.appended is None or info.deleted is None:
             return
         if not info.appended and not info.deleted:

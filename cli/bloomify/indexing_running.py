@@ -23,6 +23,7 @@ from bloomify.indexing_options import command_line
 from bloomify.indexing_progress import IndexProgress
 from bloomify.interruption import Terminated, interruptible
 from bloomify.messages import describe
+from bloomify.text import safe
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     ColumnNotFound,
@@ -145,7 +146,7 @@ class IndexRun:
         hint = partition_hint(re.findall(r'"([^"]+)"', error.problem), self.table)
         if not (is_column and hint):
             return message
-        return message.removesuffix(f" {error.remedy}") + hint
+        return message.removesuffix(f" {safe(error.remedy)}") + hint
 
     def _is_named(self, error: InvalidArgument) -> bool:
         """Whether an error says which table it is about."""

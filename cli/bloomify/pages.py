@@ -61,7 +61,7 @@ def _give_name(temporary: str, target: str, path: str) -> None:
         if error.errno not in _NO_LINKS:
             raise
         try:
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise _exists(path) from None
         os.replace(temporary, target)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _GAP = "  "
 _NARROWEST_NAME = 8
 _NARROWEST_SENTENCE = 24
+_WIDEST = 400
+"""Columns that lines are padded to; one long name, which sticks out, does not widen all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,8 @@ def _kept(
 
 def _widths(headings: Sequence[Heading], rows: Sequence[Sequence[str]]) -> list[int]:
     titles = [heading.title for heading in headings]
-    return [max(map(width, cells)) for cells in zip(titles, *rows, strict=True)]
+    cells = zip(titles, *rows, strict=True)
+    return [min(max(map(width, column)), _WIDEST) for column in cells]
 
 
 def _total(widths: Iterable[int]) -> int:
@@ -92,7 +95,7 @@ def _fit(headings: Sequence[Heading], widths: list[int], columns: int) -> None:
 def _lines(
     headings: Sequence[Heading], widths: Sequence[int], cells: Sequence[str]
 ) -> Iterator[str]:
-    if not headings[-1].is_sentence:
+    if not headings[-1].is_sentence or widths[-1] == _WIDEST:
         yield _line(headings, widths, cells)
         return
     first, *more = wrapped(cells[-1], widths[-1]) if width(cells[-1]) > widths[-1] else cells[-1:]
@@ -110,7 +113,7 @@ def _line(headings: Sequence[Heading], widths: Sequence[int], cells: Sequence[st
 
 
 def _pad(heading: Heading, space: int, cell: str) -> str:
-    shown = shorten(cell, space)
+    shown = cell if space == _WIDEST else shorten(cell, space)
     filling = " " * (space - width(shown))
     if cell in heading.colors:
         shown = click.style(shown, fg=heading.colors[cell])

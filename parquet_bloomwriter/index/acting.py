@@ -16,20 +16,21 @@ a process leaves behind that was taken for dead can never be in the way of anoth
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexBusy, IndexProblem
-from parquet_bloomwriter.index.durable import make_folders, remove_tree
+from parquet_bloomwriter.index.durable import make_folders, remove_tree, sync_folder
+from parquet_bloomwriter.index.entry import Entry
 from parquet_bloomwriter.index.keeping import discard_versions, is_intact, version_folder
 from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.index.log import IndexLog
 
 
@@ -66,8 +67,18 @@ class Work:
         return version_folder(self.log.folder, self.version)
 
     def make_folder(self) -> str:
-        """Make that folder, and return it."""
-        make_folders(self.folder)
+        """Make that folder, if it is not made, and return it.
+
+        Raises:
+            FileExistsError: If somebody has put a link to another folder in its place.
+        """
+        try:
+            os.mkdir(self.folder)  # noqa: PTH102  paths are strings, as in the log
+        except FileExistsError:
+            if os.path.islink(self.folder):  # noqa: PTH114  as above
+                raise
+            return self.folder
+        sync_folder(self.log.folder)
         return self.folder
 
     def check_not_cancelled(self) -> None:
@@ -132,6 +143,8 @@ def perform(log: IndexLog, rest: Rest, begin: Entry, op: Callable[[Work], Entry]
         Exception: What the work raises. The entry in force is the one it was before, again.
     """
     make_folders(log.log_folder)
+    if rest.stable is None:
+        _make_lasting(log)
     work = Work(log=log, begun=_stamped(begin, rest.next_id), stable=rest.stable)
     with _given_up_on_failure(work):
         if not log.write(work.begun):
@@ -176,10 +189,31 @@ def blank(entry: Entry) -> Entry:
     )
 
 
+def unborn(log: IndexLog, entry_id: int) -> Entry:
+    """Make the entry of an index whose first entry was never written."""
+    return Entry(
+        id=entry_id,
+        name=os.path.basename(log.folder),  # noqa: PTH119  as in `creating`
+        state=State.CREATING,
+        version=-1,
+        root=None,
+        columns=(),
+        action="create",
+    )
+
+
 def cancelling_entry(latest: Entry, next_id: int) -> Entry:
     """Make the entry that begins to cancel."""
     action = latest.action.removeprefix("cancel ")
     return _stamped(replace(latest, state=State.CANCELLING, action=f"cancel {action}"), next_id)
+
+
+def _make_lasting(log: IndexLog) -> None:
+    """Sync the names of the folders: who made them may have been killed before he did."""
+    folder = log.log_folder
+    for _ in ("_log", "the index", "its home"):
+        folder = os.path.dirname(folder)  # noqa: PTH120  paths are strings, as in the log
+        sync_folder(folder)
 
 
 @contextlib.contextmanager

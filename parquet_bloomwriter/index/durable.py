@@ -11,13 +11,14 @@ A temporary file is locked as long as its writer lives. One that a killed writer
 by its name and removed.
 """
 
-# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH112, PTH118, PTH120, PTH208  system calls
+# ruff: noqa: PTH102, PTH105, PTH108, PTH112, PTH118, PTH120, PTH208  system calls
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
 import re
+import shutil
 import stat
 import sys
 from typing import TYPE_CHECKING
@@ -99,16 +100,13 @@ def remove_leftovers(folder: str) -> None:
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder and all that is in it, if it is there.
+    """Remove a folder and all that is in it, if it is there; what links lead to stays.
 
     Raises:
-        OSError: If something cannot be removed.
+        OSError: If something cannot be removed, or it is a symbolic link.
     """
-    for parent, folders, names in os.walk(folder, topdown=False):
-        remove_files(os.path.join(parent, name) for name in names)
-        for name in folders:
-            _remove_folder(os.path.join(parent, name))
-    _remove_folder(folder)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
 
 
 def remove_files(paths: Iterable[str]) -> None:
@@ -168,8 +166,3 @@ def _is_same(one: str, other: str | int) -> bool:
 def _remove_file(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def _remove_folder(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.rmdir(path)

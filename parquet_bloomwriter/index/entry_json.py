@@ -10,6 +10,7 @@ over; `format` rises when that would be wrong.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +19,12 @@ from parquet_bloomwriter.index.entry import KIND, DataFile, Entry, GlobalFilter,
 from parquet_bloomwriter.index.states import State
 
 FORMAT = 1
+
+_MOST = 1 << 62
+"""More than there can be of anything; sums of two fit into 64 bits."""
+
+_LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999, milliseconds since 1970 UTC."""
 
 Json = dict[str, Any]
 
@@ -73,7 +80,7 @@ def _entry(found: Json) -> Entry:
         num_files=_integer(found["num_files"]),
         source_bytes=_integer(found["source_bytes"]),
         action=_text(found["action"]),
-        created_ms=_integer(found["created_ms"]),
+        created_ms=_integer(found["created_ms"], most=_LATEST_MS),
         options={_text(name): _text(value) for name, value in found["options"].items()},
     )
 
@@ -103,12 +110,14 @@ def _file(found: Json) -> DataFile:
     path = _text(found["path"])
     if any(name in {"", ".", ".."} for name in path.split("/")):
         raise ValueError(f"{path!r} is not a path in the index's folder")
+    if b"\0" in os.fsencode(path):
+        raise ValueError(f"{path!r} is not a path")
     return DataFile(path=path, size=_integer(found["size"]))
 
 
-def _integer(value: object, *, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise TypeError(f"{value!r} is not an integer of at least {least}")
+def _integer(value: object, *, least: int = 0, most: int = _MOST) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise TypeError(f"{value!r} is not an integer from {least} to {most}")
     return value
 
 

@@ -94,10 +94,22 @@ def root_of(folder_of_index: str, entry: Entry) -> str:
 
 
 def find_homes(path: str | os.PathLike[str]) -> list[str]:
-    """Existing homes in a folder (that of a file) and in those above it, the nearest first."""
-    folder = local_path(path)
-    candidates = (os.path.join(one, HOME) for one in _upwards(folder))
-    return [home for home in candidates if os.path.isdir(home)]
+    """Existing homes in a folder (that of a file) and in those above it, the nearest first.
+
+    Above it, only those count that belong to root, to us, or to the owner of a folder on the way
+    there: where everybody may make folders, as in /tmp, nobody rules out the rows of others.
+    """
+    found = []
+    own = local_path(path)
+    beside = os.path.dirname(own) if os.path.isfile(own) else own
+    trusted = {0, os.getuid() if hasattr(os, "getuid") else 0}
+    for folder in _upwards(own):
+        home = os.path.join(folder, HOME)
+        trusted.add(_owner(folder))
+        is_inside = folder in {own, beside}
+        if os.path.isdir(home) and (is_inside or _owner(home) in trusted):
+            found.append(home)
+    return found
 
 
 def index_folders(home: str) -> list[str]:
@@ -146,6 +158,14 @@ def not_found(
         if os.path.isdir(os.path.join(other, name, LOG)):
             remedy = f'There is one of that name of the table "{os.path.dirname(other)}".'
     return IndexNotFound(f'there is no index "{name}"', path=home, remedy=remedy)
+
+
+def _owner(path: str) -> int:
+    """Of the name itself, if it is a symbolic link; -1 if there is nothing."""
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return -1
 
 
 def _upwards(folder: str) -> Iterator[str]:

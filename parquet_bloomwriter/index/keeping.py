@@ -1,9 +1,9 @@
 """Which files of an index an entry refers to, and which nobody needs any more.
 
-What is not in a folder `v__=<N>` is never touched.
+What is not in a folder `v__=<N>` is never touched; neither is what symbolic links lead to.
 """
 
-# ruff: noqa: PTH118, PTH208  paths are strings, as in the log
+# ruff: noqa: PTH118  paths are strings, as in the log
 from __future__ import annotations
 
 import contextlib
@@ -12,7 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.durable import remove_tree
+from parquet_bloomwriter.index.durable import remove_tree, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -54,8 +54,9 @@ def are_intact(folder: str, files: Iterable[DataFile]) -> bool:
 
 def versions(folder: str) -> list[int]:
     """Numbers of the versions whose folders are there, ascending."""
-    matches = (_VERSION.fullmatch(name) for name in os.listdir(folder))
-    return sorted(int(match[1]) for match in matches if match)
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return sorted(int(match[1]) for match in map(_VERSION.fullmatch, names) if match)
 
 
 def discard_versions(folder: str, numbers: Container[int]) -> None:
@@ -64,6 +65,7 @@ def discard_versions(folder: str, numbers: Container[int]) -> None:
         if version in numbers:
             with contextlib.suppress(OSError):
                 remove_tree(version_folder(folder, version))
+                sync_folder(folder)
 
 
 def unreferenced(folder: str, entry: Entry, *, before: int) -> list[tuple[str, int]]:

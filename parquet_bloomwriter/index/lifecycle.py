@@ -13,8 +13,9 @@ from parquet_bloomwriter.index.acting import (
     end_cancelling,
     looking_at,
     perform,
+    unborn,
 )
-from parquet_bloomwriter.index.durable import remove_files, remove_leftovers
+from parquet_bloomwriter.index.durable import remove_files, remove_leftovers, sync_folder
 from parquet_bloomwriter.index.entry_json import OtherFormat
 from parquet_bloomwriter.index.keeping import is_intact, remove_empty_folders, unreferenced
 from parquet_bloomwriter.index.states import STABLE, State
@@ -98,6 +99,7 @@ def vacuum(log: IndexLog) -> Outcome:
             work.check_not_cancelled()
             remove_files([path])
         remove_empty_folders(log.folder, before=work.begun.id)
+        sync_folder(log.folder)  # no entry refers to them any more: they must not come back
         return final
 
     return Outcome(
@@ -136,6 +138,8 @@ def _newest(log: IndexLog, ids: list[int]) -> Entry:
             raise
         except IndexProblem:
             continue
+    if log.is_only_claimed():
+        return unborn(log, ids[-1])
     raise IndexProblem(
         "no entry of the index's log can be read",
         path=log.log_folder,

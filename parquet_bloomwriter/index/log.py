@@ -16,11 +16,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.durable import create_once
 from parquet_bloomwriter.index.entry_json import OtherFormat, from_json, to_json
 from parquet_bloomwriter.index.homes import LOG
 from parquet_bloomwriter.index.states import STABLE
+from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.entry import Entry
 
 _ID = re.compile(r"0|[1-9][0-9]*")
+_MAX_ENTRY_BYTES = 1 << 28
+"""Of some million parts."""
 
 
 class IndexLog:
@@ -54,8 +57,7 @@ class IndexLog:
             OSError: If it cannot be read.
         """
         path = os.path.join(self.log_folder, str(entry_id))
-        with open(path, "rb") as file:  # noqa: PTH123
-            entry = from_json(file.read(), path=path)
+        entry = from_json(_read(path), path=path)
         if entry.id != entry_id:
             raise IndexProblem(f"the entry says that it is number {entry.id}", path=path)
         return entry
@@ -102,6 +104,13 @@ class IndexLog:
         """
         return map(self.get, self.ids())
 
+    def is_only_claimed(self) -> bool:
+        """Whether all entries are empty: writers died that had claimed a name, and no more."""
+        return not any(
+            os.stat(os.path.join(self.log_folder, str(number))).st_size  # noqa: PTH116
+            for number in self.ids()
+        )
+
     def write(self, entry: Entry) -> bool:
         """Write an entry, unless its id is taken. The log's folder must exist.
 
@@ -119,3 +128,13 @@ class IndexLog:
             return self.get(entry.id) == entry
         except (IndexProblem, FileNotFoundError):
             return False
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open_local(path) as source:
+            if source.size > _MAX_ENTRY_BYTES:
+                raise IndexProblem(f"it has {source.size:,} bytes, which no entry has", path=path)
+            return source.read_at(0, source.size)
+    except FileProblem as error:
+        raise IndexProblem(error.problem, path=path) from error

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.arrow_numbers import integers_of
 from parquet_bloomwriter.index.parquet_writing import ParquetOut
+from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,9 +82,13 @@ def read_manifest(path: str) -> FileTable:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)
+        with open_local(path) as source:
+            file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
+            table = file.read(use_threads=False)
         numbers = [integers_of(table[name], np.int64) for name in _NUMBERS]
         names = _names(table)
+    except FileProblem as error:
+        raise IndexProblem(error.problem, path=path) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "it is no list of an index's files: " + " ".join(str(error).split())
         raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index import parts as names
 from parquet_bloomwriter.index.acting import at_rest, looking_at, perform
 from parquet_bloomwriter.index.changes import known_files
@@ -26,6 +26,7 @@ from parquet_bloomwriter.index.making import sweep
 from parquet_bloomwriter.index.parts import PartRow, PartWriter
 from parquet_bloomwriter.index.reporting import report_of
 from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,6 +45,8 @@ LARGE = 64 << 20
 TARGET = LARGE
 """Bytes of filters that a new part has at least, but the last. Not less than `LARGE`: else it would
 be joined again."""
+
+_REMEDY = "Refresh the index in full."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,11 +169,16 @@ def _opened(folder: str, part: DataFile) -> Iterator[pq.ParquetFile]:
 
     path = os.path.join(folder, part.path)
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with open_local(path) as source:
+            file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
+            if not file.schema_arrow.equals(names.schema()):
+                raise IndexProblem("it has other columns than a part", path=path, remedy=_REMEDY)
             yield file
+    except FileProblem as error:
+        raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error
     except (pa.ArrowException, KeyError, UnicodeError) as error:
         problem = f"the part cannot be read: {' '.join(str(error).split())}"
-        raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
+        raise IndexProblem(problem, path=path, remedy=_REMEDY) from error
 
 
 def _are_among(ids: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+
 class ParquetOut:
-    """Writes one file. A context: what is not finished at its end is removed."""
+    """Writes one file, opened once, so that nobody can put another in its place meanwhile.
+
+    A context: what is not finished at its end is removed.
+    """
 
     def __init__(self, path: str, schema: pa.Schema, **options: Any) -> None:  # noqa: ANN401
         """Begin the file, which must not be there.
@@ -30,10 +36,11 @@ class ParquetOut:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
         self._path = path
         self._is_finished = False
-        self._sink = pa.OSFile(os.fsencode(path), "wb")
+        self._file = os.fdopen(fd, "wb")
+        self._sink = pa.PythonFile(self._file, mode="w")
         self._writer = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
 
     def __enter__(self) -> Self:
@@ -64,13 +71,10 @@ class ParquetOut:
             OSError: If that fails; the end of the context removes the file then.
         """
         self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        size = os.fstat(self._file.fileno()).st_size
         self._sink.close()
-        fd = os.open(self._path, os.O_RDWR)
-        try:
-            os.fsync(fd)
-            size = os.fstat(fd).st_size
-        finally:
-            os.close(fd)
         sync_folder(os.path.dirname(self._path))
         self._is_finished = True
         return size

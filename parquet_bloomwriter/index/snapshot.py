@@ -31,6 +31,7 @@ from parquet_bloomwriter.index.snapshot_cache import SnapshotCache
 from parquet_bloomwriter.index.states import State
 from parquet_bloomwriter.index.units import units_of
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -227,7 +228,7 @@ def reason_of(error: Exception, folder: str) -> Reason:
     """What to tell about an index that cannot be read."""
     is_ours = isinstance(error, RecursionError | MemoryError)
     told = str(error) if isinstance(error, BloomwriterError) else f"{type(error).__name__}: {error}"
-    where = "" if folder in told else f' in "{folder}"'
+    where = "" if safe(folder) in safe(told) else f' in "{folder}"'
     return Reason(
         code=Code.INTERNAL_ERROR if is_ours else Code.INDEX_BROKEN,
         text=f"the index{where} cannot be read: {told}".rstrip("."),

@@ -8,7 +8,8 @@ llvmlite takes 0.04 s. So the code that numba made is kept on disk, as object fi
 
 The digest covers the source of the kernels, llvmlite's version and the processor, so a file that
 is found is one that fits. It lies in `__pycache__` beside this file, or else in the user's cache
-folder; where neither can be written, kernels are compiled anew each time.
+folder; where neither can be written, kernels are compiled anew each time. A file that somebody else
+could have written is not loaded.
 
 Rules for kernels (modules named `kernels` in other packages, which import numba):
 
@@ -25,9 +26,11 @@ from __future__ import annotations
 import base64
 import binascii
 import ctypes
+import errno
 import hashlib
 import json
 import os
+import stat
 import sys
 import tempfile
 from functools import cache
@@ -52,7 +55,10 @@ _SOURCES = {
 
 _SHARED_SOURCES = ("native/intrinsics.py",)
 _CALLS_OF_C = (b"\0memset\0", b"\0memcpy\0", b"\0memmove\0")
-_WRITABLE_BY_OTHERS = 0o022
+_PRIVATE = 0o700
+_WRITABLE_BY_OTHERS = 0o022 if hasattr(os, "getuid") else 0
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+_READ_FLAGS |= getattr(os, "O_BINARY", 0)
 
 
 def _digest(module: str) -> bytes:
@@ -128,7 +134,7 @@ def _load(module: str) -> SimpleNamespace:
         _alive.append(made)
         return SimpleNamespace(**{name: function.ctypes for name, function in made.items()})
     if _digest(module) == _DIGESTS[module]:
-        _keep(_file_name(module), compiled)
+        keep(_file_name(module), _as_file(compiled))
     return _linked(compiled)
 
 
@@ -202,9 +208,7 @@ def _machine() -> Any:  # noqa: ANN401  llvmlite has no types
 def _read(path: Path) -> Compiled | None:
     """Read a file of kernels; None if there is none, or it is damaged or somebody else's."""
     try:
-        if not is_ours(path):
-            return None
-        checksum, content = path.read_bytes().split(b"\n", 1)
+        checksum, content = read_ours(path).split(b"\n", 1)
         if hashlib.sha256(content).hexdigest().encode() != checksum:
             return None
         return {
@@ -215,18 +219,21 @@ def _read(path: Path) -> Compiled | None:
         return None
 
 
-def _keep(name: str, compiled: Compiled) -> None:
-    """Write a file of kernels to the first folder that takes it; it is only a cache."""
+def _as_file(compiled: Compiled) -> bytes:
     content = json.dumps(
         {
             kernel: (symbol, count, base64.b64encode(code).decode())
             for kernel, (symbol, count, code) in compiled.items()
         }
     ).encode()
-    data = hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+    return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def keep(name: str, data: bytes) -> None:
+    """Write a file to the first cache folder that takes it; for `read_ours` by later processes."""
     for folder in cache_folders():
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -236,16 +243,18 @@ def _keep(name: str, compiled: Compiled) -> None:
         return
 
 
-def is_ours(path: Path) -> bool:
-    """Whether nobody else could have written this file.
+def read_ours(path: Path) -> bytes:
+    """Read a file that nobody else could have written; what is looked at is what is read.
 
     Raises:
-        OSError: If there is no such file.
+        OSError: If there is no such file, or somebody else could have written it.
     """
-    if not hasattr(os, "getuid"):
-        return True
-    found = path.stat()
-    return found.st_uid in (0, os.getuid()) and not found.st_mode & _WRITABLE_BY_OTHERS
+    with os.fdopen(os.open(path, _READ_FLAGS), "rb") as file:
+        found = os.fstat(file.fileno())
+        is_foreign = hasattr(os, "getuid") and found.st_uid not in (0, os.getuid())
+        if is_foreign or not stat.S_ISREG(found.st_mode) or found.st_mode & _WRITABLE_BY_OTHERS:
+            raise PermissionError(errno.EPERM, "somebody else could have written it", str(path))
+        return file.read()
 
 
 def cache_folders() -> tuple[Path, ...]:

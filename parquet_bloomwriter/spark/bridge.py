@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import logging
+import traceback
 import weakref
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from parquet_bloomwriter.spark.candidates import candidates, column_for, column_
 from parquet_bloomwriter.spark.catalyst import expression_of
 from parquet_bloomwriter.spark.decision import Decision
 from parquet_bloomwriter.spark.joins import Joins
+from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +53,8 @@ class Bridge:
         try:
             answer = getattr(self, f"_{question['ask']}")(question)
         except Exception as error:  # noqa: BLE001  a query never fails for an index
-            _log.warning("no index is used: %s", error, exc_info=True)
+            _log.warning("no index is used: %s", safe(str(error)))
+            _log.debug("%s", safe(traceback.format_exc()))
             self._note(question, None, Reason(code=Code.INTERNAL_ERROR, text=str(error)))
             answer = _NOTHING.get(question["ask"], {})
         return json.dumps(answer)

@@ -19,16 +19,17 @@ import re
 import struct
 import zlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.splice.attributes import carry_over
 from parquet_bloomwriter.splice.surroundings import (
     BYTES_PER_CHECKSUM,
     CHECKSUM_MAGIC_VERSION,
     crc_path,
 )
-from parquet_bloomwriter.splice.temporary import remove_stale, temporary_beside
+from parquet_bloomwriter.splice.temporary import PRIVATE, remove_stale, temporary_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -90,7 +91,7 @@ class Sidecar:
             same = now == self.identity
             checksums = taken if same else checksums_of(self.path, like=taken)
             if _identity(self.path) == now and not os.path.lexists(path):
-                _write(path, checksums)
+                _write(path, checksums, like=self.path)
         self.taken = {}
 
     def _check(self, path: str, checksums: bytes) -> None:
@@ -139,8 +140,8 @@ def _bytes_per_checksum(checksums: bytes) -> int:
 
 
 def _read(path: str) -> bytes | None:
-    with contextlib.suppress(FileNotFoundError):
-        return Path(path).read_bytes()
+    with contextlib.suppress(FileNotFoundError), open_local(path) as source:
+        return source.read_at(0, source.size)
     return None
 
 
@@ -149,12 +150,12 @@ def _identity(path: str) -> tuple[int, ...]:
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def _write(path: str, data: bytes) -> None:
+def _write(path: str, data: bytes, *, like: str) -> None:
+    """Write a checksum file for whoever may read the file that it is about."""
     remove_stale(path)
-    with temporary_beside(path, permissions=0o666) as temporary:
+    with temporary_beside(path, permissions=PRIVATE) as temporary, open(like, "rb") as about:
         with os.fdopen(os.dup(temporary.fd), "wb") as file:
             file.write(data)
-        if hasattr(os, "fchmod"):
-            os.fchmod(temporary.fd, temporary.granted)
+        carry_over(about.fileno(), temporary.fd)
         os.fsync(temporary.fd)
         os.replace(temporary.path, path)

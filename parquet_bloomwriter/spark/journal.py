@@ -7,7 +7,7 @@ in size or time of modification, and what was asked for is the same. Lines that 
 were lost, only mean that a file is written again.
 """
 
-# ruff: noqa: PTH116, PTH123, PTH207, PTH208  paths are strings throughout
+# ruff: noqa: PTH116, PTH207, PTH208  paths are strings throughout
 from __future__ import annotations
 
 import glob
@@ -19,9 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.local import open_local
 
 FOLDER = "_bloomify"
 """Hidden from readers of datasets by the underscore."""
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+_APPEND |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,8 @@ class Journal:
     def done(self, asked: str) -> set[Line]:
         """Read what was written with the same wishes, by whichever run."""
         lines: set[Line] = set()
-        for path in sorted(glob.glob("*.jsonl", root_dir=self._folder)):
-            for text in (self._folder / path).read_text(errors="replace").splitlines():
+        for name in sorted(glob.glob("*.jsonl", root_dir=self._folder)):
+            for text in _read(self._folder / name).splitlines():
                 line = _parsed(text)
                 if line is not None and line.asked == asked:
                     lines.add(line)
@@ -86,7 +90,8 @@ class Journal:
                 "written": line.written,
             }
         )
-        with open(self._folder / self.file, "a", encoding="ascii") as journal:
+        fd = os.open(self._folder / self.file, _APPEND, 0o666)
+        with os.fdopen(fd, "a", encoding="ascii") as journal:
             journal.write(f"{text}\n")
 
     @property
@@ -103,6 +108,11 @@ def state_of(path: str) -> tuple[int, int]:
 def digest(wishes: object) -> str:
     """Tell wishes from others."""
     return hashlib.sha256(repr(wishes).encode()).hexdigest()[:32]
+
+
+def _read(path: Path) -> str:
+    with open_local(str(path)) as source:
+        return source.read_at(0, source.size).decode(errors="replace")
 
 
 def _parsed(text: str) -> Line | None:

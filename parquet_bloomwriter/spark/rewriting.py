@@ -206,10 +206,13 @@ def _copied(file: TableFile, target: str, result: FileResult) -> FileResult:
 
 
 def copy_whole(source: str, target: str) -> None:
-    """Copy a file, so that the target is there as a whole or not at all."""
+    """Copy a file: the target is there as a whole or not at all, and for nobody more to read."""
     remove_stale(target)
-    with temporary_beside(target, permissions=0o666) as temporary:
-        with open(source, "rb") as old, os.fdopen(os.dup(temporary.fd), "wb") as new:
+    with (
+        open(source, "rb") as old,
+        temporary_beside(target, permissions=os.fstat(old.fileno()).st_mode) as temporary,
+    ):
+        with os.fdopen(os.dup(temporary.fd), "wb") as new:
             shutil.copyfileobj(old, new)
         if hasattr(os, "fchmod"):
             os.fchmod(temporary.fd, temporary.granted)

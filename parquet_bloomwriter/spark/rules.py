@@ -9,7 +9,6 @@ wrong in them leaves the plan as it is.
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import weakref
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.spark.adaptor.compiling import jar_of
+from parquet_bloomwriter.spark.adaptor.compiling import put_jar
 from parquet_bloomwriter.spark.bridge import Bridge
 from parquet_bloomwriter.spark.decision import Decision
 from parquet_bloomwriter.spark.scratch import scratch_folder
 from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
+from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -138,7 +138,7 @@ def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
                 adaptor = _make(spark)
             except (Py4JError, OSError) as error:
                 text = f"the rules cannot be added to Spark {spark.version}: {error}"
-                _log.warning("%s; queries go on without indexes", text)
+                _log.warning("%s; queries go on without indexes", safe(text))
                 adaptor = Reason(code=Code.ADAPTOR_UNAVAILABLE, text=text)
             _adaptors[spark] = adaptor
     return adaptor
@@ -150,7 +150,7 @@ def _make(spark: SparkSession) -> _Adaptor:
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     # Executors fetch the jar whenever they start: a copy stays where it is until this process ends.
-    jar = shutil.copy(jar_of(spark), scratch_folder())
+    jar = put_jar(spark, scratch_folder())
     spark.sql("ADD JAR '{}'".format(jar.replace("'", "\\'")))
     loader = spark._jsparkSession.sharedState().jarClassLoader()
     bridge = Bridge(spark)

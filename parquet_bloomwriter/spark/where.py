@@ -16,6 +16,7 @@ only the condition is applied, and `explain` says why.
 from __future__ import annotations
 
 import logging
+import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from parquet_bloomwriter.spark.file_keys import leaving_out
 from parquet_bloomwriter.spark.reading_sql import NotUnderstood, read_condition
 from parquet_bloomwriter.spark.relations import METADATA, Relation, relation_of
 from parquet_bloomwriter.spark.writing_sql import write_condition
+from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,7 +93,8 @@ class Where:
                 return no_exclusion(self._told, relation.locations, question)
             return exclude(question, homes=self.homes, name=self.name)
         except Exception as error:  # noqa: BLE001  see the head of the module
-            _log.warning("no index is used: %s", error, exc_info=True)
+            _log.warning("no index is used: %s", safe(str(error)))
+            _log.debug("%s", safe(traceback.format_exc()))
             reason = Reason(code=Code.INTERNAL_ERROR, text=f"{type(error).__name__}: {error}")
             return no_exclusion(self._told, (), reason)
 

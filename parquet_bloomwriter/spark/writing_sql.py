@@ -67,6 +67,8 @@ def write_condition(tree: Expression, columns: Collection[str]) -> str:  # noqa:
 
 
 def _name(name: str, columns: Collection[str]) -> str:
+    if "${" in name:  # Spark puts the value of a variable in its place, within a name, too
+        raise InvalidArgument("Spark's SQL cannot name such a column", column=name)
     parts = [name] if name in columns else name.split(".")
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 

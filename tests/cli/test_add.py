@@ -268,6 +268,27 @@ def test_a_checksum_file_is_renewed_on_request(events: Path, invoke: Invoke) -> 
     assert crc.stat().st_size == 8 + 4 * chunks
 
 
+@pytest.mark.parametrize("command", ["add --columns id", "strip", "repair"])
+def test_a_stale_checksum_file_is_renewed_beside_a_file_that_stays(
+    events: Path, invoke: Invoke, command: str
+) -> None:
+    if command.startswith("add"):
+        assert invoke("events.parquet", "--columns", "id").exit_code == 0
+    verb, *options = command.split()
+    before = events.read_bytes()
+    crc = events.with_name(".events.parquet.crc")
+    crc.write_bytes(b"crc\0\0\0\2\0stale")
+    arguments = (verb, "events.parquet", *options, "--regenerate-crc")
+    assert invoke(*arguments, "--dry-run").exit_code == 0
+    assert crc.read_bytes().endswith(b"stale")
+    assert invoke(*arguments).exit_code == 0
+    assert events.read_bytes() == before
+    assert crc.stat().st_size == 8 + 4 * -(-events.stat().st_size // 512)
+    found = crc.stat()
+    assert invoke(*arguments).exit_code == 0
+    assert crc.stat().st_ino == found.st_ino  # it fits, and stays
+
+
 def test_hard_links_are_broken_only_by_force(events: Path, invoke: Invoke) -> None:
     os.link(events, "other.parquet")
     result = invoke("events.parquet", "--columns", "id")

@@ -200,6 +200,7 @@ def test_standard_output_is_named() -> None:
         (errors.UnsafeTarget("x"), ExitCode.REFUSED),
         (errors.FileChanged("x"), ExitCode.REFUSED),
         (errors.VerificationFailed("x"), ExitCode.REFUSED),
+        (errors.Unfinished("x"), ExitCode.IO_ERROR),
         (PermissionError(13, "x"), ExitCode.IO_ERROR),
         (RuntimeError("x"), ExitCode.BUG),
     ],

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BUG, FAILED, SWALLOWED, KILLED = 1, 3, 4, 9
 MOST = 500
 
-_ACTIONS: dict[str, Callable[[Path], Any]] = {
+ACTIONS: dict[str, Callable[[Path], Any]] = {
     "create": lambda table: index.create(table, ["id"], name="ids", engine=ThreadEngine(jobs=1)),
     "optimize": lambda table: index.optimize(table, name="ids"),
     "vacuum": lambda table: index.vacuum(table, name="ids"),
@@ -101,7 +101,7 @@ def _act(table: Path, action: str, at: int, how: str) -> int:
     try:
         steps = Steps(str(table / "_bloom_index"), at, how)
         sys.addaudithook(steps.look)
-        _ACTIONS[action](table)
+        ACTIONS[action](table)
         code = SWALLOWED if steps.is_over else 0
     except (OSError, KeyboardInterrupt):
         code = FAILED

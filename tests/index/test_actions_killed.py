@@ -140,7 +140,7 @@ def test_a_killed_process(tmp_path: Path, action: str) -> None:
         table = tmp_path / f"at-{number}"
         log = log_of(table)
         stable, latest = log.latest_stable(), log.latest()
-        is_done = facts(stable) == _like(after, stable)
+        is_done = facts(stable) == like(after, stable)
         assert is_done or facts(stable) == facts(before), number
         check_answers(table)
         if latest is not None and latest.state not in STABLE:
@@ -153,7 +153,7 @@ def test_a_killed_process(tmp_path: Path, action: str) -> None:
     assert states, "it was never killed between its first and its last entry"
 
 
-def _like(after: Entry | None, entry: Entry | None) -> Entry | None:
+def like(after: Entry | None, entry: Entry | None) -> Entry | None:
     """The entry in force after the action, with the random names that this run had."""
     if after is None or entry is None or len(after.columns) != len(entry.columns):
         return facts(after)
@@ -211,7 +211,7 @@ def test_a_failure(tmp_path: Path, action: str, how: str) -> None:
         table = tmp_path / f"at-{number}"
         log = log_of(table)
         stable = log.latest_stable()
-        is_done = facts(stable) == _like(after, stable)
+        is_done = facts(stable) == like(after, stable)
         is_gone = stable is not None and stable.state is State.DOES_NOT_EXIST
         assert is_done or is_gone or facts(stable) == facts(before), number
         if action != "cancel" and log.ids():

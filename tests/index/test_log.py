@@ -23,7 +23,9 @@ from parquet_bloomwriter.splice.temporary import temporary_beside
 texts = st.text(max_size=12)
 counts = st.integers(min_value=0, max_value=1 << 62)
 rates = st.floats(min_value=0, max_value=1)
-segments = st.text(min_size=1, max_size=9).filter(lambda x: "/" not in x and x not in {".", ".."})
+segments = st.text(min_size=1, max_size=9).filter(
+    lambda x: not {"/", "\0"} & set(x) and x not in {".", ".."}
+)
 files = st.builds(
     DataFile, path=st.lists(segments, min_size=1, max_size=3).map("/".join), size=counts
 )
@@ -50,7 +52,7 @@ entries = st.builds(
     num_files=counts,
     source_bytes=counts,
     action=texts,
-    created_ms=counts,
+    created_ms=st.integers(min_value=0, max_value=253_402_300_799_999),
     options=st.dictionaries(texts, texts, max_size=3),
     kind=st.just("BloomFilterIndex"),
 )

@@ -441,15 +441,14 @@ def test_written_by_spark_with_old_dates(
     columns = ["d", "s"] if times == "INT96" else ["d", "t", "s"]
     index.create(folder, columns, name="all", fpp=0.0001)
     table = f"parquet.{quoted(str(folder))}"
-    for text in rows:
-        found = both_ways(session, f"SELECT s FROM {table} WHERE d = date'{text[:10]}'")
-        assert found.values == [text]
-        found = both_ways(session, f"SELECT s FROM {table} WHERE t = timestamp_ltz'{text}'")
-        assert found.values == [text]
-        found = both_ways(session, f"SELECT s FROM {table} WHERE s = '{text}'")
-        assert (found.values, found.on.num_files) == ([text], 1)
-    for key in ("d", "t"):
-        both_ways(session, f"SELECT a.s FROM {table} a JOIN {table} b USING ({key})")
+    select = f"SELECT s FROM {table} WHERE "
+    for condition in ("d = date'{:.10}'", "t = timestamp_ltz'{}'", "s = '{}'"):
+        each = [select + condition.format(text) for text in rows]
+        found = both_ways(session, " UNION ALL ".join(each))
+        assert found.values == rows
+    assert found.on.num_files == len(rows)
+    joins = [f"SELECT a.s FROM {table} a JOIN {table} b USING ({key})" for key in ("d", "t")]
+    both_ways(session, " UNION ALL ".join(joins))
 
 
 def test_char_and_varchar_of_the_catalog(session: SparkSession, tmp_path: Path) -> None:

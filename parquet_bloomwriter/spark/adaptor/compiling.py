@@ -6,14 +6,15 @@ driver has loaded, so a jar fits the very Spark it was made by.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
+import io
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.native import cache_folders, is_ours
+from parquet_bloomwriter.native import cache_folders, keep, read_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,21 +24,20 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: equal sources make equal jars."""
 
 
-def jar_of(spark: Any) -> Path:  # noqa: ANN401  a SparkSession; py4j has no types
-    """Return the jar of the rules for a Spark session, compiling it if it is not there yet.
+def put_jar(spark: Any, folder: str) -> str:  # noqa: ANN401  a SparkSession; py4j has no types
+    """Put the jar of the rules for a Spark session into a folder that is ours alone.
+
+    Returns:
+        Its path.
 
     Raises:
-        OSError: If no folder for caches can be written to.
+        OSError: If it cannot be written.
         py4j.protocol.Py4JError: If the sources do not compile with this Spark.
     """
-    name = f"bloomwriter-rules-{spark.version}-{_digest()}.jar"
-    folders = cache_folders()
-    for folder in folders:
-        if (folder / name).is_file() and is_ours(folder / name):
-            return folder / name
-    with tempfile.TemporaryDirectory(prefix="bloomwriter-") as scratch:
-        _compile(spark.sparkContext._gateway, Path(scratch))  # noqa: SLF001  the way to the JVM
-        return _packed(Path(scratch), folders, name)
+    path = Path(folder, f"bloomwriter-rules-{spark.version}-{_digest()}.jar")
+    if not path.exists():
+        path.write_bytes(_kept(path.name) or _made(spark, path.name))
+    return str(path)
 
 
 def sources() -> list[Path]:
@@ -50,6 +50,21 @@ def _digest() -> str:
     for source in sources():
         content.update(source.name.encode() + b"\0" + source.read_bytes())
     return content.hexdigest()[:16]
+
+
+def _kept(name: str) -> bytes | None:
+    for folder in cache_folders():
+        with contextlib.suppress(OSError):
+            return read_ours(folder / name)
+    return None
+
+
+def _made(spark: Any, name: str) -> bytes:  # noqa: ANN401  as above
+    with tempfile.TemporaryDirectory(prefix="bloomwriter-") as scratch:
+        _compile(spark.sparkContext._gateway, Path(scratch))  # noqa: SLF001  the way to the JVM
+        data = _packed(Path(scratch))
+    keep(name, data)
+    return data
 
 
 def _compile(gateway: Any, target: Path) -> None:  # noqa: ANN401  as above
@@ -65,23 +80,13 @@ def _compile(gateway: Any, target: Path) -> None:  # noqa: ANN401  as above
     compiler.compile(files)
 
 
-def _packed(classes: Path, folders: tuple[Path, ...], name: str) -> Path:
-    """Pack the classes into the first folder that takes the jar; complete or not at all."""
-    problem: OSError | None = None
-    for folder in folders:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=folder, suffix=".jar")
-        except OSError as error:
-            problem = error
-            continue
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as jar:
-            for path in _classes(classes):
-                entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _EPOCH)
-                jar.writestr(entry, path.read_bytes())
-        Path(temporary).replace(folder / name)
-        return folder / name
-    raise problem or FileNotFoundError(name)
+def _packed(classes: Path) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as jar:
+        for path in _classes(classes):
+            entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), _EPOCH)
+            jar.writestr(entry, path.read_bytes())
+    return packed.getvalue()
 
 
 def _classes(folder: Path) -> Iterator[Path]:
