@@ -2,7 +2,7 @@
 # and strace for failing system calls: the last two they install where apt-get can.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -q -n auto
+PYTEST_ARGS ?= -q -n auto --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 

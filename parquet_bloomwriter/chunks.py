@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from parquet_bloomwriter.building import BuiltFilter, FilterOptions, build_filter, holds_all_values
 from parquet_bloomwriter.columns import why_no_filter
+from parquet_bloomwriter.compact.loop import START
 from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.footer.patch import bloom_edit
@@ -30,6 +32,10 @@ R = TypeVar("R")
 Outcome: TypeAlias = BuiltFilter | ChunkReport
 """A filter, or why there is none."""
 
+_OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of reading that say nothing about the file: too many others are open."""
+
+_LONE_LENGTH = "the metadata has the length of a Bloom filter, but not its offset"
 _AHEAD_BYTES = 64 * 1024 * 1024
 """Bitsets that may be in the making, or finished, before the one that is written next."""
 
@@ -126,6 +132,9 @@ class ChunkWork:
             return _skipped(chunk, unsupported + hint)
         if footer.chunks.values[chunk][ChunkField.NUM_VALUES] <= 0:
             return ChunkReport(row_group=chunk[0], status=Status.EMPTY)
+        length = footer.chunks.spans[chunk][ChunkField.BLOOM_FILTER_LENGTH]
+        if not has_filter and length[START] >= 0:
+            return _skipped(chunk, _LONE_LENGTH)  # `strip` could not restore it.
         try:
             bloom_edit(footer, *chunk, (1, 1))
         except UnsupportedFile as error:
@@ -144,6 +153,7 @@ class ChunkWork:
             if not holds_all_values(filter_, reader, self.layout.footer.leaves[chunk[1]], chunk[0]):
                 return "values that readers look up are missing from it"
         except _read_errors() as error:
+            _check_is_of_the_file(error)
             return _skipped(chunk, unchecked + _one_line(error))
         return ChunkReport(
             row_group=chunk[0],
@@ -165,6 +175,7 @@ class ChunkWork:
                 reader, footer, footer.leaves[column], row_group, self.options[column]
             )
         except _read_errors() as error:
+            _check_is_of_the_file(error)
             return _skipped(chunk, _one_line(error))
         return built or ChunkReport(row_group=row_group, status=Status.EMPTY)
 
@@ -188,6 +199,12 @@ def _read_errors() -> tuple[type[BaseException], ...]:
     import pyarrow as pa
 
     return (OSError, pa.ArrowException)
+
+
+def _check_is_of_the_file(error: BaseException) -> None:
+    """Raise what is no fault of the file, and would be otherwise the next time."""
+    if isinstance(error, OSError) and error.errno in _OF_THE_PROCESS:
+        raise error
 
 
 def _one_line(error: BaseException) -> str:

@@ -103,6 +103,8 @@ def why_no_filter(leaf: Leaf) -> str | None:
         return "BOOLEAN columns get no filters: readers and writers disagree on them"
     if leaf.is_interval:
         return "INTERVAL columns get no filters: readers hash them differently"
+    if leaf.is_float16:
+        return "FLOAT16 columns get no filters: DuckDB looks them up as FLOAT, and would lose rows"
     if leaf.is_decimal and leaf.physical_type == PhysicalType.BYTE_ARRAY:
         return "decimals as BYTE_ARRAY get no filters: equal ones may differ in their bytes"
     if leaf.has_unknown_logical_type:

@@ -6,11 +6,17 @@ A verb says what to write; this module sees to where, and that it is whole.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from parquet_bloomwriter.errors import FileProblem, InvalidArgument, VerificationFailed
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    FileProblem,
+    InvalidArgument,
+    Unfinished,
+    VerificationFailed,
+)
 from parquet_bloomwriter.source import BufferSource, FileSource, Source, read_footer
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, Readable, WrittenFilter, verify
 from parquet_bloomwriter.splice.layout import Layout, layout_of
@@ -19,9 +25,12 @@ from parquet_bloomwriter.splice.source import SourceFile, open_source
 from parquet_bloomwriter.splice.surroundings import (
     check_surroundings,
     crc_path,
+    has_stale_crc,
+    new_checksums,
     regenerate_crc,
 )
 from parquet_bloomwriter.splice.target import Target, choose_target
+from parquet_bloomwriter.splice.temporary import remove_stale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -152,7 +161,9 @@ def write_new_version(
     Raises:
         FileChanged: If somebody else changed a file meanwhile.
         VerificationFailed: If the new version does not read back as planned.
-        OSError: If writing fails. In all cases nothing has changed.
+        OSError: If writing fails. In all these cases nothing has changed.
+        Unfinished: If the new version is in place, but its folder could not be synced, or its
+            checksum file not renewed.
     """
     if opened.file is None or target is None:
         buffer = _NewBuffer(opened.source)
@@ -160,16 +171,41 @@ def write_new_version(
         _verify(opened, BufferSource(buffer.data), written)
         return bytes(buffer.data)
     done: list[Written] = []
+    crc = _checksum_file(opened.destination, target.path)
+    with ExitStack() as stack:
+        publish: list[Callable[[], None]] = []
 
-    def verify_file(path: str) -> None:
-        with open_source(path) as file:
-            _verify(opened, FileSource(path, file.fd, file.identity.size), done[0])
+        def verify_file(path: str) -> None:
+            with open_source(path) as file:
+                _verify(opened, FileSource(path, file.fd, file.identity.size), done[0])
+                if crc is not None:
+                    publish.append(stack.enter_context(new_checksums(target.path, file)))
 
-    with replacing(opened.file, target, verify=verify_file, progress=progress) as new:
-        done.append(write(new))
-    if opened.destination.regenerate_crc and crc_path(target.path).exists():
-        regenerate_crc(target.path)
+        with replacing(
+            opened.file, target, verify=verify_file, progress=progress, contradicted=crc
+        ) as new:
+            done.append(write(new))
+        for put_in_place in publish:
+            _renew_checksums(target, put_in_place)
     return None
+
+
+def _checksum_file(options: Destination, path: str) -> str | None:
+    """Find the Hadoop checksum file that is to be renewed; remove what killed runs left of it."""
+    if not options.regenerate_crc:
+        return None
+    crc = crc_path(path)
+    remove_stale(os.fspath(crc))
+    return os.fspath(crc) if crc.exists() else None
+
+
+def keep_file(opened: Opened) -> None:
+    """Leave the file as it is; if asked for, renew checksums that an earlier run left stale."""
+    options = opened.destination
+    if opened.file is None or options.output is not None:
+        return
+    if _checksum_file(options, opened.file.path) and has_stale_crc(opened.file.path):
+        regenerate_crc(opened.file.path)
 
 
 def write_plan(plan: Plan) -> Callable[[NewFile], Written]:
@@ -180,6 +216,18 @@ def write_plan(plan: Plan) -> Callable[[NewFile], Written]:
         return Written(plan=plan, filters={})
 
     return write
+
+
+def _renew_checksums(target: Target, put_in_place: Callable[[], None]) -> None:
+    try:
+        put_in_place()
+    except (BloomwriterError, OSError) as error:
+        reason = error.problem if isinstance(error, BloomwriterError) else error.strerror
+        raise Unfinished(
+            f"the Hadoop checksum file could not be renewed: {reason}",
+            path=target.name,
+            remedy="Hadoop and Spark read the file all the same, without checking it.",
+        ) from error
 
 
 def _no_filters(chunk: Chunk) -> bytes:

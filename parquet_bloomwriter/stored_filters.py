@@ -147,8 +147,8 @@ def _described(footer: Footer, found: ExistingFilter, head: bytes) -> StoredFilt
     header = _readable_header(footer, found, head)
     problem, foreign, is_draft = found.problem, None, False
     if header is not None and (header.unsupported is not None or header.compression is None):
-        leaf, length = footer.leaves[found.column], header.length + header.num_bytes
-        problem, foreign = _problem_of_foreign(leaf, found, length), found.problem
+        problem = _problem_of_foreign(footer.leaves[found.column], found, header)
+        foreign = found.problem
         is_draft = header.unsupported is None
     return StoredFilter(
         row_group=found.row_group,
@@ -171,10 +171,10 @@ def _readable_header(footer: Footer, found: ExistingFilter, head: bytes) -> Filt
     return header if stop <= footer.start else None
 
 
-def _problem_of_foreign(leaf: Leaf, found: ExistingFilter, length: int) -> str | None:
+def _problem_of_foreign(leaf: Leaf, found: ExistingFilter, header: FilterHeader) -> str | None:
     """What is wrong with a filter whatever its hash is."""
     try:
-        check_filter(leaf, length, found.footer_length)
+        check_filter(leaf, header, found.footer_length)
     except MalformedFilter as error:
         return error.problem
     return None

@@ -17,6 +17,21 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run all tests on one Spark in one process: a JVM takes minutes to become quick."""
+    for item in items:
+        used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
+        if "spark" in used:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def _parameters(item: pytest.Item) -> list[str]:
+    """The parameters of a test that are text, such as the name of an engine."""
+    call = getattr(item, "callspec", None)
+    return [value for value in call.params.values() if isinstance(value, str)] if call else []
+
+
 @pytest.fixture(scope="session", autouse=True)
 def kernels() -> None:
     """Compile the kernels first: otherwise whichever test is first is told about it."""

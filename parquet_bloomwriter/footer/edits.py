@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.errors import MalformedFile
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -74,6 +76,12 @@ class Shift:
         return Shift(np.asarray(stops, np.int64), totals.astype(np.int64))
 
     def __call__(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """New positions; those of zero and below are sentinels and stay."""
+        """New positions; those of zero and below are sentinels and stay.
+
+        Raises:
+            MalformedFile: If one is so large that it would not fit 64 bits any more.
+        """
         moved = positions + self.totals[np.searchsorted(self.stops, positions, side="right")]
+        if ((positions > 0) & (moved < 0)).any():
+            raise MalformedFile(f"the offset {int(positions.max())} is beyond any file")
         return np.where(positions > 0, moved, positions)

@@ -13,16 +13,23 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.grammar import SchemaField
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _MAX_DEPTH = 64
 _FLOAT16_BYTES = 2
+
+_FIELDS = np.array(
+    [SchemaField.STRUCT, SchemaField.NAME, SchemaField.LOGICAL_TYPE, SchemaField.LOGICAL_TYPE]
+)
+_ENDS = np.array([START, STOP, START, STOP])
+"""Of each SchemaElement: which end of the field is needed."""
 
 
 class PhysicalType(IntEnum):
@@ -145,19 +152,21 @@ def leaves_of(
     path: list[str] = []
     repetitions: list[Repetition] = []
     pending = [1]  # Subtrees still to come at each level; the root is the first of one.
-    for row, at in zip(values.tolist(), spans.tolist(), strict=True):
-        byte = origin + at[SchemaField.STRUCT][START]
+    # Only what is needed: lists in lists keep the garbage collector busy.
+    places = spans[:, _FIELDS, _ENDS].tolist()
+    for row, (start, stop, type_start, type_stop) in zip(values.tolist(), places, strict=True):
+        byte = origin + start
         if not pending:
             raise MalformedFile("the schema has elements outside its tree", byte=byte)
         pending[-1] -= 1
-        stop = at[SchemaField.NAME][STOP]
         name = data[stop - max(row[SchemaField.NAME], 0) : stop]
         path.append(name.decode(errors="backslashreplace"))
         repetitions.append(_repetition(row[SchemaField.REPETITION_TYPE], byte))
         children = max(row[SchemaField.NUM_CHILDREN], 0)
         if row[SchemaField.TYPE] != ABSENT and not children:
-            span = at[SchemaField.LOGICAL_TYPE]
-            logical_type = data[span[START] : span[STOP]] if span[START] >= 0 else b""
+            if len(path) == 1:
+                raise MalformedFile("the schema's root is a column, not a group", byte=byte)
+            logical_type = data[type_start:type_stop] if type_start >= 0 else b""
             leaves.append(
                 Leaf(
                     ordinal=len(leaves),

@@ -67,13 +67,21 @@ def column_at(schema: pa.Schema, path: str | tuple[str, ...]) -> Column:
 
 
 def _fields(parent: pa.Schema | pa.DataType) -> Iterator[pa.Field]:
-    """Yield the children of a schema or a struct; nothing else has any."""
+    """Yield the children of a schema or a struct that can be named; nothing else has any."""
     import pyarrow as pa
 
     if isinstance(parent, pa.Schema):
-        yield from parent
+        yield from filter(has_name, parent)
     elif pa.types.is_struct(parent):
-        yield from (parent.field(index) for index in range(parent.num_fields))
+        yield from filter(has_name, (parent.field(index) for index in range(parent.num_fields)))
+
+
+def has_name(field: pa.Field) -> bool:
+    """Whether the name is UTF-8. In a file that breaks this rule, nobody can ask for the column."""
+    try:
+        return isinstance(field.name, str)
+    except UnicodeDecodeError:
+        return False
 
 
 def _by_name(parent: pa.Schema | pa.DataType, name: str, above: Sequence[str]) -> Iterator[Column]:

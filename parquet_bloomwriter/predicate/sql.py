@@ -60,6 +60,16 @@ def parse_sql(text: str) -> Expression:
     Raises:
         InvalidArgument: If it cannot be parsed, is a whole statement, or is no condition.
     """
+    try:
+        return _parse(text)
+    except RecursionError:  # of sqlglot's parser, of its writer, or of what walks its tree
+        raise InvalidArgument(
+            "the condition is nested too deeply",
+            remedy="Leave out parentheses that change nothing, or build a pyarrow expression.",
+        ) from None
+
+
+def _parse(text: str) -> Expression:
     short = shortened(text)
     if short is not None:
         with contextlib.suppress(InvalidArgument):  # the whole text tells where

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.predicate.expression import And, Expression, IsIn, Not, Opaque, Or
+from parquet_bloomwriter.predicate.plain_values import UnknownKind
 from parquet_bloomwriter.predicate.sql_literals import negated, number_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ def shortened(text: str) -> Shortened | None:
         lists[mark] = _values(match["list"])
         return f"{match['before']}'{mark}'"
 
-    short = _LISTS.sub(take_out, text)
+    try:
+        short = _LISTS.sub(take_out, text)
+    except UnknownKind:  # a number of thousands of digits
+        return None
     return Shortened(text=short, lists=lists) if lists else None
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.predicate.expression import Value
 
-_INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_INTEGER = re.compile(r"\s*[+-]?\d{1,600}\s*", re.ASCII)
+"""Python may be set to refuse integers of more than 640 digits."""
 
 
 def literal_value(node: Expr) -> Value | None:
@@ -104,7 +105,13 @@ def _to_integer(value: Value) -> Value | None:
 
 
 def _to_double(value: Value) -> Value | None:
-    return float(value) if isinstance(value, int | float | Decimal) else None
+    if not isinstance(value, int | float | Decimal):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return None if math.isinf(number) else number
 
 
 _TIMESTAMP = _from_text(parse_timestamp)

@@ -9,9 +9,9 @@ One hash in each of many local filters, the usual case, is looked up by one comp
 takes the same steps here, with arrays.
 
 What must not be trusted is never probed: a header that is broken, unknown or of a draft, a length
-that disagrees with it, a place outside the file's data, and a bitset without a single bit, which is
-no filter of a chunk with values. If all blocks that were asked about are empty, more of the bitset
-is read until a bit is found.
+that disagrees with it, a place outside the file's data or that of another chunk's filter, and a
+bitset without a single bit, which is no filter of a chunk with values. If all blocks that were
+asked about are empty, more of the bitset is read until a bit is found.
 
 Source: Parquet specification, "Bloom Filter", section "File Format".
 """
@@ -218,7 +218,7 @@ class _Probe:
             )
             check_filter(
                 self.column.leaf,
-                header.length + header.num_bytes,
+                header,
                 None if length == ABSENT else length,
             )
         except MalformedFilter as error:

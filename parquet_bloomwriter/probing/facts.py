@@ -24,6 +24,7 @@ from parquet_bloomwriter.probing.statistics import (
     null_counts,
     type_ordered,
 )
+from parquet_bloomwriter.splice.existing import SHARED, shared_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,6 +84,14 @@ class FilterPlaces:
     def unseen(cls, count: int) -> FilterPlaces:
         """Nothing is known of `count` chunks."""
         return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+
+    @classmethod
+    def distrusted(cls, rows: NDArray[np.bool_], problem: str) -> FilterPlaces:
+        """Nothing is known but that some of the chunks have a problem, shape (n,)."""
+        places = cls.unseen(len(rows))
+        places.sizes[rows] = DISTRUSTED
+        places.problems.update(dict.fromkeys(np.flatnonzero(rows).tolist(), problem))
+        return places
 
     @classmethod
     def together(cls, parts: Sequence[FilterPlaces]) -> FilterPlaces:
@@ -178,11 +187,14 @@ class KnownFile:
         if not missing:
             return
         chunks = (footer or self.footer()).chunks
+        shared = shared_offsets(chunks.value(ChunkField.BLOOM_FILTER_OFFSET))
         for ordinal in missing:
             self.columns[ordinal] = RawColumn(
                 chunks.values[:, ordinal, _NUMBER_FIELDS],
                 chunks.spans[:, ordinal, _BOUND_FIELDS, STOP],
             )
+            if shared[:, ordinal].any():
+                self.filters[ordinal] = FilterPlaces.distrusted(shared[:, ordinal], SHARED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,6 +94,12 @@ class FilterHeader:
     """Bytes of the header itself."""
 
     @property
+    def is_usual(self) -> bool:
+        """Whether it is as long as the one that every known writer makes."""
+        dialect: Dialect = "murmur3" if self.compression is None else "xxhash"
+        return self.length == len(encode_header(self.num_bytes, dialect))
+
+    @property
     def unsupported(self) -> str | None:
         """Why the filter must not be probed, or None if nothing speaks against it."""
         for what in (self.algorithm, self.hash, self.compression):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate import to_text
-from parquet_bloomwriter.predicate.arrow_columns import column_at
+from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name
 from parquet_bloomwriter.predicate.binding import bind
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -97,7 +97,7 @@ class TableBindings(Bindings):
 
     def _is_ambiguous(self, name: str) -> bool:
         """Whether there is a column of this very name, and another that it leads into."""
-        names = self.schema.names
+        names = [field.name for field in self.schema if has_name(field)]
         return name in names and any(name.startswith(f"{other}.") for other in names)
 
 

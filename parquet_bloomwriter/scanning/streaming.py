@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.predicate.arrow_tree import Call, Field, take_apart
+from parquet_bloomwriter.scanning.versions import hold, is_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,19 +102,37 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow.dataset as ds
 
-    for fragment in survivors.fragments:
-        keys = ds.get_partition_keys(fragment.partition_expression)
-        left = fragment
-        if survivors.condition is not None:  # statistics, by more conditions than are known here
-            left = fragment.subset(survivors.condition, schema=table.schema)
-        for batch in _batches_of(table, left, schema.names, batch_size):
-            yield _conformed(batch, schema, keys, table.partitions)
+    for piece in survivors.pieces:
+        keys = ds.get_partition_keys(piece.fragment.partition_expression)
+        with ExitStack() as stack:
+            file: Any = table.source
+            left = piece.fragment
+            if is_local(left):  # footer and data are of one version
+                held = hold(left.path, memory_map=bool(table.options.get("memory_map")))
+                file = stack.enter_context(held.file)
+                is_known = survivors.versions.is_of(left.path, file.fileno())
+                row_groups = piece.row_groups if is_known else None
+                left = left.format.make_fragment(
+                    file,
+                    partition_expression=left.partition_expression,
+                    row_groups=row_groups,
+                )
+            elif not table.is_open:
+                file = stack.enter_context(left.filesystem.open_input_file(left.path))
+            if survivors.condition is not None:  # statistics, by conditions unknown here
+                left = left.subset(survivors.condition, schema=table.schema)
+            for batch in _batches_of(table, left, file, schema.names, batch_size):
+                yield _conformed(batch, schema, keys, table.partitions)
 
 
 def _batches_of(
-    table: TableFiles, fragment: ds.ParquetFileFragment, columns: list[str], batch_size: int
+    table: TableFiles,
+    fragment: ds.ParquetFileFragment,
+    file: Any,  # noqa: ANN401  whatever pyarrow reads
+    columns: list[str],
+    batch_size: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Read one file, or what is left of it."""
+    """Read an open file, or what is left of it."""
     import pyarrow.parquet as pq
 
     row_groups = [one.id for one in fragment.row_groups]
@@ -121,12 +140,8 @@ def _batches_of(
         return
     options = {name: table.options[name] for name in table.options.keys() - _OF_DATASETS_ONLY}
     options["buffer_size"] = options.get("buffer_size") or _BUFFER_BYTES
-    with ExitStack() as stack:
-        file: Any = table.source
-        if not table.is_open:
-            file = stack.enter_context(fragment.filesystem.open_input_file(fragment.path))
-        reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
-        yield from reader.iter_batches(batch_size, row_groups, columns=columns)
+    reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
+    yield from reader.iter_batches(batch_size, row_groups, columns=columns)
 
 
 def _conformed(

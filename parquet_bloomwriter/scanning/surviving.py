@@ -14,6 +14,7 @@ from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.predicate import parse, to_arrow
 from parquet_bloomwriter.probing.pruning import Given, probe_locations
 from parquet_bloomwriter.scanning.guarding import TableBindings
+from parquet_bloomwriter.scanning.versions import Versions, is_local, without_footer
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
 
@@ -30,22 +31,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What is left of one file."""
+
+    fragment: ds.ParquetFileFragment
+    """The file, cut down to the row groups that survive."""
+
+    row_groups: tuple[int, ...] | None = None
+    """Their ordinals; None if all do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Survivors:
     """What is left of a table."""
 
-    fragments: tuple[ds.ParquetFileFragment, ...]
-    """Those with surviving row groups, cut down to these."""
+    pieces: tuple[Piece, ...]
+    """Of each file with surviving row groups."""
 
     condition: pc.Expression | None
     """What their rows must satisfy still; None if nothing was asked for."""
 
+    versions: Versions
+    """Of the files that were cut down, before they were probed."""
 
-def find_survivors(table: TableFiles, filters: Filters | None) -> Survivors:
+    @property
+    def fragments(self) -> tuple[ds.ParquetFileFragment, ...]:
+        """What pyarrow scans."""
+        return tuple(piece.fragment for piece in self.pieces)
+
+
+def find_survivors(table: TableFiles, filters: Filters | None, *, probes: bool = True) -> Survivors:
     """Probe the files of a table, unless all rows are asked for.
 
     Args:
         table: The table.
         filters: What `read_table` takes; None for all rows.
+        probes: False for all files as a whole, because they change more quickly than that.
 
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
@@ -53,18 +74,19 @@ def find_survivors(table: TableFiles, filters: Filters | None) -> Survivors:
         Whatever pyarrow raises: If it cannot evaluate the filters.
     """
     if filters is None:
-        return Survivors(fragments=table.fragments, condition=None)
+        every = tuple(map(_whole, table.fragments))
+        return Survivors(pieces=every, condition=None, versions=Versions(states={}))
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
     bindings = TableBindings(
         tree, schema=table.schema, partition_columns=frozenset(table.partitions)
     )
     fragments = _in_partitions(table, condition)
-    probes = _probed(table, fragments, bindings)
-    return Survivors(
-        fragments=tuple(_surviving(fragments, probes, is_single=len(table.fragments) == 1)),
-        condition=condition,
-    )
+    versions = Versions.of(fragments)
+    found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
+    pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
+    cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
+    return Survivors(pieces=pieces, condition=condition, versions=versions.of_these(cut))
 
 
 def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.ParquetFileFragment]:
@@ -87,7 +109,7 @@ def _probed(
 
 def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
     if table.is_open:
-        return Given(table.source)
+        return Given(table.source if table.held is None else table.held.source)
     place = locate(fragment.path, fragment.filesystem)
     return Location(path=place.path, filesystem=place.filesystem, name=place.path)
 
@@ -97,28 +119,25 @@ def _surviving(
     probes: Sequence[FileProbe | None],
     *,
     is_single: bool,
-) -> Iterator[ds.ParquetFileFragment]:
+) -> Iterator[Piece]:
     for fragment, probe in zip(fragments, probes, strict=True):
         if probe is None or len(probe.surviving) == probe.num_row_groups:
-            yield fragment
-        elif is_single:
-            yield from _cut_known(fragment, probe)
+            yield _whole(fragment)
         elif probe.surviving:
-            yield fragment.format.make_fragment(
-                fragment.path,
-                fragment.filesystem,
-                fragment.partition_expression,
-                row_groups=probe.surviving,
-            )
+            yield _cut(fragment, probe, is_single=is_single)
 
 
-def _cut_known(
-    fragment: ds.ParquetFileFragment, probe: FileProbe
-) -> Iterator[ds.ParquetFileFragment]:
-    """Cut a file down whose footer pyarrow has read for the schema, unless it changed since."""
-    metadata = fragment.metadata
-    seen = (probe.num_row_groups, probe.num_rows)
-    if (metadata.num_row_groups, metadata.num_rows) != seen:
-        yield fragment
-    elif probe.surviving:
-        yield fragment.subset(row_group_ids=probe.surviving)
+def _whole(fragment: ds.ParquetFileFragment) -> Piece:
+    return Piece(fragment=without_footer(fragment, None) if is_local(fragment) else fragment)
+
+
+def _cut(fragment: ds.ParquetFileFragment, probe: FileProbe, *, is_single: bool) -> Piece:
+    row_groups = tuple(probe.surviving)
+    if is_single:  # pyarrow has read its footer, for the schema
+        metadata = fragment.metadata
+        seen = (probe.num_row_groups, probe.num_rows)
+        if (metadata.num_row_groups, metadata.num_rows) != seen:
+            return _whole(fragment)
+        if not is_local(fragment):
+            return Piece(fragment=fragment.subset(row_group_ids=row_groups), row_groups=row_groups)
+    return Piece(fragment=without_footer(fragment, row_groups), row_groups=row_groups)

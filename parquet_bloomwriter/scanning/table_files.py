@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.scanning.versions import Held, hold
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
 from parquet_bloomwriter.source.patterns import has_magic
@@ -50,6 +51,9 @@ class TableFiles:
     options: Mapping[str, Any]
     """How the files are decoded, by the names that `ParquetDataset` has for it."""
 
+    held: Held | None = None
+    """A single file on disk that was opened once for all that is done."""
+
     @property
     def is_open(self) -> bool:
         """Whether it is a buffer or an open file rather than one with a path."""
@@ -74,6 +78,7 @@ def find_table(
     filesystem: object,
     partitioning: object,
     options: Mapping[str, Any],
+    holds: bool = False,
 ) -> TableFiles:
     """Find the files, their schema and their partitions.
 
@@ -82,12 +87,15 @@ def find_table(
         filesystem: What paths are relative to: a file system of pyarrow or fsspec, or a URL.
         partitioning: What `read_table` takes.
         options: The other arguments of `pyarrow.parquet.ParquetDataset`.
+        holds: Open a single file on disk here, and keep it open.
 
     Raises:
         InvalidArgument: If a pattern matches nothing, or a URL cannot be opened here.
         Whatever pyarrow raises: If it finds no files, or no Parquet files.
     """
     found, place = _as_pyarrow_takes_it(source, filesystem)
+    if holds and (table := _held(found, place, partitioning, options)) is not None:
+        return table
     try:
         return _discover(found, place, partitioning, options)
     except FileNotFoundError:
@@ -97,11 +105,36 @@ def find_table(
     return _discover(found, place, partitioning, options)
 
 
+def _held(
+    source: object, filesystem: object, partitioning: object, options: Mapping[str, Any]
+) -> TableFiles | None:
+    """Open a single file on disk; None for anything else, and for what pyarrow should complain of.
+
+    What it complains of is named then: of an open file it does not know the name.
+    """
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+
+    is_path = isinstance(source, str | os.PathLike)
+    if not is_path or not (filesystem is None or isinstance(filesystem, pafs.LocalFileSystem)):
+        return None
+    path = os.fsdecode(source)  # type: ignore[arg-type]
+    try:
+        if not os.path.isfile(path):  # noqa: PTH113  a FIFO must not be opened
+            return None
+        held = hold(path, memory_map=bool(options.get("memory_map")))
+        return _discover(held.file, None, partitioning, options, held=held)
+    except (OSError, pa.ArrowException):
+        return None
+
+
 def _discover(
     source: Any,  # noqa: ANN401  whatever pyarrow reads
     filesystem: object,
     partitioning: object,
     options: Mapping[str, Any],
+    *,
+    held: Held | None = None,
 ) -> TableFiles:
     import pyarrow.parquet as pq
 
@@ -113,6 +146,7 @@ def _discover(
         schema=table.schema,
         partitions=_partitions(table, fragments),
         options=options,
+        held=held,
     )
 
 

@@ -127,7 +127,12 @@ class RangeReader(ABC):
                 f"where {stop - start} were asked for"
             )
         if position < stop:
-            raise FileChanged("the file became shorter", path=self.name, byte=position)
+            raise FileChanged(
+                "the file became shorter",
+                path=self.name,
+                byte=position,
+                remedy="Run the command again.",
+            )
         return b"".join(parts)
 
 

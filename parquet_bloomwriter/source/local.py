@@ -70,7 +70,11 @@ class FileSource(RangeReader):
         opened = pa.OSFile(os.fsencode(self.path))
         if not os.path.samestat(os.fstat(opened.fileno()), os.fstat(self.fd)):
             opened.close()
-            raise FileChanged("the file was replaced by another one meanwhile", path=self.name)
+            raise FileChanged(
+                "the file was replaced by another one meanwhile",
+                path=self.name,
+                remedy="Run the command again.",
+            )
         return opened
 
 
@@ -101,7 +105,7 @@ class open_local:  # noqa: N801  a context manager, as a class because it is ent
         except BaseException:
             os.close(self._fd)
             raise
-        size, identity = found.st_size, _identity(found)
+        size, identity = found.st_size, identity_of(found)
         return FileSource(self._path, self._fd, size, name=self._name, identity=identity)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -121,7 +125,7 @@ def check_regular(found: os.stat_result, *, name: str) -> None:
         raise UnsupportedFile(f"this is {kind}", path=name, remedy="Name a regular file.")
 
 
-def _identity(found: os.stat_result) -> Hashable | None:
+def identity_of(found: os.stat_result) -> Hashable | None:
     """Which file this is and in which state; None if a change could leave no trace.
 
     A file that was changed a moment ago may be changed again within the same tick of the clock.

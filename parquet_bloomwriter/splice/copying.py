@@ -4,18 +4,21 @@ The kernel copies by itself where it can (`copy_file_range`: no byte passes thro
 process, and file systems that share blocks or copy on the server do so). Where it cannot,
 or stops early without a reason, the rest of the range is read and written here, which is
 as quick on a local disk. Both go on after signals and release the interpreter lock.
+
+Holes of a sparse file stay holes: what was never written takes no time and no room.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import FileChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     Progress: TypeAlias = Callable[[int], None]
@@ -34,6 +37,9 @@ MB in the page cache take it 0.26 s, against 0.17 s here."""
 CHUNK = 1 << 20
 """Bytes of one read where the kernel does not copy by itself. One buffer is used again and again:
 to get and give back larger ones costs more than the copying while other threads do the same."""
+
+_BLOCK = 512
+"""Bytes of the blocks that `stat` counts."""
 
 _NOT_BY_KERNEL = frozenset(
     {
@@ -72,6 +78,69 @@ def copy_range(  # noqa: PLR0913  a range, two files, and whom to tell
         FileChanged: If the source ends before `stop`.
         OSError: What reading or writing raises.
     """
+    for begin, end, is_hole in _extents(source_fd, start, stop):
+        if is_hole:
+            _leave_hole(target_fd, end - begin)
+            if progress is not None:
+                progress(end - begin)
+        else:
+            _copy_data(source_fd, target_fd, begin, end, path=path, progress=progress)
+
+
+def write_all(target_fd: int, data: bytes | bytearray | memoryview) -> None:
+    """Write all of `data` at the current position; `os.write` may stop half-way."""
+    rest = memoryview(data).cast("B")
+    while rest:
+        rest = rest[os.write(target_fd, rest) :]
+
+
+def _extents(source_fd: int, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
+    """Cut a long range where holes of the source begin and end: start, stop, and whether a hole."""
+    found = os.fstat(source_fd) if stop - start >= SLICE else None
+    if found is None or not _may_have_holes(found) or stop > found.st_size:
+        yield start, stop, False
+        return
+    while start < stop:
+        data = min(_seek(source_fd, start, os.SEEK_DATA), stop)
+        if data > start:
+            yield start, data, True
+        start = min(_seek(source_fd, data, os.SEEK_HOLE), stop) if data < stop else stop
+        if start > data:
+            yield data, start, False
+
+
+def _may_have_holes(found: os.stat_result) -> bool:
+    """Whether a file has less room on the disk than bytes; compressed ones have, too."""
+    return hasattr(os, "SEEK_HOLE") and found.st_blocks * _BLOCK < found.st_size
+
+
+def _seek(fd: int, start: int, what: int) -> int:
+    """Find the first data or hole from `start` on; the end of the range if there is no data."""
+    before = os.lseek(fd, 0, os.SEEK_CUR)
+    try:
+        return os.lseek(fd, start, what)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return sys.maxsize
+        raise
+    finally:
+        os.lseek(fd, before, os.SEEK_SET)
+
+
+def _leave_hole(target_fd: int, length: int) -> None:
+    """Go on `length` bytes further; what lies between is zeros."""
+    os.ftruncate(target_fd, os.lseek(target_fd, length, os.SEEK_CUR))
+
+
+def _copy_data(  # noqa: PLR0913  as `copy_range`
+    source_fd: int,
+    target_fd: int,
+    start: int,
+    stop: int,
+    *,
+    path: str | None,
+    progress: Progress | None,
+) -> None:
     position = start
     buffer: memoryview | None = None
     by_kernel = (start - os.lseek(target_fd, 0, os.SEEK_CUR)) % PAGE == 0
@@ -90,13 +159,6 @@ def copy_range(  # noqa: PLR0913  a range, two files, and whom to tell
         position += count
         if progress is not None:
             progress(count)
-
-
-def write_all(target_fd: int, data: bytes | bytearray | memoryview) -> None:
-    """Write all of `data` at the current position; `os.write` may stop half-way."""
-    rest = memoryview(data).cast("B")
-    while rest:
-        rest = rest[os.write(target_fd, rest) :]
 
 
 def _copy_by_kernel(source_fd: int, target_fd: int, position: int, length: int) -> int:

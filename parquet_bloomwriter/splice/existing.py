@@ -1,7 +1,8 @@
 """The Bloom filters that a file already has: where they lie, and whether they can be trusted.
 
 A filter is trusted only if its header says what the specification says, its length in the footer
-agrees with its header, it lies inside the file, and its column has a type that writers hash alike.
+agrees with its header, it lies inside the file, no other column chunk claims it, and its column has
+a type that writers hash alike.
 Of the bitset nothing is read here.
 """
 
@@ -21,6 +22,8 @@ from parquet_bloomwriter.sbbf import decode_header
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from parquet_bloomwriter.footer import Footer, Leaf
     from parquet_bloomwriter.sbbf import FilterHeader
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 64
 """Read for a header; known ones have 15 to 19 bytes."""
+
+SHARED = "its offset is that of another column chunk's filter, too"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +64,28 @@ class ExistingFilter:
 def existing_filters(footer: Footer, read_at: ReadAt) -> tuple[ExistingFilter, ...]:
     """Look at the header of every filter in the file, in the order of the footer."""
     places = np.argwhere(footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET))
-    return tuple(_look(footer, row_group, column, read_at) for row_group, column in places.tolist())
+    shared = shared_offsets(footer.chunks.value(ChunkField.BLOOM_FILTER_OFFSET))
+    return tuple(
+        _look(footer, row_group, column, read_at, is_shared=bool(shared[row_group, column]))
+        for row_group, column in places.tolist()
+    )
 
 
-def _look(footer: Footer, row_group: int, column: int, read_at: ReadAt) -> ExistingFilter:
+def shared_offsets(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which offsets of filters, `ABSENT` where there is none, more than one column chunk has.
+
+    Writers make a filter for each column chunk: all but one of these lead astray.
+    """
+    given = offsets[offsets != ABSENT]
+    if (given[1:] > given[:-1]).all():  # In the order of the footer, as nearly always.
+        return np.zeros(offsets.shape, np.bool_)
+    given.sort()
+    return np.isin(offsets, given[1:][given[1:] == given[:-1]])
+
+
+def _look(
+    footer: Footer, row_group: int, column: int, read_at: ReadAt, *, is_shared: bool
+) -> ExistingFilter:
     chunk = footer.chunks.values[row_group, column]
     offset = int(chunk[ChunkField.BLOOM_FILTER_OFFSET])
     footer_length = int(chunk[ChunkField.BLOOM_FILTER_LENGTH])
@@ -72,7 +95,7 @@ def _look(footer: Footer, row_group: int, column: int, read_at: ReadAt) -> Exist
     try:
         header = read_filter_header(offset, footer.start, read_at)
         length = header.length + header.num_bytes
-        check_filter(footer.leaves[column], length, known)
+        check_filter(footer.leaves[column], header, known, is_shared=is_shared)
     except MalformedFilter as error:
         problem = error.problem
     return ExistingFilter(
@@ -108,14 +131,23 @@ def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader
     return header
 
 
-def check_filter(leaf: Leaf, length: int, footer_length: int | None) -> None:
-    """See that a filter's length and column speak for it.
+def check_filter(
+    leaf: Leaf, header: FilterHeader, footer_length: int | None, *, is_shared: bool = False
+) -> None:
+    """See that a filter's length, place and column speak for it.
+
+    Where the footer gives no length, nothing tells a header that was damaged from an unusual one.
 
     Raises:
         MalformedFilter: If it must not be trusted.
     """
+    length = header.length + header.num_bytes
+    if footer_length is None and not header.is_usual:
+        raise MalformedFilter("its header is unusual, and the footer gives no length to confirm it")
     if footer_length not in (None, length):
         raise MalformedFilter(f"the footer gives it {footer_length} bytes, its header {length}")
+    if is_shared:
+        raise MalformedFilter(SHARED)
     if leaf.physical_type == PhysicalType.BOOLEAN:
         raise MalformedFilter("writers leave filters of BOOLEAN columns empty")
     if leaf.is_interval:

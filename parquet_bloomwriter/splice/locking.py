@@ -16,6 +16,10 @@ if sys.platform != "win32":
 
 __all__ = ["Lock", "try_lock", "unlock"]
 
+_BUSY = {errno.EWOULDBLOCK} if sys.platform == "linux" else {errno.EWOULDBLOCK, errno.EACCES}
+"""Where `flock` is made of `fcntl` locks, EACCES may say it, too. On Linux that is a security
+module which forbids locks, to everybody and for ever."""
+
 
 class Lock(enum.StrEnum):
     """What became of asking for a lock."""
@@ -35,8 +39,7 @@ def try_lock(fd: int) -> Lock:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        busy = error.errno in {errno.EWOULDBLOCK, errno.EACCES}
-        return Lock.BUSY if busy else Lock.UNAVAILABLE
+        return Lock.BUSY if error.errno in _BUSY else Lock.UNAVAILABLE
     return Lock.HELD
 
 

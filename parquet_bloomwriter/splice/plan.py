@@ -25,6 +25,7 @@ from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, Shift, apply_edits
 from parquet_bloomwriter.footer.patch import bloom_edit, index_length_edits, offset_edits
 from parquet_bloomwriter.footer.view import MAGIC
+from parquet_bloomwriter.splice.existing import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,10 +150,15 @@ def make_draft(
         layout: The file.
         chunks: Column chunks that get a filter.
         placement: Where filters should go. If moving data is unsafe in this file, they go to the
-            end, and nothing else moves.
-        drops: Old filters to take out.
+            end, and nothing else moves: bytes of old filters that are not the last ones stay, too,
+            and nobody leads there.
+        drops: Old filters to take out. Those that share an offset with them go, too: alone, a wrong
+            one would look right.
     """
     fallback = None
+    lost = {f.offset for f in drops}
+    sharers = (f for f in layout.existing if f.problem == SHARED and f.offset in lost)
+    drops = tuple(dict.fromkeys((*drops, *sharers)))
     positions = dict.fromkeys(chunks, layout.footer.start)
     skips = _skips(layout, drops)
     if placement != "end" or skips:
@@ -173,7 +179,7 @@ def make_draft(
         placement="end" if fallback else placement,
         fallback=fallback,
         insertions=tuple(insertions),
-        drops=tuple(drops),
+        drops=drops,
         skips=skips,
     )
 

@@ -11,8 +11,15 @@ At every instant the path leads to all of the old bytes or all of the new ones:
                      fsync the folder
 
 Any exception before the renaming, KeyboardInterrupt and SystemExit too, removes the
-temporary file and leaves the target alone. One after it (the folder's `fsync` failed)
-finds the new version in place and complete.
+temporary file and leaves the target alone. After it only one can come: Unfinished, if the
+folder could not be synced. The new version is then in place and complete, but a power
+failure may still bring the old one back. Whatever else fails there (giving back the lock,
+closing, removing what is left of the temporary file) changes nothing, and is not told.
+
+**Power loss.** A renaming may reach the disk before other changes to the folder do. So the folder
+is synced, too, between making a backup and the renaming, and after a file was taken away that would
+contradict the new version: the old bytes always have a name, and checksums of the old bytes never
+lie beside the new ones.
 
 **Two runs on one file.** Each takes the lock of the *old* file, the one it opened, between
 comparing and renaming. The lock goes with the inode: the second run either finds it taken
@@ -43,12 +50,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Self
 
-from parquet_bloomwriter.errors import FileChanged
+from parquet_bloomwriter.errors import FileChanged, Unfinished
 from parquet_bloomwriter.splice.attributes import carry_over
 from parquet_bloomwriter.splice.copying import copy_range, write_all
 from parquet_bloomwriter.splice.locking import Lock, try_lock, unlock
 from parquet_bloomwriter.splice.source import SourceFile, open_source
-from parquet_bloomwriter.splice.target import Target, choose_target
+from parquet_bloomwriter.splice.target import Target, choose_target, is_same
 from parquet_bloomwriter.splice.temporary import (
     PRIVATE,
     Temporary,
@@ -125,6 +132,7 @@ def replacing(
     *,
     verify: Callable[[str], None],
     progress: Progress | None = None,
+    contradicted: str | None = None,
 ) -> Iterator[NewVersion]:
     """Write a new version in the body of the `with` statement; at its end it takes its place.
 
@@ -134,10 +142,13 @@ def replacing(
         verify: Given the path of the complete new file, synced but not yet in place; an
             exception from it throws the file away.
         progress: Told the number of bytes as they are written.
+        contradicted: Path of a file that is true of the replaced version only. It is taken away
+            before the renaming, and put back if that fails.
 
     Raises:
         FileChanged: Source or target were changed by somebody else, or are being so now.
-        OSError: What any step raises.
+        Unfinished: The new version is in place, but its folder could not be synced.
+        OSError: What any step before that raises.
     """
     with contextlib.ExitStack() as stack:
         old = _open_old(source, target, stack)
@@ -151,10 +162,52 @@ def replacing(
         verify(temporary.path)
         source.check_unchanged()
         if old is None:
-            _publish(temporary, target.path, name=target.name)
+            with _taken_away(contradicted, unless=temporary):
+                _publish(temporary, target.path, name=target.name)
         else:
-            _take_place(temporary, old, backup=target.backup)
-    _sync_folder(os.path.dirname(target.path))
+            _take_place(temporary, old, backup=target.backup, contradicted=contradicted)
+            _remove_second_name(old)
+    try:
+        _sync_folder(os.path.dirname(target.path))
+    except OSError as error:
+        raise Unfinished(
+            f"the folder could not be synced: {error.strerror}",
+            path=target.name,
+            remedy="Check the disk: a power failure may bring back what was there before.",
+        ) from error
+
+
+@contextlib.contextmanager
+def successor(
+    path: str, write: Callable[[SourceFile, NewVersion], None]
+) -> Iterator[Callable[[], None]]:
+    """Write a new version of a file that is about to be taken away.
+
+    Args:
+        path: The file, absolute.
+        write: Given the file and its new version.
+
+    Yields:
+        What gives the new version the name, which must be free by then: FileChanged else.
+
+    Raises:
+        OSError: What any step raises.
+    """
+    with temporary_beside(path, permissions=PRIVATE) as temporary:
+        with open_source(path) as old:
+            with NewVersion(old, temporary.fd, progress=None) as new:
+                write(old, new)
+            _complete(temporary, old)
+
+        def publish() -> None:
+            if os.path.lexists(path):
+                raise _created_meanwhile(path)
+            if _CLOSE_BEFORE_RENAMING:
+                os.close(temporary.fd)
+            os.replace(temporary.path, path)
+            _sync_folder(os.path.dirname(path))
+
+        yield publish
 
 
 def _open_old(source: SourceFile, target: Target, stack: contextlib.ExitStack) -> SourceFile | None:
@@ -176,22 +229,59 @@ def _complete(temporary: Temporary, old: SourceFile | None) -> None:
     os.fsync(temporary.fd)
 
 
-def _take_place(temporary: Temporary, old: SourceFile, *, backup: str | None) -> None:
+def _take_place(
+    temporary: Temporary, old: SourceFile, *, backup: str | None, contradicted: str | None
+) -> None:
     """Rename the new file over the old one, which must be as it was opened."""
     if try_lock(old.fd) is Lock.BUSY:
         remedy = "Run the command again when the other process has ended."
         raise FileChanged("another process has locked the file", path=old.name, remedy=remedy)
     try:
-        old.check_unchanged()
         if not temporary.is_in_place():
             raise FileChanged("the temporary file was removed meanwhile", path=old.name)
-        with _kept(old, backup, temporary=temporary):
-            if _CLOSE_BEFORE_RENAMING:
-                os.close(temporary.fd)
-                os.close(old.fd)
-            os.replace(temporary.path, old.path)
+        with _taken_away(contradicted, unless=temporary):
+            old.check_unchanged()  # the last look before the renaming
+            with _kept(old, backup, temporary=temporary):
+                if _CLOSE_BEFORE_RENAMING:
+                    os.close(temporary.fd)
+                    os.close(old.fd)
+                os.replace(temporary.path, old.path)
     finally:
         unlock(old.fd)
+
+
+def _remove_second_name(old: SourceFile) -> None:
+    """Remove the temporary name of the replaced file that a killed run left, if there is one."""
+    with contextlib.suppress(OSError):  # closed, on Windows; and it is a courtesy
+        if os.fstat(old.fd).st_nlink:
+            remove_stale(old.path)
+
+
+@contextlib.contextmanager
+def _taken_away(path: str | None, *, unless: Temporary) -> Iterator[None]:
+    """Take a file away, under a temporary name; put it back if `unless` is not renamed."""
+    if path is None:
+        yield
+        return
+    with temporary_beside(path, permissions=PRIVATE) as aside:
+        if _CLOSE_BEFORE_RENAMING:
+            os.close(aside.fd)
+        try:
+            os.replace(path, aside.path)
+            _sync_folder(os.path.dirname(path))
+            yield
+        except BaseException:
+            if os.path.lexists(unless.path) and not os.path.lexists(path):
+                _put_back(aside.path, path)
+            raise
+
+
+def _put_back(aside: str, path: str) -> None:
+    """Give a file its name again, in one of two ways: what has failed may go on failing."""
+    try:
+        os.link(aside, path)
+    except OSError:
+        os.replace(aside, path)
 
 
 @contextlib.contextmanager
@@ -202,6 +292,7 @@ def _kept(old: SourceFile, backup: str | None, *, temporary: Temporary) -> Itera
         return
     _make_backup(old, backup)
     try:
+        _sync_folder(os.path.dirname(backup))
         old.check_unchanged(content_only=True)
         yield
     except BaseException:
@@ -214,7 +305,8 @@ def _make_backup(old: SourceFile, backup: str) -> None:
     try:
         os.link(old.path, backup)
     except FileExistsError:
-        raise _created_meanwhile(backup) from None
+        if not is_same(backup, old.path):  # else a run died that had made it
+            raise _created_meanwhile(backup) from None
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
@@ -258,7 +350,8 @@ def _claim_and_rename(temporary: Temporary, path: str, *, name: str) -> None:
             os.unlink(path)
         raise
     finally:
-        os.close(claim)
+        with contextlib.suppress(OSError):
+            os.close(claim)
 
 
 def _created_meanwhile(name: str) -> FileChanged:
@@ -280,4 +373,5 @@ def _sync_folder(folder: str) -> None:
         if error.errno not in _NO_FOLDER_SYNC:
             raise
     finally:
-        os.close(fd)
+        with contextlib.suppress(OSError):
+            os.close(fd)

@@ -22,6 +22,7 @@ Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import struct
@@ -31,12 +32,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import UnsafeTarget
-from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing, successor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from parquet_bloomwriter.splice.replace import SourceFile
+    from parquet_bloomwriter.splice.replace import NewVersion, SourceFile
     from parquet_bloomwriter.splice.source import StrPath
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "check_surroundings",
     "crc_path",
     "find_references",
+    "has_stale_crc",
+    "new_checksums",
     "regenerate_crc",
 ]
 
@@ -109,8 +112,7 @@ def check_surroundings(
     Args:
         path: The file.
         force: Allow it all the same.
-        regenerates_crc: The caller will call `regenerate_crc` afterwards, so a checksum
-            file is no obstacle.
+        regenerates_crc: The caller will renew the checksum file, so it is no obstacle.
 
     Raises:
         UnsafeTarget: Something refers to the file; the nearest one is named.
@@ -133,8 +135,7 @@ def crc_path(path: StrPath) -> Path:
 def regenerate_crc(path: StrPath) -> None:
     """Replace the Hadoop checksum file beside `path` by one that fits its bytes.
 
-    The checksum file keeps its bytes per checksum. Between the replacement of the file
-    and this one readers of Hadoop's local file system fail; they never read wrong bytes.
+    The checksum file keeps its bytes per checksum.
 
     Raises:
         FileNotFoundError: There is no checksum file.
@@ -147,9 +148,46 @@ def regenerate_crc(path: StrPath) -> None:
             data.check_unchanged()
 
         with replacing(old, choose_target(old), verify=verify) as new:
-            new.write(_HEADER.pack(CHECKSUM_MAGIC_VERSION, run))
-            for piece in _read(data, length=_READ // run * run or run):
-                new.write(_checksums(piece, run=run))
+            for piece in _checksum_file(data, run=run):
+                new.write(piece)
+
+
+@contextlib.contextmanager
+def new_checksums(path: StrPath, data: SourceFile) -> Iterator[Callable[[], None]]:
+    """Write a Hadoop checksum file that fits `data`, for the time when `path` has those bytes.
+
+    Checksums of other bytes make a file unreadable, none at all do not. So the old checksum file
+    is taken away before the file is replaced, and the new one gets its name afterwards. It keeps
+    the old one's bytes per checksum.
+
+    Args:
+        path: The file; its checksum file is there.
+        data: The new bytes.
+
+    Yields:
+        What puts the new checksum file in the place of the old one, which is gone by then.
+    """
+
+    def write(old: SourceFile, new: NewVersion) -> None:
+        for piece in _checksum_file(data, run=_bytes_per_checksum(old)):
+            new.write(piece)
+
+    with successor(os.fspath(crc_path(path)), write) as publish:
+        yield publish
+
+
+def has_stale_crc(path: StrPath) -> bool:
+    """Whether there is a Hadoop checksum file beside `path` that does not fit its bytes.
+
+    So it is after somebody replaced the file alone.
+    """
+    if not crc_path(path).exists():
+        return False
+    with open_source(path) as data, open_source(crc_path(path)) as old:
+        run = _bytes_per_checksum(old)
+        with os.fdopen(os.dup(old.fd), "rb") as stored:
+            stored.seek(0)
+            return stored.read() != b"".join(_checksum_file(data, run=run))
 
 
 def _references(place: Path) -> Iterator[Reference]:
@@ -198,6 +236,13 @@ def _bytes_per_checksum(old: SourceFile) -> int:
         if magic == CHECKSUM_MAGIC_VERSION and 0 < run <= _READ:
             return int(run)
     return BYTES_PER_CHECKSUM
+
+
+def _checksum_file(data: SourceFile, *, run: int) -> Iterator[bytes]:
+    """Yield the bytes of the checksum file that fits `data`."""
+    yield _HEADER.pack(CHECKSUM_MAGIC_VERSION, run)
+    for piece in _read(data, length=_READ // run * run or run):
+        yield _checksums(piece, run=run)
 
 
 def _read(data: SourceFile, *, length: int) -> Iterator[bytes]:

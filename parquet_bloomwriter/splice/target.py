@@ -14,7 +14,7 @@ from parquet_bloomwriter.splice.temporary import find_temporaries
 if TYPE_CHECKING:
     from parquet_bloomwriter.splice.source import SourceFile, StrPath
 
-__all__ = ["Target", "choose_target"]
+__all__ = ["Target", "choose_target", "is_same"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,9 +66,9 @@ def choose_target(
     elif not in_place and not overwrite:
         remedy = "Choose another name, or permit overwriting."
         raise UnsafeTarget("the output exists already", path=name, remedy=remedy)
-    if replaces is not None and not permit_hard_links:
-        _check_single_name(path, name=name)
     backup = _backup_path(path, backup_suffix)
+    if replaces is not None and not permit_hard_links:
+        _check_single_name(path, name=name, backup=backup)
     return Target(
         name=name,
         path=path,
@@ -87,15 +87,24 @@ def _identity_at(path: str, *, name: str) -> FileIdentity | None:
     return FileIdentity.of(found)
 
 
-def _check_single_name(path: str, *, name: str) -> None:
-    """Refuse hard links; a temporary name that a killed run left on the file is none."""
-    found = os.stat(path)
-    if found.st_nlink > 1:
-        ours = sum(os.path.samestat(os.stat(own), found) for own in find_temporaries(path))
-        if found.st_nlink - ours > 1:
-            problem = f"the file has {found.st_nlink - ours} names (hard links)"
-            remedy = "Permit it, and the other names keep the old bytes; or write elsewhere."
-            raise UnsafeTarget(problem, path=name, remedy=remedy)
+def is_same(one: str, other: str) -> bool:
+    """Whether both names lead to one file; False if one leads nowhere."""
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except FileNotFoundError:
+        return False
+
+
+def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
+    """Refuse hard links; a temporary name or backup that a killed run left on the file is none."""
+    num_names = os.stat(path).st_nlink
+    if num_names > 1:
+        own = [*find_temporaries(path), *([] if backup is None else [backup])]
+        num_names -= sum(is_same(path, one) for one in own)
+    if num_names > 1:
+        problem = f"the file has {num_names} names (hard links)"
+        remedy = "Permit it, and the other names keep the old bytes; or write elsewhere."
+        raise UnsafeTarget(problem, path=name, remedy=remedy)
 
 
 def _backup_path(path: str, suffix: str | None) -> str | None:
@@ -104,7 +113,7 @@ def _backup_path(path: str, suffix: str | None) -> str | None:
     if not suffix or os.path.dirname(suffix) or "\0" in suffix:
         raise InvalidArgument(f"{suffix!r} cannot be appended to a file name", path=path)
     backup = path + suffix
-    if os.path.lexists(backup):
+    if os.path.lexists(backup) and not is_same(backup, path):  # else a run died that had made it
         remedy = "Move it away or choose another suffix."
         raise UnsafeTarget("the backup exists already", path=backup, remedy=remedy)
     return backup

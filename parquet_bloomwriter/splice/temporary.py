@@ -16,6 +16,7 @@ unavailable nothing is removed; on Windows the system itself refuses to remove o
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -36,6 +37,9 @@ NAME_MAX = 255
 
 PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 """Mode 0600: only the owner reads and writes."""
+
+_ATTEMPTS = 100
+"""New names that are tried: one is taken, or locked by another run, once in a blue moon."""
 
 _MARK = ".bloomify-"
 _DIGITS = 16
@@ -80,6 +84,8 @@ class Temporary:
 def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
     """Open a temporary file in the target's folder; at the end close and remove it.
 
+    One that cannot be removed is left for a later run, as after a kill.
+
     Args:
         target: Absolute path of the file to be replaced or created.
         permissions: The permission bits wished for, from which `granted` is made.
@@ -91,12 +97,7 @@ def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
     try:
         yield temporary
     finally:
-        try:
-            with contextlib.suppress(OSError):  # closed before the renaming on Windows
-                os.close(temporary.fd)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary.path)
+        _discard(temporary.path, temporary.fd)
 
 
 def find_temporaries(target: str) -> tuple[str, ...]:
@@ -124,7 +125,7 @@ def remove_stale(target: str) -> tuple[str, ...]:
 
 def _create(target: str, *, permissions: int) -> Temporary:
     folder, name = os.path.split(target)
-    while True:
+    for _ in range(_ATTEMPTS):
         digits = secrets.token_hex(_DIGITS // 2)
         path = os.path.join(folder, f"{_prefix(name)}{digits}{_END}")
         try:
@@ -138,7 +139,8 @@ def _create(target: str, *, permissions: int) -> Temporary:
         temporary = _claim(path, fd)
         if temporary is not None:
             return temporary
-        os.close(fd)
+        _discard(path, fd)
+    raise BlockingIOError(errno.EWOULDBLOCK, "New files are locked by somebody else", target)
 
 
 def _claim(path: str, fd: int) -> Temporary | None:
@@ -151,9 +153,18 @@ def _claim(path: str, fd: int) -> Temporary | None:
         temporary = Temporary(path=path, fd=fd, granted=granted)
         return None if busy or not temporary.is_in_place() else temporary
     except BaseException:
-        os.close(fd)
-        os.unlink(path)
+        _discard(path, fd)
         raise
+
+
+def _discard(path: str, fd: int) -> None:
+    """Close and remove a temporary file, which may have been closed or renamed by now."""
+    try:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def _prefix(name: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
+from parquet_bloomwriter.values.page_sizes import check_page_sizes
 from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class LeafReader:
             raise OSError(f"compression codec {codec} is not known")
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
             raise OSError(f"values of {mean} bytes on average are too large to be read")
+        check_page_sizes(self._source, self._footer, row_group, self._leaf.ordinal)
         dictionary = self._reads_dictionary(row_group)
         with pq.ParquetFile(
             self._source.for_arrow(),

@@ -19,6 +19,7 @@ from parquet_bloomwriter.rewriting import (
     Opened,
     StrPath,
     Written,
+    keep_file,
     opened,
     target_of,
     write_new_version,
@@ -128,6 +129,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
+        Unfinished: If the new version is in place, but what follows on that failed.
     """
     destination = Destination(
         output=output,
@@ -182,6 +184,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
                 writes = False
         else:
             addition.build_only()
+        if not writes and file.file is not None:  # what could not be read may just have gone away
+            file.file.check_unchanged(content_only=True)
+        if not writes and not dry_run:
+            keep_file(file)
         return addition.report(chosen, writes=writes, dry_run=dry_run, data=data)
 
 
@@ -248,6 +254,7 @@ class _Addition:
         for place in self.plan.filters if self.plan else ():
             chunk = (place.row_group, place.column)
             chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
+        with_new = {column for _, column in self.lengths}
         columns = tuple(
             ColumnReport(
                 name=leaf.name,
@@ -255,7 +262,7 @@ class _Addition:
                 physical_type=leaf.physical_type.name,
                 asked_fpp=self.chunks.options[leaf.ordinal].fpp,
                 chunks=tuple(chunks[row, leaf.ordinal] for row in range(footer.num_row_groups)),
-                notes=notes_on(leaf) if any(c[1] == leaf.ordinal for c in self.lengths) else (),
+                notes=notes_on(leaf) if leaf.ordinal in with_new else (),
             )
             for leaf in leaves
         )

@@ -18,7 +18,7 @@ from parquet_bloomwriter.probing.lookups import is_collection, lookups_of
 from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
-from parquet_bloomwriter.splice.existing import check_filter, read_filter_header
+from parquet_bloomwriter.splice.existing import SHARED, check_filter, read_filter_header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,8 @@ class BloomFile:
                 remedy=f"The file has {self.num_row_groups}, counted from 0.",
             )
         leaf = self._leaf(column)
-        facts = self._family(leaf).column(leaf)
+        family = self._family(leaf)
+        facts, known_problem = family.column(leaf), family.places(leaf).problems.get(row_group)
         offset = int(facts.filter_offsets[row_group])
         if offset == ABSENT:
             return None
@@ -114,7 +115,12 @@ class BloomFile:
             header = read_filter_header(offset, self._file.start, self._source.read_at)
             length = header.length + header.num_bytes
             given = int(facts.filter_lengths[row_group])
-            check_filter(leaf, length, None if given == ABSENT else given)
+            check_filter(
+                leaf,
+                header,
+                None if given == ABSENT else given,
+                is_shared=known_problem == SHARED,
+            )
             return Sbbf.from_bytes(self._source.read_at(offset, offset + length))
         except MalformedFilter as error:
             error.path, error.row_group, error.column = self._source.name, row_group, leaf.name

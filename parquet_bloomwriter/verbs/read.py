@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
     from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.scanning.surviving import Survivors
     from parquet_bloomwriter.scanning.table_files import Projection
 
 BATCH_ROWS = 65_536
+
+_FILE_NAME = "__filename"
+"""A column that every dataset of pyarrow has."""
 
 
 def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
@@ -58,13 +62,35 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         ColumnNotFound: If the filters name a column that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
-    table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
-    survivors = find_survivors(table, filters)
+    import pyarrow as pa
+
+    table = find_table(
+        source,
+        filesystem=filesystem,
+        partitioning=partitioning,
+        options=options,
+        holds=_need_no_name(columns, filters),
+    )
     if use_pandas_metadata and columns is not None:
         columns = _with_index(columns, table.schema)
-    return table.dataset_of(survivors.fragments).to_table(
-        columns=_as_pyarrow_takes_them(columns), filter=survivors.condition, use_threads=use_threads
-    )
+
+    def scan(survivors: Survivors) -> pa.Table:
+        return table.dataset_of(survivors.fragments).to_table(
+            columns=_as_pyarrow_takes_them(columns),
+            filter=survivors.condition,
+            use_threads=use_threads,
+        )
+
+    survivors = find_survivors(table, filters)
+    try:
+        found = scan(survivors)
+    except (OSError, pa.ArrowException):
+        if survivors.versions.are_current():
+            raise
+    else:
+        if survivors.versions.are_current():
+            return found
+    return scan(find_survivors(table, filters, probes=False))
 
 
 def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
@@ -102,7 +128,13 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
-    table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
+    table = find_table(
+        source,
+        filesystem=filesystem,
+        partitioning=partitioning,
+        options=options,
+        holds=_need_no_name(columns, filters),
+    )
     survivors = find_survivors(table, filters)
     projection = _as_pyarrow_takes_them(columns)
     return stream(table, survivors, columns=projection, batch_size=batch_size)
@@ -128,7 +160,8 @@ def dataset(
     and others that ask a dataset for its fragments need `filter_rows=False`; they have to repeat
     the filters, then, and must not be asked for `count_rows()`, which counts whole files.
 
-    The dataset is of the files as they are now. If they change, make it anew.
+    The dataset is of the files as they are now. If their rows change, make it anew; adding filters
+    and taking them out changes none.
 
     Args:
         source: As for `read_table`.
@@ -150,6 +183,11 @@ def dataset(
     survivors = find_survivors(table, filters)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
+
+
+def _need_no_name(*asked: object) -> bool:
+    """Whether nobody asks which file a row is from: pyarrow does not know it of open files."""
+    return not any(_FILE_NAME in str(one) for one in asked)
 
 
 def _as_pyarrow_takes_them(columns: Projection | None) -> Projection | None:

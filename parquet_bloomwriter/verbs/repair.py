@@ -13,6 +13,7 @@ from parquet_bloomwriter.rewriting import (
     Destination,
     Input,
     StrPath,
+    keep_file,
     opened,
     target_of,
     write_new_version,
@@ -51,6 +52,7 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
     Raises:
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
+        Unfinished: If the new version is in place, but what follows on that failed.
     """
     destination = Destination(
         output=output,
@@ -76,6 +78,8 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         if writes:
             target = target_of(file)
             data = write_new_version(file, target, write_plan(plan), progress=progress)
+        elif not dry_run:
+            keep_file(file)
         return RepairReport(
             path=file.path,
             output=file.output if writes else None,

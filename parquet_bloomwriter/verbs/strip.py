@@ -10,6 +10,7 @@ from parquet_bloomwriter.rewriting import (
     Destination,
     Input,
     StrPath,
+    keep_file,
     opened,
     target_of,
     write_new_version,
@@ -54,6 +55,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
+        Unfinished: If the new version is in place, but what follows on that failed.
     """
     destination = Destination(
         output=output,
@@ -66,8 +68,9 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         layout = file.layout
         leaves = layout.footer.leaves
         chosen = set(leaves if columns is None else select_columns(leaves, columns))
-        drops = [f for f in layout.existing if leaves[f.column] in chosen]
-        draft = make_draft(layout, (), "end", drops=drops)
+        mine = [f for f in layout.existing if leaves[f.column] in chosen]
+        draft = make_draft(layout, (), "end", drops=mine)
+        drops = draft.drops
         plan = make_plan(layout, draft, {})
         skipped = sum(skip.stop - skip.start for skip in draft.skips)
         wanted = {(f.offset, f.length) for f in drops if f.length}
@@ -76,6 +79,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         if writes:
             target = target_of(file)
             data = write_new_version(file, target, write_plan(plan), progress=progress)
+        elif not dry_run:
+            keep_file(file)
         return StripReport(
             path=file.path,
             output=file.output if writes else None,

@@ -28,6 +28,8 @@ PARTS = {
     "fuzzing": "tests.failure.fuzzing.torture",
     "sizes": "tests.failure.sizes.torture",
     "types": "tests.failure.types.torture",
+    "security": "tests.security.torture",
+    "corpus": "tests.corpus.torture",
     "queries": "tests.spark.torture",
 }
 
@@ -45,7 +47,7 @@ def main() -> int:
             )
         results.append((name, section, time.monotonic() - began))
         if options.write:
-            _write(name, section)
+            _write(name, section, options.share)
         for problem in section.problems:
             _say(f"WRONG: {problem}")
     _say(_summary(results))
@@ -72,14 +74,15 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _write(name: str, section: Section) -> None:
+def _write(name: str, section: Section, share: float) -> None:
     """Put the section in the place of the one that stands in the report."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     old = REPORT.read_text(encoding="utf-8")
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(old):
         raise LookupError(f"docs/reliability.md has no place for {name}: {begin}...{end}")
-    new = f"{begin}\n{_markdown(section)}\n{end}"
+    part = "" if share == 1 else f"\nOf the whole, {share:.0%} were tried.\n"
+    new = f"{begin}\n{_markdown(section)}{part}\n{end}"
     REPORT.write_text(pattern.sub(lambda _: new, old), encoding="utf-8")
 
 

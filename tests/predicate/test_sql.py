@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from time import process_time as time_spent
 from uuid import UUID
 
 import pytest
@@ -262,6 +263,32 @@ def test_arguments_that_are_not_known_make_a_condition_opaque() -> None:
     assert not has_only(node, "this", "expression")
 
 
+@pytest.mark.parametrize("value", ["where", "somewhere else", "no\nwhere", " where "])
+def test_where_is_a_word_like_others_inside_a_condition(value: str) -> None:
+    assert parse_sql(f"a = '{value}'") == Comparison("a", "=", value)
+    assert parse_sql("somewhere = 1") == Comparison("somewhere", "=", 1)
+
+
+def test_blanks_take_no_time() -> None:
+    began = time_spent()
+    assert parse_sql("a = 1" + " " * 50_000) == A
+    assert time_spent() - began < 5
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1" * 5000,
+        f"'{'1' * 5000}'::int",
+        f"{'1' * 400}::double precision",
+        f"{'1' * 400}.5::double precision",
+    ],
+)
+def test_numbers_too_long_for_python_are_opaque(number: str) -> None:
+    assert isinstance(parse_sql(f"a = {number}"), Opaque)
+    assert isinstance(parse_sql(f"a IN (1, {number})"), Opaque)
+
+
 def test_opaque_parts_keep_their_text() -> None:
     tree = parse_sql("a = 1 OR /* what? */ b LIKE 'it''s%' OR \"c d\" + 1 > 2")
     assert tree == Or((A, Opaque("b LIKE 'it''s%'"), Opaque('"c d" + 1 > 2')))
@@ -292,6 +319,8 @@ def test_opaque_parts_keep_their_text() -> None:
         ("(select 1)", "this is a whole statement, not a condition"),
         ("DELETE FROM t", "this is a whole statement, not a condition"),
         ("(" * 1000 + "a = 1" + ")" * 1000, "the condition is nested too deeply"),
+        ("a" + ".b" * 3000 + " = 1", "the condition is nested too deeply"),
+        ("a" + "[1]" * 3000 + " = 1", "the condition has more than 200 subscripts"),
     ],
 )
 def test_what_cannot_be_understood_is_refused(text: str, problem: str) -> None:

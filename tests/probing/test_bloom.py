@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import BINARY, I32, LIST, STRUCT
+from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import hash_array, xxh64
 from parquet_bloomwriter.probing import pieces as pieces_module
@@ -22,6 +23,7 @@ from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
 from parquet_bloomwriter.source import BufferSource, open_for_reading
+from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe
 from tests.compact.structs import encode_struct
 from tests.footer.synthetic import plain
@@ -239,10 +241,23 @@ def test_headers_that_say_something_else(head: bytes, reason: str, *, has_length
         ),
     ],
 )
-@pytest.mark.parametrize("has_length", [True, False])
-def test_headers_spelled_in_other_ways_are_used(head: bytes, *, has_length: bool) -> None:
+def test_headers_spelled_in_other_ways_are_used(head: bytes) -> None:
     data = with_filter(FILE, (0, 0), head + BITSET)
-    is_used(data if has_length else without_length(data, (0, 0)))
+    is_used(data)
+    if head == header():
+        is_used(without_length(data, (0, 0)))
+    else:
+        says_nothing(without_length(data, (0, 0)), "its header is unusual")
+
+
+def test_two_column_chunks_do_not_share_a_filter() -> None:
+    offset, _ = compact.filters_of(compact.footer_of(FILE))[1, 0]
+    data = with_filter_at(FILE, (0, 0), (offset, len(filter_bytes(FILE, (1, 0)))))
+    check = check_of(data, [("id", "=", PRESENT)])
+    assert check.reason.endswith("its offset is that of another column chunk's filter, too")
+    assert asked(data, [("id", "in", [PRESENT, PRESENT + 500])]).surviving == (0, 1)
+    with BloomFile(data) as file, pytest.raises(MalformedFilter, match="another column chunk"):
+        file.filter(1, "id")
 
 
 @given(

@@ -221,3 +221,32 @@ def test_an_error_of_the_early_write_back_is_not_lost(
         early.stop()
         with pytest.raises(OSError, match="the disk is broken"):
             early.check()
+
+
+@pytest.mark.parametrize("shift", [0, 4096, 19])
+def test_holes_stay_holes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    monkeypatch.setattr(copying, "SLICE", 1 << 20)
+    size = 64 << 20
+    with (tmp_path / "source").open("wb") as made:
+        for start in (0, 20 << 20, (40 << 20) + 5):
+            made.seek(start)
+            made.write(DATA)
+        made.truncate(size)
+    with (tmp_path / "source").open("rb") as source, (tmp_path / "target").open("wb") as target:
+        seen: list[int] = []
+        target.write(b"x" * shift)
+        target.flush()
+        source.seek(7)
+        copy_range(source.fileno(), target.fileno(), 0, size, progress=seen.append)
+        assert (source.tell(), sum(seen)) == (7, size)
+        assert os.lseek(target.fileno(), 0, os.SEEK_CUR) == size + shift
+    assert (tmp_path / "target").read_bytes()[shift:] == (tmp_path / "source").read_bytes()
+    assert (tmp_path / "target").stat().st_blocks * 512 < 2 << 20
+
+
+def test_a_sparse_source_that_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "SLICE", 1 << 20)
+    with (tmp_path / "source").open("wb+") as source, (tmp_path / "target").open("wb") as target:
+        source.truncate(8 << 20)
+        with pytest.raises(FileChanged, match="became shorter"):
+            copy_range(source.fileno(), target.fileno(), 0, 9 << 20)

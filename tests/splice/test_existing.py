@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from parquet_bloomwriter import bloomify, strip, verify
+from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf import Sbbf, decode_header
+from parquet_bloomwriter.splice.existing import SHARED, shared_offsets
 from tests.verbs.files import (
     filter_bytes,
     footer_of,
@@ -82,6 +86,57 @@ def test_an_offset_into_the_footer() -> None:
     data = with_filter()
     old = first(with_filter_at(data, CHUNK, (footer_of(data).start + 1, 47)))
     assert "outside" in (old.problem or "")
+
+
+def shared() -> bytes:
+    """A file whose two row groups lead to one filter, that of the second."""
+    data = with_filter()
+    second = layout(data).existing[1]
+    return with_filter_at(data, CHUNK, (second.offset, second.length or 0))
+
+
+def test_a_filter_of_two_column_chunks_is_none_of_either() -> None:
+    existing = layout(shared()).existing
+    assert [old.problem for old in existing] == [SHARED, SHARED]
+    assert existing[0].length == existing[0].footer_length
+    assert [check.reason for check in verify(shared()).checks] == [SHARED, SHARED]
+
+
+def test_filters_of_two_column_chunks_are_built_anew() -> None:
+    mended = bloomify(shared(), ["id"]).data
+    assert mended is not None
+    assert [old.problem for old in layout(mended).existing] == [None, None]
+    assert verify(mended).passed
+
+
+@pytest.mark.parametrize("column", ["id", "email"])
+def test_a_filter_that_was_shared_is_not_left_to_the_wrong_column(column: str) -> None:
+    data = written(bloom_filter_options={name: {"ndv": 500} for name in ("id", "email")})
+    email = layout(data).existing[1]
+    data = with_filter_at(data, CHUNK, (email.offset, email.length or 0))
+    for new in (bloomify(data, [column]).data, strip(data, [column]).data):
+        assert new is not None
+        assert [check.reason for check in verify(new).checks if check.column != column] == [""]
+        assert verify(new).passed
+
+
+def test_shared_offsets_in_any_order() -> None:
+    offsets = np.array([[30, ABSENT, 10], [20, 30, ABSENT]])
+    assert shared_offsets(offsets).tolist() == [[True, False, False], [False, True, False]]
+    assert not shared_offsets(np.array([[30, 10], [20, ABSENT]])).any()
+
+
+def test_an_unusual_header_without_a_length_is_not_trusted() -> None:
+    data = with_filter()
+    head = bytearray(filter_bytes(data, CHUNK))
+    start = head.index(b"\x1c\x1c\x00\x00\x1c") - 1
+    unusual = bytes(head[: start + 1]) + b"\x1c\x1c\x00\x00" * 3 + b"\x58\x00\x00"
+    assert decode_header(unusual).num_bytes
+    assert not decode_header(unusual).is_usual
+    data = changed_at(data, layout(data).existing[0].offset, unusual)
+    problem = first(without_length(data, CHUNK)).problem
+    assert problem == "its header is unusual, and the footer gives no length to confirm it"
+    assert "the footer gives it" in (first(data).problem or "")
 
 
 @pytest.mark.parametrize("difference", [-1, 1, 32, -32])

@@ -177,13 +177,13 @@ def test_a_hard_link_that_a_killed_run_of_ours_left_is_none(old: Path) -> None:
     temporary = old.parent / ".a.parquet.bloomify-0123456789abcdef.tmp"
     os.link(old, temporary)
     _rewrite(old)
-    assert _listing(old.parent) == {"a.parquet": NEW, temporary.name: OLD}
-    _rewrite_again = old.parent / "a.parquet"
-    with open_source(_rewrite_again) as source:
-        target = choose_target(source)
-        with replacing(source, target, verify=_accept) as new:
-            new.write(OLD)
-    assert _listing(old.parent) == {"a.parquet": OLD}
+    assert _listing(old.parent) == {"a.parquet": NEW}
+
+
+def test_a_backup_that_a_killed_run_of_ours_left_is_kept(old: Path) -> None:
+    os.link(old, old.parent / "a.parquet~")
+    _rewrite(old, backup_suffix="~")
+    assert _listing(old.parent) == {"a.parquet": NEW, "a.parquet~": OLD}
 
 
 @pytest.mark.parametrize("as_output", [False, True])

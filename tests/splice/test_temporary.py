@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 import re
 import secrets
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.splice import temporary
-from parquet_bloomwriter.splice.locking import try_lock
+from parquet_bloomwriter.splice.locking import Lock, try_lock
 from parquet_bloomwriter.splice.temporary import (
     NAME_MAX,
     find_temporaries,
     remove_stale,
     temporary_beside,
 )
-
-if TYPE_CHECKING:
-    import pytest
 
 DIGITS = "0123456789abcdef"
 NAMES = st.text(
@@ -113,6 +114,51 @@ def test_links_folders_and_second_names_are_left(tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
     assert remove_stale(str(tmp_path / "a")) == ()
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_locks_that_are_never_to_be_had_end_in_an_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(temporary, "try_lock", lambda _: Lock.BUSY)
+    with (
+        pytest.raises(BlockingIOError, match="locked by somebody else"),
+        temporary_beside(str(tmp_path / "a"), permissions=0o600),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it may mean that it is busy")
+def test_a_lock_that_is_forbidden_is_done_without(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forbid(_fd: int, _operation: int) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(fcntl, "flock", forbid)
+    with temporary_beside(str(tmp_path / "a"), permissions=0o600) as own:
+        assert try_lock(own.fd) is Lock.UNAVAILABLE
+
+
+@pytest.mark.parametrize("reason", [None, KeyError("the body's")])
+def test_a_file_that_cannot_be_removed_is_left(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reason: Exception | None,
+) -> None:
+    def refuse(_: str) -> None:
+        raise OSError(errno.EROFS, "no")
+
+    expected = contextlib.nullcontext() if reason is None else pytest.raises(KeyError, match="body")
+    with expected, temporary_beside(str(tmp_path / "a"), permissions=0o600) as own:
+        monkeypatch.setattr(os, "unlink", refuse)
+        if reason is not None:
+            raise reason
+    monkeypatch.undo()
+    assert find_temporaries(str(tmp_path / "a")) == (own.path,)
+    assert remove_stale(str(tmp_path / "a")) == (own.path,)
 
 
 def test_a_file_taken_for_stale_in_its_first_instant_is_made_anew(

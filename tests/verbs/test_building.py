@@ -63,7 +63,6 @@ TYPES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "int64": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
     "float": (pa.float32(), st.floats(width=32)),
     "double": (pa.float64(), st.floats()),
-    "half": (pa.float16(), st.floats(width=16)),
     "text": (pa.string(), st.text(max_size=12)),
     "bytes": (pa.binary(), st.binary(max_size=40)),
     "fixed": (pa.binary(5), st.binary(min_size=5, max_size=5)),

@@ -140,7 +140,7 @@ class _Skipped:
 
         def counted(*args: Any, **named: Any) -> Any:
             found = list(find(*args, **named))
-            self.row_groups = sum(len(one.row_groups) for one in found)
+            self.row_groups = sum(len(one.row_groups or ()) for one in found)
             return iter(found)
 
         patch.setattr(surviving, "_surviving", counted)

@@ -7,15 +7,22 @@ same answer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 Answer = int | str
+
+Condition: TypeAlias = Any
+"""SQL, or an expression of the engine's own."""
+
+Shape = Literal["flat", "struct", "list", "map"]
+"""What the values lie in: nothing, field `x` of a struct, a list, or the keys of a map."""
 
 
 class Engine(Protocol):
@@ -26,11 +33,22 @@ class Engine(Protocol):
         """What the tests call it."""
         ...
 
-    def literal(self, kind: pa.DataType, value: Any) -> str | None:  # noqa: ANN401
-        """Spell `value` as a literal of the type `kind`; None if there is none."""
+    @property
+    def problem(self) -> str:
+        """The last error's first line, empty if there was none."""
         ...
 
-    def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
+    def equal_to(
+        self,
+        column: str,
+        kind: pa.DataType,
+        value: Any,  # noqa: ANN401
+        shape: Shape = "flat",
+    ) -> Condition | None:
+        """The condition that a column has a value; None if the engine has no words for it."""
+        ...
+
+    def counts(self, path: Path, conditions: Sequence[Condition]) -> list[Answer]:
         """Rows that meet each condition."""
         ...
 
@@ -41,9 +59,55 @@ class Engine(Protocol):
 
 def equals(engine: Engine, column: str, kind: pa.DataType, value: object) -> str | None:
     """Compose the condition that a column has a value."""
-    literal = engine.literal(kind, value)
-    quote = '"' if engine.name != "spark" else "`"
-    return None if literal is None else f"{quote}{column}{quote} = {literal}"
+    return engine.equal_to(column, kind, value)
+
+
+class Spelling(Protocol):
+    """What engines with SQL have in common."""
+
+    _access: Mapping[Shape, str]
+    """How a column `{0}` of each shape is compared with a literal `{1}`."""
+
+    def literal(self, kind: pa.DataType, value: Any) -> str | None:  # noqa: ANN401
+        """Spell `value` as a literal of the type `kind`; None if there is none."""
+        ...
+
+    def equal_to(
+        self,
+        column: str,
+        kind: pa.DataType,
+        value: Any,  # noqa: ANN401
+        shape: Shape = "flat",
+    ) -> str | None:
+        """Compose the condition that a column has a value."""
+        literal = self.literal(kind, value)
+        access = self._access.get(shape)
+        return None if literal is None or access is None else access.format(column, literal)
+
+
+def in_batches(
+    ask: Callable[[Sequence[Condition]], list[Answer]],
+    conditions: Sequence[Condition],
+    size: int,
+) -> list[Answer]:
+    """Ask so many at once; of a batch that fails, each alone."""
+    answers: list[Answer] = []
+    for start in range(0, len(conditions), size):
+        batch = conditions[start : start + size]
+        found = ask(batch)
+        if len(batch) > 1 and isinstance(found[0], str):
+            found = [answer for one in batch for answer in ask([one])]
+        answers += found
+    return answers
+
+
+def brief(error: BaseException) -> str:
+    """The first line of an error, without paths."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return re.sub(r"(file:)?/\S+", "FILE", lines[0] if lines else type(error).__name__)[:200]
+
+
+UNION: Final = " UNION ALL "
 
 
 def text_of(value: object) -> str:

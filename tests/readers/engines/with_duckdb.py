@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tests.readers.engines.face import is_binary, is_text, quoted, text_of
+from tests.readers.engines.face import (
+    UNION,
+    Spelling,
+    brief,
+    in_batches,
+    is_binary,
+    is_text,
+    quoted,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,25 +23,40 @@ if TYPE_CHECKING:
 
     from tests.readers.engines.face import Answer
 
+_AT_ONCE = 50
 
-class DuckDB:
+
+class DuckDB(Spelling):
     """DuckDB, in memory."""
 
     name = "duckdb"
+    problem = ""
     _types = {  # noqa: RUF012
+        pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.uint8(): "UTINYINT",
         pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT",
         pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER", pa.uint64(): "UBIGINT",
-        pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE",
+        pa.float16(): "FLOAT", pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.date32(): "DATE",
+        pa.time32("ms"): "TIME", pa.time64("us"): "TIME", pa.time64("ns"): "TIME_NS",
         pa.timestamp("ms"): "TIMESTAMP_MS", pa.timestamp("us"): "TIMESTAMP",
-        pa.timestamp("ns"): "TIMESTAMP_NS", pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
-        pa.uuid(): "UUID",
+        pa.timestamp("ns"): "TIMESTAMP_NS", pa.timestamp("ms", "UTC"): "TIMESTAMPTZ",
+        pa.timestamp("us", "UTC"): "TIMESTAMPTZ", pa.timestamp("ns", "UTC"): "TIMESTAMPTZ_NS",
+        pa.month_day_nano_interval(): "INTERVAL", pa.uuid(): "UUID",
     }  # fmt: skip
+    _access = {  # noqa: RUF012
+        "flat": '"{0}" = {1}',
+        "struct": '"{0}"."x" = {1}',
+        "list": 'list_contains("{0}", {1})',
+        "map": 'list_contains(map_keys("{0}"), {1})',
+    }
 
-    def __init__(self) -> None:
+    def __init__(self, *, pushdown: bool = True) -> None:
         import duckdb
 
         self._connection = duckdb.connect(config={"threads": 1})
         self._connection.execute("SET TimeZone = 'UTC'")
+        if not pushdown:
+            off = "filter_pushdown,statistics_propagation,row_group_pruner,join_filter_pushdown"
+            self._connection.execute(f"SET disabled_optimizers = '{off}'")
 
     def literal(self, kind: pa.DataType, value: Any) -> str | None:  # noqa: ANN401
         """Spell `value` as a literal of the type `kind`; None if there is none."""
@@ -47,17 +71,21 @@ class DuckDB:
 
     def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
         """Count the rows that meet each condition."""
-        return [self._count(path, condition) for condition in conditions]
+        return in_batches(lambda some: self._counts(path, some), conditions, _AT_ONCE)
 
-    def _count(self, path: Path, condition: str) -> Answer:
+    def _counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
         import duckdb
 
-        query = f"SELECT count(*) FROM read_parquet('{path}') WHERE {condition}"  # noqa: S608
+        parts = [
+            f"SELECT {i}, count(*) FROM read_parquet('{path}') WHERE {condition}"  # noqa: S608
+            for i, condition in enumerate(conditions)
+        ]
         try:
-            (count,) = self._connection.execute(query).fetchall()[0]
+            found = dict(self._connection.execute(UNION.join(parts)).fetchall())
         except duckdb.Error as error:
-            return type(error).__name__
-        return int(count)
+            self.problem = brief(error)
+            return [type(error).__name__] * len(conditions)
+        return [int(found[i]) for i in range(len(conditions))]
 
     def rows(self, path: Path) -> str:
         """Return everything in the file, as text."""

@@ -1,0 +1,67 @@
+"""What fuzzing found, and a share of what it tries, through the same functions, without Atheris."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from parquet_bloomwriter.compact import scan
+from tests.failure.fuzzing import targets
+from tests.failure.fuzzing.files import INPUTS, seeds
+from tests.failure.fuzzing.garbage import text, wrong
+from tests.failure.fuzzing.targets import TARGETS, Wrong
+
+_TEXTS = 1500
+_MUTATIONS = {"footer": 300, "header": 1500, "probe": 250, "sql": 400}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_was_found_stays_mended(target: str) -> None:
+    inputs = list(seeds(target))
+    assert len(inputs) > 10
+    for data in inputs:
+        TARGETS[target](data)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_mutations_are_answered_or_refused(target: str) -> None:
+    inputs = list(seeds(target))
+    for number in range(_MUTATIONS[target]):
+        data = mutated(inputs[number % len(inputs)], number)
+        try:
+            TARGETS[target](data)
+        except Exception as error:
+            raise AssertionError(f"{target}: bytes.fromhex({data.hex()!r})") from error
+
+
+def mutated(data: bytes, number: int) -> bytes:
+    """Change, take out or put in some bytes; the same ones for the same number."""
+    chosen = random.Random(number)  # noqa: S311  nothing secret
+    new = bytearray(data)
+    for _ in range(chosen.randint(1, 4)):
+        at, size = chosen.randrange(len(new) + 1), chosen.randint(0, 3)
+        new[at : at + size] = chosen.randbytes(chosen.randint(0, 3))
+    return bytes(new)
+
+
+def test_texts_that_make_no_sense_are_refused() -> None:
+    assert wrong(0, _TEXTS) == []
+    assert text(7) == text(7) != text(8)
+
+
+def test_every_input_belongs_to_a_target() -> None:
+    assert {folder.name for folder in INPUTS.iterdir()} <= set(TARGETS)
+
+
+def test_a_loop_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = scan._compiled  # noqa: SLF001
+
+    def off_by_one(*arguments: Any) -> object:  # noqa: ANN401  as the loop
+        problem, stop, rows, table = honest(*arguments)
+        return problem, stop + 1, rows, table
+
+    monkeypatch.setattr(scan, "_compiled", off_by_one)
+    with pytest.raises(Wrong, match="the loop says"):
+        targets.footer(next(iter(seeds("footer"))))

@@ -1,0 +1,60 @@
+"""Damaged filters and lying sources lose no row; a fixed share of what `make torture` tries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter.verbs.probe import probe
+from tests.failure.hostile import filters_judge
+from tests.failure.hostile.filters_bits import LOST, flips
+from tests.failure.hostile.filters_damage import damage
+from tests.failure.hostile.filters_judge import RIGHT, UNSURE, Wrong, judge
+from tests.failure.hostile.filters_kinds import FILTER_KINDS, count
+from tests.failure.hostile.filters_running import tally, tasks_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from parquet_bloomwriter.probing.report import ProbeReport
+
+_TRIES = {"sources": 700, "bits": 400}
+_OTHERS = 150
+"""Tries of each kind that is not named above."""
+
+
+def test_damaged_filters_lose_no_row() -> None:
+    tasks = [
+        task for kind in FILTER_KINDS for task in tasks_of(kind, _TRIES.get(kind, _OTHERS), seed=0)
+    ]
+    found = tally(tasks, processes=1)
+    assert [problem for one in found.values() for problem in one.problems] == []
+    assert found.keys() == set(FILTER_KINDS)
+    assert all(one.tried >= _TRIES.get(kind, _OTHERS) for kind, one in found.items())
+    assert all(one.survived == one.tried for one in found.values())
+    assert found["bits"].outcomes[LOST] > 0
+    unsure = {kind for kind, one in found.items() if one.outcomes[UNSURE]}
+    assert unsure <= {"sizes", "header-bits"}
+
+
+def test_every_kind_has_many_cases() -> None:
+    assert all(count(kind) > 3000 for kind in FILTER_KINDS)
+    assert len(flips()) == count("bits")
+
+
+def test_the_judge_notices_a_lost_row_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = damage("header-bits").case(0)
+    assert judge(case, "inspect", tmp_path) == RIGHT
+    honest = probe
+
+    def forgetful(source: bytes, filters: object) -> ProbeReport:
+        report = honest(source, filters)  # type: ignore[arg-type]
+        object.__setattr__(report.files[0], "surviving", ())
+        return report
+
+    monkeypatch.setattr(filters_judge, "probe", forgetful)
+    with pytest.raises(Wrong, match="is ruled out"):
+        judge(case, "inspect", tmp_path)

@@ -1,0 +1,48 @@
+"""Mutated footers: every verb succeeds or says what is wrong, and what succeeds is right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.failure.hostile.bases import bases
+from tests.failure.hostile.campaign import campaign
+from tests.failure.hostile.footers import mutant
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARDS = 5
+FOOTERS = 45_000
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_mutated_footers_end_well(shard: int, tmp_path: Path) -> None:
+    share = FOOTERS // SHARDS
+    tally = campaign(range(shard * share, (shard + 1) * share), tmp_path)
+    assert tally.problems == []
+    assert tally.tried["verbs"] == share
+    assert tally.rewritten > share / 8
+    assert tally.outcomes["bloomify MalformedFile"] > share / 8
+    assert tally.tried["pyarrow"] == tally.tried["duckdb"] > 10
+
+
+def test_a_number_always_gives_the_same_file() -> None:
+    numbers = range(1000, 1100)
+    first = [mutant(number).data for number in numbers]
+    assert [mutant(number).data for number in numbers] == first
+    assert len(set(first)) == len(numbers)
+
+
+def test_every_mutant_differs_from_its_base() -> None:
+    for made in map(mutant, range(500)):
+        assert not made.data.startswith(made.base.body + made.base.footer)
+
+
+def test_bases_are_of_every_writer() -> None:
+    assert len(bases()) > 30
+    assert sum(base.num_filters > 0 for base in bases()) >= 8
+    assert {base.name.split("/")[0] for base in bases()} == {
+        "chdb", "datafusion", "duckdb", "fastparquet", "polars", "pyarrow", "spark"
+    }  # fmt: skip

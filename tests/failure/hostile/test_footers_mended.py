@@ -1,0 +1,105 @@
+"""Lies in a footer that once led to a wrong file, a refusal without need, or too much memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import MalformedFile, Status, bloomify, read_table, strip
+from tests.failure.hostile.bases import Base, bases
+from tests.failure.hostile.replacing import Part, header, replaced, zigzag
+from tests.support.rewriting import PLACEMENTS
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.splice.plan import Placement
+    from tests.failure.hostile.fields import Shape
+
+ROW_GROUP_FILE_OFFSET, DATA_PAGE_OFFSET = (4, 5), (4, 1, 3, 9)
+LARGEST = 2**63 - 1
+DATA_PAGE = b"\x2c\x15\x04\x15\x00\x15\x06\x15\x06\x00\x00"
+"""The end of a page header: DataPageHeader, as the header's fifth field."""
+
+
+def base_named(name: str) -> Base:
+    return next(base for base in bases() if base.name == name)
+
+
+def lying(base: Base, shape: Shape, which: int, number: int, body: bytes | None = None) -> bytes:
+    """The file with another number in one field; `which` counts those of the shape."""
+    field = base.fields.by_shape[shape][which]
+    footer = replaced(base.footer, [Part(field.start, field.stop, zigzag(number))])
+    return whole(body or base.body, footer)
+
+
+def whole(body: bytes, footer: bytes) -> bytes:
+    return body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("number", [LARGEST, LARGEST - 46])
+def test_an_offset_that_would_overflow_is_refused(placement: Placement, number: int) -> None:
+    old = lying(base_named("pyarrow/no_statistics.parquet"), ROW_GROUP_FILE_OFFSET, 0, number)
+    with pytest.raises(MalformedFile, match=f"the offset {number} is beyond any file"):
+        bloomify(old, ["#0"], placement=placement, jobs=1)
+
+
+def test_a_large_offset_that_can_be_moved_is_restored() -> None:
+    old = lying(
+        base_named("pyarrow/no_statistics.parquet"), ROW_GROUP_FILE_OFFSET, 0, LARGEST - 4096
+    )
+    new = bloomify(old, ["#0"], jobs=1).data
+    assert new is not None
+    assert strip(new).data == old
+
+
+def test_the_length_of_a_filter_that_is_not_there_is_no_place_for_one() -> None:
+    base = base_named("duckdb/bloom.parquet")
+    offset, length = (base.fields.by_shape[4, 1, 3, field_id][1] for field_id in (14, 15))
+    parts = [
+        Part(offset.header, offset.stop, b""),
+        Part(length.header, length.start, header(offset.before, length.id, length.wire)),
+    ]
+    old = whole(base.body, replaced(base.footer, parts))
+    report = bloomify(old, ["#1"], placement="row-group", jobs=1, replace=True)
+    skipped = report.columns[0].chunks[0]
+    assert skipped.status is Status.SKIPPED
+    assert skipped.reason == "the metadata has the length of a Bloom filter, but not its offset"
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "packed", "reason"),
+    [
+        (100, 2**31 - 1, "a page claims 2147483647 bytes, more than the file has behind it"),
+        (2**31 - 1, 100, "a page claims 2147483647 bytes, all pages together 1892"),
+    ],
+)
+def test_a_page_that_claims_too_much_is_not_read(unpacked: int, packed: int, reason: str) -> None:
+    base = base_named("pyarrow/codec_snappy.parquet")
+    start = base.fields.by_shape[DATA_PAGE_OFFSET][0].number
+    page = b"\x15\x00\x15" + zigzag(unpacked) + b"\x15" + zigzag(packed) + DATA_PAGE
+    body = base.body[:start] + page + base.body[start + len(page) :]
+    report = bloomify(lying(base, DATA_PAGE_OFFSET, 0, start, body), ["#0"], jobs=1)
+    assert report.columns[0].chunks[0].reason == reason
+
+
+def test_a_schema_whose_root_is_a_column_is_refused() -> None:
+    base = base_named("pyarrow/all_null.parquet")
+    schema = next(one for one in base.fields.lists if one.shape == (2,))
+    leaf = base.footer[slice(*schema.items[1])]
+    footer = replaced(base.footer, [Part(schema.start, schema.items[-1][1], b"\x1c" + leaf)])
+    with pytest.raises(MalformedFile, match="the schema's root is a column, not a group"):
+        bloomify(whole(base.body, footer))
+
+
+@pytest.mark.parametrize("filters", ["id = 5", [("id", "=", 5)]])
+def test_a_table_is_read_although_a_name_is_no_text(filters: Filters) -> None:
+    base = base_named("pyarrow/no_arrow_schema.parquet")
+    city = base.fields.by_shape[2, 4][3]
+    footer = replaced(base.footer, [Part(city.start, city.stop, b"\x02\xff\xfe")])
+    old = whole(base.body, footer)
+    expected = pq.read_table(pa.BufferReader(old), filters=[("id", "=", 5)])
+    assert read_table(old, filters=filters).num_rows == expected.num_rows

@@ -1,0 +1,158 @@
+"""The fast share of the torture: where a kill can leave something, and what can fail there.
+
+`python -m tests.failure.syscalls.trying NAME` shows a try that failed here.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle, pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter import strip
+from tests.failure.syscalls.calls import CHANGING, Call
+from tests.failure.syscalls.faults import ERRORS, KILL
+from tests.failure.syscalls.nursery import START, WORKER
+from tests.failure.syscalls.scenarios import BACKUP, CRC, FILE, OUTPUT, checksums, scenarios
+from tests.failure.syscalls.trying import PROCESS, WRITE_BACK, Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAIN = "in place"
+OTHERS = sorted(scenarios().keys() - {MAIN})
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with Bench(tmp_path_factory.mktemp("bench")) as made:
+        yield made
+
+
+def survive(bench: Bench, scenario: str, tries: Iterable[str], *, gate: str = START) -> None:
+    """Try these, "CALL/KIND", and fail with all that is wrong."""
+    faults = dict(bench.reference(scenario, gate).faults())
+    wrong = []
+    tried = 0
+    for one in tries:
+        name = f"{scenario}/{gate}/{one}"
+        result = bench.attempt(name, faults[name])
+        tried += result.is_reached
+        wrong += [f"{name}: {problem}" for problem in result.problems]
+    assert not wrong, "\n".join(wrong)
+    assert tried
+
+
+def all_places(bench: Bench, scenario: str, gate: str = START) -> list[Call]:
+    """Every call that faults are tried at."""
+    faults = [fault for _, fault in bench.reference(scenario, gate).faults()]
+    return [fault.place for fault in faults if fault.is_kill]
+
+
+def changes(bench: Bench, scenario: str, gate: str = START) -> list[Call]:
+    """The calls that change the folder, of several writes in a row the last.
+
+    A kill at any other call leaves what a kill at one of these leaves.
+    """
+    found = [
+        call
+        for call in all_places(bench, scenario, gate)
+        if call.name in CHANGING | {"flock"} or "O_CREAT" in call.text
+    ]
+    return [a for a, b in pairwise(found) if not a.name == b.name == "write"] + found[-1:]
+
+
+def test_the_scenarios_do_what_they_say(bench: Bench) -> None:
+    for name, scenario in bench.scenarios.items():
+        after, old = bench.reference(name).after, scenario.before[FILE]
+        new = after[scenario.target]
+        assert new.data != old.data, name
+        assert (strip(new.data).data or new.data) == (strip(old.data).data or old.data), name
+        if scenario.target == FILE:
+            assert (new.mode, new.owner, new.attributes) == (old.mode, old.owner, old.attributes)
+        if scenario.companion == BACKUP:
+            assert after[BACKUP] == old
+        if scenario.companion == CRC:
+            assert after[CRC].data == checksums(new.data)
+        names = {FILE, scenario.target, scenario.companion or FILE}
+        assert after.keys() == names | scenario.before.keys(), name
+
+
+def test_every_kind_of_change_is_met(bench: Bench) -> None:
+    names = {call.name for scenario in bench.scenarios for call in changes(bench, scenario)}
+    assert names >= {"openat", "flock", "write", "copy_file_range", "fchown", "fsetxattr", "fchmod"}
+    assert names >= {"fsync", "rename", "link", "unlink"}
+
+
+def test_a_kill_at_every_call(bench: Bench) -> None:
+    survive(bench, MAIN, [f"{call.place}/{KILL}" for call in all_places(bench, MAIN)])
+
+
+@pytest.mark.parametrize("scenario", OTHERS)
+def test_a_kill_at_every_change(bench: Bench, scenario: str) -> None:
+    survive(bench, scenario, [f"{call.place}/{KILL}" for call in changes(bench, scenario)])
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_at_every_change(bench: Bench, error: str) -> None:
+    survive(bench, MAIN, [f"{call.place}/{error}" for call in changes(bench, MAIN)])
+
+
+@pytest.mark.parametrize("scenario", OTHERS)
+def test_errors_in_turn(bench: Bench, scenario: str) -> None:
+    turns = cycle([kind for error in ERRORS for kind in (error, f"{error}+")])
+    tries = [
+        f"{call.place}/{kind}" for call, kind in zip(changes(bench, scenario), turns, strict=False)
+    ]
+    survive(bench, scenario, tries)
+
+
+@pytest.mark.parametrize("kind", ["disk full", "read-only", "disk gone"])
+def test_from_a_change_on(bench: Bench, kind: str) -> None:
+    faults = [name for name, _ in bench.reference(MAIN).faults() if name.endswith(kind)]
+    tries = [name.split("/", 2)[2] for name in faults]
+    places = {call.place for call in changes(bench, MAIN)}
+    survive(bench, MAIN, [one for one in tries if one.split("/")[0] in places])
+
+
+def test_the_thread_that_builds_filters(bench: Bench) -> None:
+    places = all_places(bench, MAIN, WORKER)
+    kinds = cycle([KILL, *ERRORS])
+    tries = [f"{call.place}/{kind}" for call, kind in zip(places[::3], kinds, strict=False)]
+    survive(bench, MAIN, tries, gate=WORKER)
+
+
+@pytest.mark.parametrize("kind", [KILL, "ENOSPC", "EIO"])
+def test_the_write_back(bench: Bench, kind: str) -> None:
+    name = f"write-back/{WRITE_BACK}/fdatasync#1/{kind}"
+    result = bench.attempt(name, dict(bench.reference("write-back", WRITE_BACK).faults())[name])
+    assert result.is_reached
+    assert not result.problems
+    assert result.ending.status == (-9 if kind == KILL else 6)
+    assert not result.aftermath.is_new
+
+
+def test_a_process_of_its_own(bench: Bench) -> None:
+    places = all_places(bench, MAIN, PROCESS)
+    renaming = next(call for call in places if call.name == "rename")
+    last = [call for call in places if call.name == "fsync"][-1]
+    survive(bench, MAIN, [f"{renaming.place}/{KILL}", f"{last.place}/EIO"], gate=PROCESS)
+
+
+def test_what_is_said_when_the_folder_cannot_be_synced(bench: Bench) -> None:
+    last = [call for call in all_places(bench, "new name") if call.name == "fsync"][-1]
+    name = f"new name/start/{last.place}/EIO"
+    result = bench.attempt(name, dict(bench.reference("new name").faults())[name])
+    assert (result.ending.status, result.ending.out, result.problems) == (6, "", ())
+    assert result.ending.err == (
+        f"bloomify: {OUTPUT}: the folder could not be synced: Input/output error. "
+        "The new version is in place. "
+        "Check the disk: a power failure may bring back what was there before.\n"
+    )
+
+
+def test_locks_that_are_forbidden_are_done_without(bench: Bench) -> None:
+    name = f"{MAIN}/start/flock#1/EACCES+"
+    result = bench.attempt(name, dict(bench.reference(MAIN).faults())[name])
+    assert (result.ending.status, result.problems) == (0, ())

@@ -1,0 +1,132 @@
+"""A share of the matrix: every type by pyarrow and a few by each other writer, in every engine.
+
+`docs/compatibility.md` is of the whole of it. That the comparison can fail is shown by filters that
+lie: engines that use them lose rows, and that must be seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.failure.types import matrix, torture, writers
+from tests.failure.types.asking import Effort
+from tests.failure.types.cases import CASES
+from tests.failure.types.engines import SPARK_SETTINGS, light_pairs, spark_pair
+from tests.failure.types.judging import judge
+from tests.failure.types.page import page_of
+from tests.failure.types.rows import rows_of
+from tests.failure.types.samples import sample_of
+from tests.support.spark_session import local_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.failure.types.samples import Sample
+
+PLAN = matrix.Plan(share=0.01, layouts=False, lies=False)
+EDGES = ("DOUBLE", "STRING", "DATE", "INT(64, unsigned)", "DECIMAL(38, 2)", "TIMESTAMP(ns)")
+BY_SPARK = ("INT(64, signed)", "STRING", "DECIMAL(18, 2)")
+OF_SPARK = ("DOUBLE", "BYTE_ARRAY", "INT96")
+OTHERS = {
+    "duckdb": ("UUID", "TIMESTAMP(us)", "TIME(us)", "DECIMAL(38, 2)", "MAP of STRING"),
+    "datafusion": ("STRING", "FLOAT16", "DECIMAL(9, 2) as integer", "STRUCT of INT64"),
+    "chdb": ("ENUM", "UUID", "DECIMAL(18, 2)", "FIXED_LEN_BYTE_ARRAY(5)"),
+    "polars": ("TIME(ns)", "DATE", "DECIMAL(38, 2)", "LIST of STRING"),
+    "fastparquet": ("INT(32, unsigned)", "BYTE_ARRAY", "INT96", "FLOAT"),
+}
+USED = {"duckdb", "datafusion", "chdb"}
+"""Who uses filters; Spark too, see `test_spark`."""
+
+LITTLE = Effort(before=(3, 2), after=(3, 10), off=(2, 2))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    """Return a file of pyarrow with numbers."""
+    folder = tmp_path_factory.mktemp("plain")
+    return sample_of(writers.PyArrow(), CASES["INT(64, signed)"], folder)
+
+
+def test_every_type_of_pyarrow() -> None:
+    found = matrix.light_part(replace(PLAN, writers=("pyarrow",)))
+    assert torture.problems(found) == ()
+    assert {one.case for one in found.judged if one.verdict == "right"} >= {
+        case for case in CASES if case not in ("ENUM", "INTERVAL")
+    }
+
+
+@pytest.mark.parametrize("writer", OTHERS)
+def test_some_types_of_other_writers(writer: str) -> None:
+    found = matrix.light_part(replace(PLAN, writers=(writer,), cases=OTHERS[writer]))
+    assert torture.problems(found) == ()
+    assert [one.problem for one in found.written] == [""] * len(OTHERS[writer])
+    for case in OTHERS[writer]:
+        verdicts = [one.verdict for one in found.judged if one.case == case]
+        assert verdicts.count("right") >= 2, case
+
+
+@pytest.mark.parametrize("case", EDGES)
+def test_special_values(case: str, tmp_path: Path) -> None:
+    sample = sample_of(writers.PyArrow(), CASES[case], tmp_path, "edges")
+    for pair in light_pairs():
+        found = judge(sample, pair, LITTLE, lies=False)
+        assert found.changes == ()
+
+
+def test_spark(plain: Sample, tmp_path: Path) -> None:
+    with local_session(SPARK_SETTINGS) as session:
+        pair = spark_pair(session)
+        assert judge(plain, pair, LITTLE).uses
+        for case in OF_SPARK:
+            read = judge(
+                sample_of(writers.PyArrow(), CASES[case], tmp_path), pair, LITTLE, lies=False
+            )
+            assert (read.verdict, read.changes) == ("right", ())
+        for case in BY_SPARK:
+            sample = sample_of(writers.Spark(session), CASES[case], tmp_path)
+            for other in light_pairs():
+                assert judge(sample, other, LITTLE, lies=False).changes == ()
+
+
+def test_who_uses_filters(plain: Sample) -> None:
+    found = {pair.name: judge(plain, pair, LITTLE) for pair in light_pairs()}
+    assert {name for name, one in found.items() if one.uses} == USED
+    assert {one.verdict for one in found.values()} == {"right"}
+    assert all(one.changes == () for one in found.values())
+
+
+def test_filters_that_lie_are_seen(plain: Sample) -> None:
+    lied_to = replace(plain, paths={**plain.paths, "after": plain.paths["lying"]})
+    found = {pair.name: judge(lied_to, pair, LITTLE) for pair in light_pairs()}
+    assert {name for name, one in found.items() if one.changes} == USED
+    (change, *_) = found["duckdb"].changes
+    assert change.endswith("1 became 0, push-down on")
+    assert torture.problems(matrix.Matrix(written=[], judged=[*found.values()], own=[])) != ()
+
+
+def test_absent_values_lie_between_those_that_are_there() -> None:
+    for case in CASES.values():
+        rows = rows_of(case, writers.GROUP_ROWS)
+        assert not set(map(str, rows.present)) & set(map(str, rows.absent))
+        assert sum(rows.counts) == rows.table["c"].length() - rows.table["c"].null_count
+        if case.size > 2 * writers.GROUP_ROWS:
+            assert len(rows.absent) >= 1000
+            assert len(rows.present) >= 50
+
+
+@pytest.fixture
+def small() -> matrix.Matrix:
+    """Return what two engines make of two types."""
+    plan = replace(PLAN, writers=("pyarrow", "fastparquet"), cases=("BOOLEAN", "UUID"))
+    return matrix.light_part(replace(plan, engines=("pyarrow", "duckdb")))
+
+
+def test_the_page(small: matrix.Matrix) -> None:
+    page = page_of(small)
+    assert "| UUID | FLBA(16) UUID | - | - | - | - | - | - |" in page
+    assert "| BOOLEAN | BOOLEAN † | - | - | - | - | BOOLEAN † | - |" in page
+    assert "| UUID | ○ | - | - | - | ✗ | - | - |" in page
+    assert "- UUID, all files: fails: `ArrowNotImplementedError" in page
