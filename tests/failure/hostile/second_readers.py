@@ -50,7 +50,7 @@ def with_pyarrow(task: Task) -> list[str]:
 
 
 def _is_sound(path: Path) -> bool:
-    """Whether pyarrow refuses the file, or makes a table of it whose arrays are valid."""
+    """Whether pyarrow refuses the file, or makes a valid table of it, with names that are text."""
     try:
         table = pq.read_table(path, partitioning=None, use_threads=False)
     except Exception:  # noqa: BLE001  any refusal is an answer
@@ -58,7 +58,9 @@ def _is_sound(path: Path) -> bool:
     try:
         table.validate(full=True)
         str(table.schema)
-    except (pa.ArrowException, UnicodeDecodeError):
+        with pq.ParquetFile(path) as file:
+            str(file.schema)
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
         return False
     return True
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SHARDS = 5
-FOOTERS = 45_000
+FOOTERS = 50_000
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHARES = (0.25, 0.5, 1.0)
 _TRIES = 2
-"""Of which the cheaper counts: threads that wait for each other take more time on a busy machine."""
+"""Of which the cheaper counts: threads that wait for each other take more on a busy machine."""
 
 _MOST_GROWTH = 2.6
 """Of CPU time or memory, when the size doubles."""
@@ -33,8 +33,8 @@ Files that are large in one respect: beyond 2, 4 and 16 GiB, by holes; with many
 groups; with a footer of 50 MB; with a filter of 128 MiB; with 50 million rows in one row group.
 Each verb runs in a process of its own, at a quarter, a half and all of the size, and what comes
 of it is checked: that every filter is there, that none lacks a value, that a value is found, that
-`strip` gives the old file back. Holes stay holes: the largest file, of 17 GiB, takes less than 2
-MiB.
+`strip` gives back a file of the old size. Holes stay holes: the largest file, of 17 GiB, takes a
+few MiB of the disk.
 
 Seconds are CPU time, user and system, of all threads: what other work the machine has does not
 show in it. Seconds and memory are those of the largest size; memory is the most that the process

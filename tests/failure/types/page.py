@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ _NAMES = {
     "spark": "Spark",
 }
 _MAX_REMARK = 150
+_WIDTH = 100
 
 
 def page_of(found: Matrix) -> str:
@@ -51,7 +53,8 @@ def page_of(found: Matrix) -> str:
 def _versions() -> str:
     names = sorted(_NAMES)
     named = (f"{_NAMES[name]} {version(_PACKAGES.get(name, name))}" for name in names)
-    return f"Tried with {', '.join(named)}; chdb is ClickHouse {version('chdb-core')}."
+    text = f"Tried with {', '.join(named)}; chdb is ClickHouse {version('chdb-core')}."
+    return textwrap.fill(text, _WIDTH)
 
 
 def _extent(found: Matrix) -> str:

@@ -9,8 +9,8 @@ HEAD: Final = """
 
 Which types each writer stores and what filters they get, and what each engine makes of them. This
 page is written by `make torture TORTURE_ARGS="--only types"`; [reliability.md](reliability.md) says
-how it is tried. Nothing here is taken from documentation: a type counts as read if the engine
-counted rows rightly, and a filter as used if the engine lost rows when the filter was made to lie.
+how it is tried. The tables are measured: a type counts as read if the engine counted rows rightly,
+and a filter as used if the engine lost rows when the filter was made to lie.
 
 One question is asked of every engine: how many rows have this value? It is asked of the file as
 the writer left it and of the same file with filters, with the engine's push-down on and off. The
@@ -41,39 +41,36 @@ READ: Final = """
 
 NOTES: Final = {
     "duckdb": """
-Uses filters for `=`. Push-down is switched off by `disabled_optimizers`. It reads FLOAT16 as FLOAT
-and looks up the four bytes of a FLOAT where the filter has those of FLOAT16, which loses rows: so
+Uses filters. Push-down is switched off by `disabled_optimizers`. It reads FLOAT16 as FLOAT and
+looks up the four bytes of a FLOAT where the filter has those of FLOAT16, which loses rows: so
 columns of FLOAT16 get no filters. INTERVAL it looks up normalized: no filters either.
 """,
     "datafusion": """
-Uses filters for `=` and short IN lists. Switched off by `datafusion.execution.parquet.pruning`,
+Uses filters. Push-down is switched off by `datafusion.execution.parquet.pruning`,
 `bloom_filter_on_read` and `enable_page_index`. Before version 55 it looks up INT96 and decimals of
 fixed length with another hash.
 """,
     "chdb": """
-Uses filters for `=` and IN; a dictionary, where there is one, goes before. Switched off by
-`input_format_parquet_bloom_filter_push_down`, `..._filter_push_down`, `..._page_filter_push_down`
-and `..._dictionary_filter_push_down`. A column with one day outside
-of Date32 cannot be read at all.
+Uses filters. Push-down is switched off by `input_format_parquet_bloom_filter_push_down`,
+`..._filter_push_down`, `..._page_filter_push_down` and `..._dictionary_filter_push_down`. A column
+with a single day outside of Date32 cannot be read at all.
 """,
     "spark": """
-Uses filters for `=` and IN of up to ten values; statistics and a dictionary go before. Switched off
-by `spark.sql.parquet.filterPushdown` and `parquet.filter.bloom.enabled`. Types of pyarrow that it
-widens (unsigned integers, for example) and timestamps without a zone it does not push down, so
-filters are of no use there.
+Uses filters, but not of unsigned integers, timestamps without a zone, INT96 and bytes of fixed
+length. Push-down is switched off by `spark.sql.parquet.filterPushdown` and
+`parquet.filter.bloom.enabled`.
 """,
     "pyarrow": """
-`pyarrow.dataset` prunes row groups by statistics only; the verbs of this package add filters.
-Without push-down the whole table is filtered in memory. It has no comparison for UUID, JSON and
-FLOAT16.
+`pyarrow.dataset` uses no filters; the verbs of this package add that. Without push-down the whole
+table is filtered in memory.
 """,
     "polars": """
-Prunes row groups by statistics only. Switched off by `use_statistics=False` and
+Uses no filters. Push-down is switched off by `use_statistics=False` and
 `QueryOptFlags(predicate_pushdown=False)`.
 """,
     "fastparquet": """
-Prunes row groups by statistics only, and leaves it to pandas to compare: decimals become
-floating-point numbers. Without push-down the whole column is compared.
+Uses no filters, and leaves it to pandas to compare: decimals become floating-point numbers. Without
+push-down the whole column is compared.
 """,
 }
 """What is to be known of each engine."""

@@ -102,9 +102,10 @@ def in_batches(
 
 
 def brief(error: BaseException) -> str:
-    """The first line of an error, without paths."""
+    """The first line of an error, without paths and ClickHouse's prefixes."""
     lines = [line for line in str(error).splitlines() if line.strip()]
-    return re.sub(r"(file:)?/\S+", "FILE", lines[0] if lines else type(error).__name__)[:200]
+    line = lines[0] if lines else type(error).__name__
+    return re.sub(r"(Code: \d+\. )?DB::Exception: |(file:)?/\S+", "", line)[:200]
 
 
 UNION: Final = " UNION ALL "

@@ -49,7 +49,6 @@ class DataFusion(Spelling):
         pa.timestamp("ns"): "Timestamp(ns)", pa.timestamp("us", "UTC"): 'Timestamp(µs, "UTC")',
         pa.timestamp("ms", "UTC"): 'Timestamp(ms, "UTC")',
         pa.timestamp("ns", "UTC"): 'Timestamp(ns, "UTC")',
-        pa.month_day_nano_interval(): "Interval(MonthDayNano)",
     }  # fmt: skip
     _access = {  # noqa: RUF012
         "flat": '"{0}" = {1}',

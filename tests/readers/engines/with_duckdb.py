@@ -40,7 +40,7 @@ class DuckDB(Spelling):
         pa.timestamp("ms"): "TIMESTAMP_MS", pa.timestamp("us"): "TIMESTAMP",
         pa.timestamp("ns"): "TIMESTAMP_NS", pa.timestamp("ms", "UTC"): "TIMESTAMPTZ",
         pa.timestamp("us", "UTC"): "TIMESTAMPTZ", pa.timestamp("ns", "UTC"): "TIMESTAMPTZ_NS",
-        pa.month_day_nano_interval(): "INTERVAL", pa.uuid(): "UUID",
+        pa.uuid(): "UUID",
     }  # fmt: skip
     _access = {  # noqa: RUF012
         "flat": '"{0}" = {1}',
@@ -66,6 +66,8 @@ class DuckDB(Spelling):
             return f"unhex('{value.hex()}')"
         if pa.types.is_decimal(kind):
             return f"CAST('{value}' AS DECIMAL({kind.precision}, {kind.scale}))"
+        if pa.types.is_interval(kind):
+            return f"to_days({value.days})"
         known = self._types.get(kind)
         return None if known is None else f"CAST('{text_of(value)}' AS {known})"
 

@@ -33,7 +33,7 @@ class PyArrow:
         shape: Shape = "flat",
     ) -> ds.Expression | None:
         """The condition that a column has a value; None for lists and maps."""
-        if shape not in ("flat", "struct"):
+        if shape not in ("flat", "struct") or pa.types.is_interval(kind):
             return None
         field = ds.field(column) if shape == "flat" else ds.field(column, "x")
         return field == pa.scalar(value, kind)
