@@ -62,6 +62,7 @@ def test_a_loop_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         problem, stop, rows, table = honest(*arguments)
         return problem, stop + 1, rows, table
 
+    seed = next(iter(seeds("footer")))
     monkeypatch.setattr(scan, "_compiled", off_by_one)
     with pytest.raises(Wrong, match="the loop says"):
-        targets.footer(next(iter(seeds("footer"))))
+        targets.footer(seed)
