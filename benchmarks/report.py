@@ -29,11 +29,11 @@ whatever it needs. "The first time" means that no footers are kept from before, 
 that the context is new; the files are in the disk cache throughout.
 
 Spark runs with two cores and 3 GB, its settings as they come but where the line says otherwise.
-Queries are timed within one process, after a first run, from a DataFrame's analysis or a text's to
-the rows in Python; files have been listed before. "Rules on" and "off" take turns, and must give
-the same rows. Point queries ask for ids between every file's minimum and maximum, in files whose
-ids are not dictionary-encoded (Spark would prune by the dictionaries). The tables are described in
-`benchmarks/spark_data.py`.
+Queries are timed within one process, after a first run (point queries after ten of each kind), from
+a DataFrame's analysis or a text's to the rows in Python; files have been listed before. "Rules on"
+and "off" take turns, and must give the same rows. Point queries ask for ids between every file's
+minimum and maximum, in files whose ids are not dictionary-encoded (Spark would prune by the
+dictionaries). The tables are described in `benchmarks/spark_data.py`.
 """
 
 

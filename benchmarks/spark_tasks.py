@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _STEP = 137
 """From the file of one present id to that of the next."""
 
+_WARM_UP = 10
+"""Point queries that are not counted, of each kind: the JVM compiles what it has run often."""
+
 _PLANNED = 20
 """Planning takes milliseconds, and varies."""
 
@@ -49,6 +52,9 @@ def point(repeats: str) -> None:
                 ("where", spread_where, False),
             ):
                 cases[f"{kind}_{name}"] = _query(spark, ask, ids, rows=rows, on=on)
+        for case in cases.values():
+            for _ in range(_WARM_UP):
+                case()
         print_result({name: timing.seconds for name, timing in timed(cases, int(repeats)).items()})
 
 

@@ -94,9 +94,20 @@ def test_the_commands_for_an_index_in_order() -> None:
     assert [run(command) != "" for command in commands] == [True, True]
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/probing.md", "docs/command.md", "docs/index.md"]
+PAGES = sorted(
+    str(page.relative_to(ROOT)) for folder in (ROOT, ROOT / "docs") for page in folder.glob("*.md")
 )
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
-    targets = re.findall(r"\]\(([^):]+)\)", (ROOT / page).read_text())
-    assert all(((ROOT / page).parent / target).is_file() for target in targets)
+    for target in re.findall(r"\]\(([^):]+)\)", (ROOT / page).read_text()):
+        path, _, heading = target.partition("#")
+        text = ((ROOT / page).parent / path).read_text() if path else (ROOT / page).read_text()
+        anchors = {_anchor(line) for line in text.splitlines() if line.startswith("#")}
+        assert not heading or heading in anchors, target
+
+
+def _anchor(heading: str) -> str:
+    """What GitHub makes of a heading."""
+    return re.sub(r"[^\w -]", "", heading.lstrip("#").strip().lower()).replace(" ", "-")

@@ -76,6 +76,7 @@ def test_special_values(case: str, tmp_path: Path) -> None:
         assert found.changes == ()
 
 
+@pytest.mark.xdist_group("spark")
 def test_spark(plain: Sample, tmp_path: Path) -> None:
     with local_session(SPARK_SETTINGS) as session:
         pair = spark_pair(session)

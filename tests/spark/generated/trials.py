@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from parquet_bloomwriter import index
@@ -150,8 +150,15 @@ class Trial:
             summary.failed.update([on.error] if on.error else [])
         elif off.error and not on.error:
             summary.spared[off.error] += 1
+        elif on.error and not off.error and self._fails_without(query) == on.error:
+            summary.failed[on.error] += 1
         else:
             summary.wrong.append(self._told(query, off, on))
+
+    def _fails_without(self, query: Query) -> str:
+        """Run a query without rules, in full: an adaptive plan may end before a scan that fails."""
+        settings = query.settings | {"spark.sql.adaptive.enabled": "false"}
+        return run(self.spark, replace(query, settings=settings)).error
 
     def _told(self, query: Query, off: Outcome, on: Outcome) -> str:
         settings = "\n".join(f"SET {name}={value};" for name, value in query.settings.items())
