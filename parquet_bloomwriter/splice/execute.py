@@ -18,6 +18,7 @@ from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.footer.page_index import parse_offset_index
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
+from parquet_bloomwriter.splice.layout import PAGE_HEADER_BYTES
 from parquet_bloomwriter.splice.plan import Chunk, Copy, Emit, EmitFilter, Piece, Plan, Skip
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _COMPARED_BYTES = 64
-_PAGE_BYTES = 8
-"""Compared of each page; there are many, and a footer behind even the last."""
 
 
 class NewFile(Protocol):
@@ -194,7 +193,7 @@ def _compare_pages(old: Readable, new: Readable) -> None:
         was = _page_offsets(old, place)
         is_ = _page_offsets(new, after[chunk]) if chunk in after else []
         if len(was) != len(is_) or any(
-            old.source.read_at(a, a + _PAGE_BYTES) != new.source.read_at(b, b + _PAGE_BYTES)
+            old.source.read_at(a, a + PAGE_HEADER_BYTES) != new.source.read_at(b, b + PAGE_HEADER_BYTES)
             for a, b in zip(was, is_, strict=True)
             if 0 < a < old.footer.start
         ):

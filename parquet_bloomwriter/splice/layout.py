@@ -39,6 +39,9 @@ _INDEXES = (
     (ChunkField.OFFSET_INDEX_OFFSET, ChunkField.OFFSET_INDEX_LENGTH),
     (ChunkField.COLUMN_INDEX_OFFSET, ChunkField.COLUMN_INDEX_LENGTH),
 )
+PAGE_HEADER_BYTES = 8
+"""A page header has at least as many."""
+
 _ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
 
 
@@ -94,6 +97,14 @@ class Layout:
         before = np.searchsorted(self.starts, np.asarray(positions, np.int64), side="left")
         reached = np.concatenate(([0], self.reaches))[before]
         return bool((reached <= positions).all())
+
+    def pages_are_whole(self, positions: Sequence[int]) -> bool:
+        """Whether no page that an OffsetIndex leads to has its header's first bytes cut there."""
+        cuts = np.asarray(positions, np.int64)
+        none = np.zeros(0, np.int64)
+        pages = np.sort(np.concatenate([none, *(index.offsets for index in self.offset_indexes)]))
+        first = np.searchsorted(pages, cuts - PAGE_HEADER_BYTES, side="right")
+        return bool((first == np.searchsorted(pages, cuts, side="left")).all())
 
     def next_start(self, position: int) -> int:
         """The first unit's start after `position`, or the footer's."""

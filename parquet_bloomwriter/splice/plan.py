@@ -248,6 +248,8 @@ def _why_not_cut(layout: Layout, positions: list[int], placement: Placement) -> 
         return "column chunks share their bytes"
     if not layout.cuts_are_safe(positions):
         return "column chunks overlap"
+    if not layout.pages_are_whole(positions):
+        return "a column chunk seems to start within a page"
     return None
 
 

@@ -103,3 +103,14 @@ def test_a_table_is_read_although_a_name_is_no_text(filters: Filters) -> None:
     old = whole(base.body, footer)
     expected = pq.read_table(pa.BufferReader(old), filters=[("id", "=", 5)])
     assert read_table(old, filters=filters).num_rows == expected.num_rows
+
+
+@pytest.mark.parametrize("placement", ["column-chunk", "row-group"])
+def test_a_page_is_not_cut_where_its_chunk_seems_to_start(placement: Placement) -> None:
+    base = base_named("polars/people.parquet")
+    start = base.fields.by_shape[DATA_PAGE_OFFSET][5].number
+    old = lying(base, DATA_PAGE_OFFSET, 5, start + 1)
+    report = bloomify(old, ["id"], placement=placement, jobs=1)
+    assert report.fallback == "a column chunk seems to start within a page"
+    assert report.data is not None
+    assert strip(report.data).data == old
