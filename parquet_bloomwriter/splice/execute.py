@@ -193,7 +193,8 @@ def _compare_pages(old: Readable, new: Readable) -> None:
         was = _page_offsets(old, place)
         is_ = _page_offsets(new, after[chunk]) if chunk in after else []
         if len(was) != len(is_) or any(
-            old.source.read_at(a, a + PAGE_HEADER_BYTES) != new.source.read_at(b, b + PAGE_HEADER_BYTES)
+            old.source.read_at(a, a + PAGE_HEADER_BYTES)
+            != new.source.read_at(b, b + PAGE_HEADER_BYTES)
             for a, b in zip(was, is_, strict=True)
             if 0 < a < old.footer.start
         ):
