@@ -62,6 +62,14 @@ def equals(engine: Engine, column: str, kind: pa.DataType, value: object) -> str
     return engine.equal_to(column, kind, value)
 
 
+class InMemory:
+    """What engines have in common that filter in memory where push-down is off."""
+
+    def __init__(self, *, pushdown: bool = True) -> None:
+        self.problem = ""
+        self._pushdown = pushdown
+
+
 class Spelling(Protocol):
     """What engines with SQL have in common."""
 

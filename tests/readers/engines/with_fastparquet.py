@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tests.readers.engines.face import brief, is_text
+from tests.readers.engines.face import InMemory, brief, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +17,10 @@ if TYPE_CHECKING:
     Comparison = tuple[str, str, Any]
 
 
-class FastParquet:
+class FastParquet(InMemory):
     """fastparquet; without push-down the whole column is filtered in memory."""
 
     name = "fastparquet"
-
-    def __init__(self, *, pushdown: bool = True) -> None:
-        self.problem = ""
-        self._pushdown = pushdown
 
     def equal_to(
         self,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tests.readers.engines.face import brief
+from tests.readers.engines.face import InMemory, brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +17,10 @@ if TYPE_CHECKING:
     from tests.readers.engines.face import Answer, Shape
 
 
-class Polars:
+class Polars(InMemory):
     """Polars' lazy scans; without push-down the whole file is filtered in memory."""
 
     name = "polars"
-
-    def __init__(self, *, pushdown: bool = True) -> None:
-        self.problem = ""
-        self._pushdown = pushdown
 
     def equal_to(
         self,

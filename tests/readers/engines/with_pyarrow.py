@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from tests.readers.engines.face import brief
+from tests.readers.engines.face import InMemory, brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +16,10 @@ if TYPE_CHECKING:
     from tests.readers.engines.face import Answer, Shape
 
 
-class PyArrow:
+class PyArrow(InMemory):
     """pyarrow's datasets; without push-down the whole table is filtered in memory."""
 
     name = "pyarrow"
-
-    def __init__(self, *, pushdown: bool = True) -> None:
-        self.problem = ""
-        self._pushdown = pushdown
 
     def equal_to(
         self,
