@@ -74,6 +74,8 @@ def campaign(
     with ThreadPoolExecutor(processes) as pool:
         for tally in pool.map(_part, parts, repeat(folder)):
             total.add(tally)
+            for problem in tally.problems:
+                say(problem)
             say(f"{total.tried['verbs']:,} footers, {len(total.problems)} problems")
     return total
 
