@@ -200,10 +200,14 @@ def _checksum_file(options: Destination, path: str) -> str | None:
 
 
 def keep_file(opened: Opened) -> None:
-    """Leave the file as it is; if asked for, renew checksums that an earlier run left stale."""
+    """Leave the file as it is, and remove what a killed run left beside it.
+
+    If asked for, checksums are renewed that such a run left stale.
+    """
     options = opened.destination
     if opened.file is None or options.output is not None:
         return
+    remove_stale(opened.file.path)
     if _checksum_file(options, opened.file.path) and has_stale_crc(opened.file.path):
         regenerate_crc(opened.file.path)
 

@@ -7,28 +7,34 @@ At every instant the path leads to all of the old bytes or all of the new ones:
     replacing        temporary file beside the target, mode 0600
       copy, write    the new bytes
                      owner, mode, attributes; fsync; verify by the caller
-                     lock -> compare identity -> backup -> rename -> unlock
-                     fsync the folder
+                     lock -> compare identity -> backup -> exchange names -> compare -> unlock
+                     remove the old bytes; fsync the folder
 
-Any exception before the renaming, KeyboardInterrupt and SystemExit too, removes the
+Any exception before the exchange, KeyboardInterrupt and SystemExit too, removes the
 temporary file and leaves the target alone. After it only one can come: Unfinished, if the
 folder could not be synced. The new version is then in place and complete, but a power
 failure may still bring the old one back. Whatever else fails there (giving back the lock,
-closing, removing what is left of the temporary file) changes nothing, and is not told.
+closing, removing the old bytes under the temporary name) changes nothing, and is not told.
 
 **Power loss.** A renaming may reach the disk before other changes to the folder do. So the folder
 is synced, too, between making a backup and the renaming, and after a file was taken away that would
 contradict the new version: the old bytes always have a name, and checksums of the old bytes never
 lie beside the new ones.
 
+**Somebody else.** The old file is compared with what it was before the new one takes its place.
+Then they exchange names, so that what was replaced can still be looked at: if it is another file
+by now, or was written to in these microseconds, the names are exchanged back. (Not if the size is
+the same and the time of the change was set back: only `ctime` would tell.) Where names cannot
+be exchanged (other systems than Linux, some network file systems) the new file is renamed over the
+old one, and such a change is lost.
+
 **Two runs on one file.** Each takes the lock of the *old* file, the one it opened, between
 comparing and renaming. The lock goes with the inode: the second run either finds it taken
 or, once it has it, finds that the path leads elsewhere; both are FileChanged, and nothing
 is lost. The lock leaves no file behind. What remains possible:
 
-- A program that does not ask for the lock can write to the old file, or replace it, in
-  the microseconds between the comparison and the renaming. That write is lost.
 - A program that holds the old file open goes on reading (and writing) the old bytes.
+- A program that changes the new version before the names are exchanged back changes nothing.
 - Where files opened for reading cannot be locked (NFS, Windows), our own runs have the
   same window of microseconds.
 
@@ -53,8 +59,9 @@ from typing import TYPE_CHECKING, Self
 from parquet_bloomwriter.errors import FileChanged, Unfinished
 from parquet_bloomwriter.splice.attributes import carry_over
 from parquet_bloomwriter.splice.copying import copy_range, write_all
+from parquet_bloomwriter.splice.exchange import CANNOT, exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock, unlock
-from parquet_bloomwriter.splice.source import SourceFile, open_source
+from parquet_bloomwriter.splice.source import FileIdentity, SourceFile, open_source
 from parquet_bloomwriter.splice.target import Target, choose_target, is_same
 from parquet_bloomwriter.splice.temporary import (
     PRIVATE,
@@ -162,11 +169,11 @@ def replacing(
         verify(temporary.path)
         source.check_unchanged()
         if old is None:
-            with _taken_away(contradicted, unless=temporary):
+            with _taken_away(contradicted, unless=temporary, at=target.path):
                 _publish(temporary, target.path, name=target.name)
         else:
             _take_place(temporary, old, backup=target.backup, contradicted=contradicted)
-            _remove_second_name(old)
+            _remove_old(temporary, old)
     try:
         _sync_folder(os.path.dirname(target.path))
     except OSError as error:
@@ -237,29 +244,65 @@ def _take_place(
         remedy = "Run the command again when the other process has ended."
         raise FileChanged("another process has locked the file", path=old.name, remedy=remedy)
     try:
-        if not temporary.is_in_place():
+        if not temporary.may_be_at(temporary.path):
             raise FileChanged("the temporary file was removed meanwhile", path=old.name)
-        with _taken_away(contradicted, unless=temporary):
-            old.check_unchanged()  # the last look before the renaming
-            with _kept(old, backup, temporary=temporary):
+        with _taken_away(contradicted, unless=temporary, at=old.path):
+            old.check_unchanged()  # the last look before the exchange
+            with _kept(old, backup, unless=temporary):
                 if _CLOSE_BEFORE_RENAMING:
                     os.close(temporary.fd)
                     os.close(old.fd)
-                os.replace(temporary.path, old.path)
+                _exchange(temporary, old)
     finally:
         unlock(old.fd)
 
 
-def _remove_second_name(old: SourceFile) -> None:
-    """Remove the temporary name of the replaced file that a killed run left, if there is one."""
+def _exchange(temporary: Temporary, old: SourceFile) -> None:
+    """Give the new file the old one's name, unless that was somebody else's file by then."""
+    try:
+        exchange(temporary.path, old.path)
+    except OSError as error:
+        if error.errno not in CANNOT:
+            old.check_unchanged(but_for_names=True)  # it may be gone
+            raise
+        os.replace(temporary.path, old.path)
+    finally:  # an interruption, too, may come after it was done
+        _check_replaced(temporary, old)
+
+
+def _check_replaced(temporary: Temporary, old: SourceFile) -> None:
+    """See what has the temporary name now; if it is not the old file as it was, give it back."""
+    try:
+        found = os.stat(temporary.path, follow_symlinks=False)
+    except OSError:  # nothing has; or the last look before the exchange must do
+        return
+    now = FileIdentity.of(found)
+    if os.path.samestat(found, temporary.made) or old.identity.same_but_for_names(now):
+        return
+    try:
+        exchange(temporary.path, old.path)
+    except OSError as error:
+        temporary.is_left = True
+        raise Unfinished(
+            f"somebody else changed it meanwhile; that version is now {temporary.path}",
+            path=old.name,
+            remedy="Move it to a safe place: the next run removes it.",
+        ) from error
+    raise old.changed_to(now)
+
+
+def _remove_old(temporary: Temporary, old: SourceFile) -> None:
+    """Remove the replaced file's temporary names: this run's, and one that a killed run left."""
     with contextlib.suppress(OSError):  # closed, on Windows; and it is a courtesy
+        os.unlink(temporary.path)
+    with contextlib.suppress(OSError):
         if os.fstat(old.fd).st_nlink:
             remove_stale(old.path)
 
 
 @contextlib.contextmanager
-def _taken_away(path: str | None, *, unless: Temporary) -> Iterator[None]:
-    """Take a file away, under a temporary name; put it back if `unless` is not renamed."""
+def _taken_away(path: str | None, *, unless: Temporary, at: str) -> Iterator[None]:
+    """Take a file away, under a temporary name; put it back unless the new file came there."""
     if path is None:
         yield
         return
@@ -271,7 +314,7 @@ def _taken_away(path: str | None, *, unless: Temporary) -> Iterator[None]:
             _sync_folder(os.path.dirname(path))
             yield
         except BaseException:
-            if os.path.lexists(unless.path) and not os.path.lexists(path):
+            if not (unless.may_be_at(at) or os.path.lexists(path)):
                 _put_back(aside.path, path)
             raise
 
@@ -285,18 +328,18 @@ def _put_back(aside: str, path: str) -> None:
 
 
 @contextlib.contextmanager
-def _kept(old: SourceFile, backup: str | None, *, temporary: Temporary) -> Iterator[None]:
-    """Keep the old file under a second name; take that away if the renaming fails."""
+def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator[None]:
+    """Keep the old file under a second name; take that away unless the new file took its place."""
     if backup is None:
         yield
         return
     _make_backup(old, backup)
     try:
         _sync_folder(os.path.dirname(backup))
-        old.check_unchanged(content_only=True)
+        old.check_unchanged(but_for_names=True)
         yield
     except BaseException:
-        if os.path.lexists(temporary.path):  # nothing was renamed
+        if not unless.may_be_at(old.path):
             os.unlink(backup)
         raise
 

@@ -10,6 +10,7 @@ clock tick as the opening (1-10 ms on older systems) is not seen.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -38,8 +39,12 @@ class FileIdentity:
     """Bytes."""
     mtime_ns: int
     """Last change of the content, nanoseconds since 1970 UTC."""
+    mode: int
+    """`st_mode`."""
+    owner: tuple[int, int]
+    """`st_uid` and `st_gid`."""
     ctime_ns: int
-    """Last change of content, owner, mode, attributes or number of names (Windows: creation)."""
+    """Last change of anything, names and attributes too (Windows: creation)."""
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileIdentity:
@@ -49,17 +54,14 @@ class FileIdentity:
             inode=found.st_ino,
             size=found.st_size,
             mtime_ns=found.st_mtime_ns,
+            mode=found.st_mode,
+            owner=(found.st_uid, found.st_gid),
             ctime_ns=found.st_ctime_ns,
         )
 
-    def same_content(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content; attributes and names may differ."""
-        return (self.device, self.inode, self.size, self.mtime_ns) == (
-            other.device,
-            other.inode,
-            other.size,
-            other.mtime_ns,
-        )
+    def same_but_for_names(self, other: FileIdentity) -> bool:
+        """Whether both are one file with the same content, mode and owner; names may differ."""
+        return dataclasses.replace(self, ctime_ns=other.ctime_ns) == other
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,11 +77,11 @@ class SourceFile:
     identity: FileIdentity = field(repr=False)
     """What the file was when it was opened."""
 
-    def check_unchanged(self, *, content_only: bool = False) -> None:
+    def check_unchanged(self, *, but_for_names: bool = False) -> None:
         """Check that the open file, and the file that the path leads to, are still as opened.
 
         Args:
-            content_only: Let owner, mode, attributes and number of names differ.
+            but_for_names: Let names differ that the file has got or lost, and attributes.
 
         Raises:
             FileChanged: If either differs or the path leads nowhere.
@@ -89,15 +91,20 @@ class SourceFile:
         except FileNotFoundError:
             raise self._changed("the file was removed or renamed meanwhile") from None
         for identity in map(FileIdentity.of, found):
-            same = self.identity.same_content if content_only else self.identity.__eq__
+            same = self.identity.same_but_for_names if but_for_names else self.identity.__eq__
             if not same(identity):
-                raise self._changed(f"the file was {self._what(identity)} meanwhile")
+                raise self.changed_to(identity)
+
+    def changed_to(self, now: FileIdentity) -> FileChanged:
+        """The error that says what became of the file."""
+        return self._changed(f"the file was {self._what(now)} meanwhile")
 
     def _what(self, now: FileIdentity) -> str:
         then = self.identity
         if (now.device, now.inode) != (then.device, then.inode):
             return "replaced by another one"
-        return "given other attributes" if then.same_content(now) else "written to"
+        is_same_content = (now.size, now.mtime_ns) == (then.size, then.mtime_ns)
+        return "given other attributes" if is_same_content else "written to"
 
     def _changed(self, problem: str) -> FileChanged:
         return FileChanged(problem, path=self.name, remedy="Run the command again.")

@@ -22,7 +22,7 @@ import re
 import secrets
 import stat
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.splice.locking import Lock, try_lock
@@ -60,7 +60,7 @@ _FLAGS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Temporary:
     """A temporary file that is open, locked, and ours."""
 
@@ -68,23 +68,29 @@ class Temporary:
     """Absolute path."""
     fd: int
     """Open for reading and writing."""
-    granted: int
-    """The permission bits that the system grants a new file: umask and default ACL applied."""
+    made: os.stat_result = field(repr=False)
+    """What it was when it was made."""
+    is_left: bool = False
+    """Whether its path is left alone at the end, because it leads to somebody else's file now."""
 
-    def is_in_place(self) -> bool:
-        """Whether the path still leads to this very file."""
+    @property
+    def granted(self) -> int:
+        """The permission bits that the system grants a new file: umask and default ACL applied."""
+        return stat.S_IMODE(self.made.st_mode)
+
+    def may_be_at(self, path: str) -> bool:
+        """Whether a path leads to this very file; True also if that cannot be seen."""
         try:
-            found = os.stat(self.path, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(found, os.fstat(self.fd))
+            return _leads_to(path, self.made)
+        except OSError:
+            return True
 
 
 @contextlib.contextmanager
 def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
-    """Open a temporary file in the target's folder; at the end close and remove it.
+    """Open a temporary file in the target's folder; at the end close it and remove its path.
 
-    One that cannot be removed is left for a later run, as after a kill.
+    What cannot be removed is left for a later run, as after a kill.
 
     Args:
         target: Absolute path of the file to be replaced or created.
@@ -97,7 +103,7 @@ def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
     try:
         yield temporary
     finally:
-        _discard(temporary.path, temporary.fd)
+        _discard(temporary.fd, None if temporary.is_left else temporary.path)
 
 
 def find_temporaries(target: str) -> tuple[str, ...]:
@@ -114,13 +120,13 @@ def find_temporaries(target: str) -> tuple[str, ...]:
 def remove_stale(target: str) -> tuple[str, ...]:
     """Remove the temporary files that killed runs left for this target.
 
-    One that is also the target itself (the run died between giving it its name and taking
+    One that leads to the target itself (the run died between giving it its name and taking
     the temporary one away) is left for a later run.
 
     Returns:
         The paths that were removed.
     """
-    return tuple(path for path in find_temporaries(target) if _remove_if_stale(path))
+    return tuple(path for path in find_temporaries(target) if _remove_if_stale(path, target))
 
 
 def _create(target: str, *, permissions: int) -> Temporary:
@@ -139,32 +145,34 @@ def _create(target: str, *, permissions: int) -> Temporary:
         temporary = _claim(path, fd)
         if temporary is not None:
             return temporary
-        _discard(path, fd)
     raise BlockingIOError(errno.EWOULDBLOCK, "New files are locked by somebody else", target)
 
 
 def _claim(path: str, fd: int) -> Temporary | None:
     """Lock a new file; None if another run took it for a stale one in that instant."""
     try:
-        granted = stat.S_IMODE(os.fstat(fd).st_mode)
-        if hasattr(os, "fchmod") and granted != PRIVATE:
+        temporary = Temporary(path=path, fd=fd, made=os.fstat(fd))
+        if hasattr(os, "fchmod") and temporary.granted != PRIVATE:
             os.fchmod(fd, PRIVATE)
-        busy = try_lock(fd) is Lock.BUSY
-        temporary = Temporary(path=path, fd=fd, granted=granted)
-        return None if busy or not temporary.is_in_place() else temporary
+        is_ours = try_lock(fd) is not Lock.BUSY and temporary.may_be_at(path)
     except BaseException:
-        _discard(path, fd)
+        _discard(fd, path)
         raise
+    if is_ours:
+        return temporary
+    _discard(fd, path)
+    return None
 
 
-def _discard(path: str, fd: int) -> None:
-    """Close and remove a temporary file, which may have been closed or renamed by now."""
+def _discard(fd: int, path: str | None) -> None:
+    """Close a temporary file and remove its path; both may have been done by now."""
     try:
         with contextlib.suppress(OSError):
             os.close(fd)
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
 
 def _prefix(name: str) -> str:
@@ -176,25 +184,32 @@ def _prefix(name: str) -> str:
     return f".{os.fsdecode(whole[:end])}{_MARK}"
 
 
-def _remove_if_stale(path: str) -> bool:
+def _remove_if_stale(path: str, target: str) -> bool:
     try:
         if sys.platform == "win32":
             os.unlink(path)
             return True
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            return _unlink_if_stale(path, fd)
+            return _unlink_if_stale(path, fd, target)
         finally:
             os.close(fd)
     except OSError:  # in use, gone, or somebody else's: removing it is a courtesy
         return False
 
 
-def _unlink_if_stale(path: str, fd: int) -> bool:
+def _unlink_if_stale(path: str, fd: int, target: str) -> bool:
     found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or try_lock(fd) is not Lock.HELD:
+    if not stat.S_ISREG(found.st_mode) or _leads_to(target, found):
         return False
-    if not Temporary(path=path, fd=fd, granted=0).is_in_place():
+    if try_lock(fd) is not Lock.HELD or not _leads_to(path, found):
         return False
     os.unlink(path)
     return True
+
+
+def _leads_to(path: str, found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), found)
+    except FileNotFoundError:
+        return False

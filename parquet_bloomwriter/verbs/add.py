@@ -185,7 +185,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         else:
             addition.build_only()
         if not writes and file.file is not None:  # what could not be read may just have gone away
-            file.file.check_unchanged(content_only=True)
+            file.file.check_unchanged(but_for_names=True)
         if not writes and not dry_run:
             keep_file(file)
         return addition.report(chosen, writes=writes, dry_run=dry_run, data=data)

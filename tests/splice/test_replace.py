@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.errors import (
     FileChanged,
     InvalidArgument,
+    Unfinished,
     UnsafeTarget,
     UnsupportedFile,
     VerificationFailed,
 )
 from parquet_bloomwriter.splice import replace, writeback
+from parquet_bloomwriter.splice.exchange import CANNOT, exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock
 from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
 from parquet_bloomwriter.splice.temporary import find_temporaries
@@ -315,24 +317,24 @@ def test_the_new_bytes_are_on_the_disk_before_they_have_the_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[str] = []
-    real_fsync, real_replace = os.fsync, os.replace
+    real_fsync = os.fsync
 
     def fsync(fd: int) -> None:
         steps.append("sync folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "sync file")
         real_fsync(fd)
 
-    def rename(one: str, other: str) -> None:
-        steps.append("rename")
-        real_replace(one, other)
+    def watched(one: str, other: str) -> None:
+        steps.append("exchange")
+        exchange(one, other)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "replace", rename)
+    monkeypatch.setattr(replace, "exchange", watched)
     with open_source(old) as source:  # noqa: SIM117  two steps
         with replacing(
             source, choose_target(source), verify=lambda _: steps.append("verify")
         ) as new:
             _write_new(new)
-    assert steps == ["sync file", "verify", "rename", "sync folder"]
+    assert steps == ["sync file", "verify", "exchange", "sync folder"]
 
 
 def test_files_are_closed_before_the_renaming_where_that_is_needed(
@@ -364,26 +366,29 @@ def _replace(path: Path) -> None:
     other.replace(path)
 
 
-@pytest.mark.parametrize("when", ["writing", "verifying"])
-@pytest.mark.parametrize(
-    ("meddle", "left", "what"),
-    [
-        (_append, OLD + b"!", "written to"),
-        (_overwrite, b"X" + OLD[1:], "written to"),
-        (lambda path: os.truncate(path, 16), OLD[:16], "written to"),
-        (_replace, b"other", "replaced by another"),
-        (lambda path: path.unlink(), None, "removed"),
-        (lambda path: path.chmod(0o600), OLD, "other attributes"),
-    ],
-)
+WHEN = ("writing", "verifying", "at the last instant")
+MEDDLED: list[tuple[Callable[[Path], None], bytes | None, str]] = [
+    (_append, OLD + b"!", "written to"),
+    (_overwrite, b"X" + OLD[1:], "written to"),
+    (lambda path: os.truncate(path, 16), OLD[:16], "written to"),
+    (_replace, b"other", "replaced by another"),
+    (lambda path: path.unlink(), None, "removed"),
+    (lambda path: path.chmod(0o600), OLD, "other attributes"),
+]
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("meddled", MEDDLED, ids=lambda meddled: meddled[2])
 def test_what_somebody_else_did_meanwhile_is_kept(
     old: Path,
-    meddle: Callable[[Path], None],
-    left: bytes | None,
-    what: str,
+    meddled: tuple[Callable[[Path], None], bytes | None, str],
     when: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    meddle, left, what = meddled
     old.chmod(0o644)
+    if when == "at the last instant":
+        _before_exchange(monkeypatch, lambda: meddle(old))
     with pytest.raises(FileChanged, match=what) as caught, open_source(old) as source:  # noqa: PT012
         verify = (lambda _: meddle(old)) if when == "verifying" else _accept
         with replacing(source, choose_target(source), verify=verify) as new:
@@ -392,6 +397,73 @@ def test_what_somebody_else_did_meanwhile_is_kept(
                 meddle(old)
     assert caught.value.path == str(old)
     assert _listing(old.parent) == ({} if left is None else {"a.parquet": left})
+    if left:
+        assert stat.S_IMODE(old.stat().st_mode) == (0o600 if "attributes" in what else 0o644)
+
+
+def _before_exchange(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], None]) -> None:
+    """Do something between the last look at the old file and the first exchange of names."""
+    left = [meddle]
+
+    def meddle_and_exchange(one: str, other: str) -> None:
+        if left:
+            left.pop()()
+        exchange(one, other)
+
+    monkeypatch.setattr(replace, "exchange", meddle_and_exchange)
+
+
+def test_a_folder_that_came_in_the_way_is_kept(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meddle() -> None:
+        old.unlink()
+        old.mkdir()
+
+    _before_exchange(monkeypatch, meddle)
+    with pytest.raises(FileChanged, match="replaced by another"):
+        _rewrite(old)
+    assert _listing(old.parent) == {"a.parquet": "other"}
+
+
+def test_a_backup_is_none_of_a_file_that_was_replaced_at_the_last_instant(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _before_exchange(monkeypatch, lambda: _replace(old))
+    with pytest.raises(FileChanged, match="replaced by another"):
+        _rewrite(old, backup_suffix="~")
+    assert _listing(old.parent) == {"a.parquet": b"other"}
+
+
+def test_a_change_that_cannot_be_given_its_name_back_is_not_lost(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: str) -> None:
+        raise OSError(5, "Input/output error")
+
+    def meddle() -> None:
+        _append(old)
+        monkeypatch.undo()
+        monkeypatch.setattr(replace, "exchange", fail)
+
+    _before_exchange(monkeypatch, meddle)
+    with pytest.raises(Unfinished, match="somebody else changed it meanwhile") as caught:
+        _rewrite(old)
+    (temporary,) = find_temporaries(str(old))
+    assert temporary in str(caught.value)
+    assert _listing(old.parent) == {"a.parquet": NEW, Path(temporary).name: OLD + b"!"}
+
+
+@pytest.mark.parametrize("backup_suffix", [None, "~"])
+@pytest.mark.parametrize("reason", sorted(CANNOT))
+def test_the_new_file_is_renamed_where_names_cannot_be_exchanged(
+    old: Path, monkeypatch: pytest.MonkeyPatch, reason: int, backup_suffix: str | None
+) -> None:
+    def refuse(*_: str) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(replace, "exchange", refuse)
+    _rewrite(old, backup_suffix=backup_suffix)
+    backup = {} if backup_suffix is None else {"a.parquet~": OLD}
+    assert _listing(old.parent) == {"a.parquet": NEW, **backup}
 
 
 @pytest.mark.parametrize("existed", [False, True])

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parquet_bloomwriter.errors import Unfinished
+from parquet_bloomwriter.splice import replace
+from parquet_bloomwriter.splice.exchange import exchange
 from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
 from parquet_bloomwriter.splice.temporary import find_temporaries
 
@@ -64,6 +66,7 @@ class Faults:
         for name in CALLS:
             if hasattr(os, name):
                 patch.setattr(os, name, self._watch(name, getattr(os, name)))
+        patch.setattr(replace, "exchange", self._watch("exchange", exchange))
 
     def _watch(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  as the wrapped function
@@ -196,6 +199,7 @@ def test_an_interruption_at_any_call(
 KILLED = """
     import os, signal, sys
     from pathlib import Path
+    from parquet_bloomwriter.splice import replace
     from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
 
     folder, output, suffix, last, *calls = sys.argv[1:]
@@ -213,6 +217,7 @@ KILLED = """
 
     for name in calls:
         setattr(os, name, watch(getattr(os, name)))
+    replace.exchange = watch(replace.exchange)
     with open_source(folder + "/a.parquet") as source:
         target = choose_target(
             source, output and f"{folder}/{output}" or None, backup_suffix=suffix or None

@@ -105,15 +105,26 @@ def test_only_stale_files_of_exactly_this_pattern_are_removed(tmp_path: Path) ->
         assert found == {*others, Path(live.path).name}
 
 
-def test_links_folders_and_second_names_are_left(tmp_path: Path) -> None:
+def test_links_folders_and_names_of_the_target_are_left(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"data")
+    (tmp_path / "a").write_bytes(b"target")
     (tmp_path / f".a.bloomify-{DIGITS}.tmp").symlink_to("data")
     (tmp_path / f".a.bloomify-{DIGITS[::-1]}.tmp").mkdir()
     os.mkfifo(tmp_path / f".a.bloomify-{'0' * 16}.tmp")
-    os.link(tmp_path / "data", tmp_path / f".a.bloomify-{'1' * 16}.tmp")
+    os.link(tmp_path / "a", tmp_path / f".a.bloomify-{'1' * 16}.tmp")
     before = sorted(tmp_path.iterdir())
     assert remove_stale(str(tmp_path / "a")) == ()
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_second_name_of_a_replaced_file_is_removed(tmp_path: Path) -> None:
+    """A run was killed that had made a backup and exchanged the names."""
+    (tmp_path / "a").write_bytes(b"new")
+    (tmp_path / "a.old").write_bytes(b"old")
+    left = tmp_path / f".a.bloomify-{DIGITS}.tmp"
+    os.link(tmp_path / "a.old", left)
+    assert remove_stale(str(tmp_path / "a")) == (str(left),)
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "a.old"}
 
 
 def test_locks_that_are_never_to_be_had_end_in_an_error(

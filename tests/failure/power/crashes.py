@@ -6,7 +6,8 @@ The power goes after the first k operations. What was synced is there. Of what w
     a size             may be there without the bytes
     mode, owner, ...   is there or not
     a name             is there or not, in any subset of a folder's names and removals,
-                       whether the file's bytes are there or not; a renaming is one change
+                       whether the file's bytes are there or not; a renaming is one change, and
+                       so is an exchange of two names
 
 A state that an ordering journal would leave is among them, and so are those of file systems that
 keep no order at all. The names of what was done to a folder become lasting by syncing that folder,
@@ -28,10 +29,12 @@ import xxhash
 from tests.failure.power.disk import (
     Attribute,
     Disk,
+    Exchange,
     File,
     Mode,
     Name,
     OnFile,
+    OnFolder,
     Owner,
     Rename,
     Resize,
@@ -121,7 +124,7 @@ class Crash:
     @cached_property
     def open_to_folders(self) -> tuple[int, ...]:
         """Numbers of the operations on folders whose fate is open."""
-        return self._open(Name | Unname | Rename)
+        return self._open(OnFolder)
 
     def _open(self, kind: type | object) -> tuple[int, ...]:
         done = enumerate(self.record.operations[: self.after])
@@ -213,7 +216,7 @@ class States:
         for inode in self._record.after.folders:
             disk.folders.setdefault(inode, {})
         for number, operation in enumerate(self._record.operations[: crash.after]):
-            if isinstance(operation, Name | Unname | Rename) and fates.get(number, True):
+            if isinstance(operation, OnFolder) and fates.get(number, True):
                 operation.on(disk.folders[operation.folder])
         return disk
 
@@ -247,6 +250,6 @@ def _covers(sync: SyncFile | SyncFolder, operation: object) -> bool:
         case Mode() | Owner() | Attribute():
             is_whole = isinstance(sync, SyncFile) and not sync.data_only
             return is_whole and sync.inode == operation.inode  # type: ignore[union-attr]
-        case Name() | Unname() | Rename():
+        case Name() | Unname() | Rename() | Exchange():
             return isinstance(sync, SyncFolder) and sync.folder == operation.folder
     return False

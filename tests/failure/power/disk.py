@@ -161,9 +161,26 @@ class Rename:
         names[self.new_name] = self.inode
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Two names within the folder come to lead to each other's inode, both at once."""
+
+    folder: int
+    name: str
+    inode: int
+    """To which this name leads afterwards."""
+
+    other: str
+    other_inode: int
+
+    def on(self, names: dict[str, int]) -> None:
+        """Change the folder."""
+        names[self.name], names[self.other] = self.inode, self.other_inode
+
+
 OnData: TypeAlias = Write | Resize
 OnFile: TypeAlias = Write | Resize | Mode | Owner | Attribute
-OnFolder: TypeAlias = Name | Unname | Rename
+OnFolder: TypeAlias = Name | Unname | Rename | Exchange
 Operation: TypeAlias = OnFile | OnFolder | SyncFile | SyncFolder
 
 
@@ -184,7 +201,7 @@ class Disk:
     def do(self, operation: Operation) -> None:
         """Carry out an operation."""
         match operation:
-            case Name() | Unname() | Rename():
+            case Name() | Unname() | Rename() | Exchange():
                 operation.on(self.folders[operation.folder])
             case SyncFile() | SyncFolder():
                 pass

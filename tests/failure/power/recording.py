@@ -19,6 +19,7 @@ from tests.failure.power.disk import (
     ROOT,
     Attribute,
     Disk,
+    Exchange,
     File,
     Mode,
     Name,
@@ -302,6 +303,13 @@ class _Recorder:
             raise UnknownCall(f"a renaming across folders, or of one: {call}")
         return (Rename(folder, name, new_name, inode),)
 
+    def _on_exchange(self, call: Call) -> tuple[Operation, ...]:
+        (folder, name), (same, other) = self._place(call, 1, 0), self._place(call, 3, 2)
+        names = self.disk.folders[folder]
+        if folder != same or call.flags(4) != {"RENAME_EXCHANGE"}:
+            raise UnknownCall(str(call))
+        return (Exchange(folder, name, names[other], other, names[name]),)
+
     def _on_unlink(self, call: Call) -> tuple[Operation, ...]:
         folder, name = self._place(call, 0)
         return (Unname(folder, name, self.disk.folders[folder][name]),)
@@ -339,6 +347,7 @@ class _Recorder:
         "link": _on_link,
         "linkat": _on_linkat,
         "rename": _on_rename,
+        "renameat2": _on_exchange,
         "unlink": _on_unlink,
         "unlinkat": _on_unlinkat,
         "rmdir": _on_unlink,

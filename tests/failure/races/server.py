@@ -25,6 +25,8 @@ import pyarrow as pa
 import bloomify.main
 from parquet_bloomwriter import native
 from parquet_bloomwriter.source import local
+from parquet_bloomwriter.splice import replace
+from parquet_bloomwriter.splice.exchange import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +61,7 @@ class Steps:
         for name in _STEPS:
             setattr(os, name, self._counted(name, getattr(os, name)))
         local._pread = os.pread  # noqa: SLF001  bound when it was imported
+        replace.exchange = self._counted("exchange", exchange)  # type: ignore[attr-defined]
         fcntl.flock = self._counted("flock", fcntl.flock)
         pa.OSFile = self._counted("OSFile", pa.OSFile)
 

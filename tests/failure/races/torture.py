@@ -24,9 +24,11 @@ be written down, it is ended by `bloomify index cancel`.
 **Changed meanwhile.** The command is stopped before one of its system calls, a hundred places
 in turn; somebody truncates, overwrites, replaces, removes or renames the file; and it goes on. What
 was done is still there afterwards, and the command says that it gave way, unless it had not begun
-or was finished. Between its last look at the old file and the renaming lie two calls, some ten
-microseconds: what is done to the file then is "lost in the gap". If the *folder* is renamed, the
-temporary file goes along with it, and the next run there removes it.
+or was finished. That there is no gap between its last look at the old file and the replacement is
+due to `renameat2`, which exchanges two names: what was replaced is looked at once more, and gets
+its name back if it is not what it was. "Lost" is only a write of the same size in just these
+microseconds, after which the file's time was set back. If the *folder* is renamed, the temporary
+file goes along with it, and the next run there removes it.
 
 **Writers.** Commands on one file at once: each finishes or gives way, and the file is what those
 that finished make of it one after the other.

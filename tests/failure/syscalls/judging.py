@@ -79,7 +79,7 @@ def undurable(calls: Sequence[Call], folder: Path, *, denied: bool) -> Iterator[
             dirty.discard(paths[0])
             if f"<{folder}>" in call.text:
                 unsynced_names.clear()
-        elif call.name in {"rename", "link"}:
+        elif call.name in {"rename", "renameat2", "link"}:
             if paths[0] in dirty:
                 yield f"{paths[1]} got its name before its bytes were synced"
             unsynced_names.add(paths[1])

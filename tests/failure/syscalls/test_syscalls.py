@@ -82,7 +82,7 @@ def test_the_scenarios_do_what_they_say(bench: Bench) -> None:
 def test_every_kind_of_change_is_met(bench: Bench) -> None:
     names = {call.name for scenario in bench.scenarios for call in changes(bench, scenario)}
     assert names >= {"openat", "flock", "write", "copy_file_range", "fchown", "fsetxattr", "fchmod"}
-    assert names >= {"fsync", "rename", "link", "unlink"}
+    assert names >= {"fsync", "renameat2", "rename", "link", "unlink"}
 
 
 def test_a_kill_at_every_call(bench: Bench) -> None:
@@ -135,7 +135,7 @@ def test_the_write_back(bench: Bench, kind: str) -> None:
 
 def test_a_process_of_its_own(bench: Bench) -> None:
     places = all_places(bench, MAIN, PROCESS)
-    renaming = next(call for call in places if call.name == "rename")
+    renaming = next(call for call in places if call.name == "renameat2")
     last = [call for call in places if call.name == "fsync"][-1]
     survive(bench, MAIN, [f"{renaming.place}/{KILL}", f"{last.place}/EIO"], gate=PROCESS)
 

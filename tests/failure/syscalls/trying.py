@@ -175,10 +175,15 @@ class Bench:
         """The next run must succeed and leave nothing but the new version."""
         if aftermath.is_settled:
             return
-        if aftermath.found.get(BACKUP):
-            (self._folder / BACKUP).unlink()  # the user is asked for that
+        backup, away = self._folder / BACKUP, self._folder.with_suffix(".away")
+        if backup.exists():
+            backup.rename(away)  # the user is asked for that
+        if not aftermath.is_new:
+            away.unlink(missing_ok=True)
         task = reference.scenario.task(self._folder, again=True)
         again = self._nursery.run(task)
+        if away.exists():
+            away.rename(backup)
         if again.status != 0:
             yield f"the next run ended with {again.status}: {again.err}"
         yield from differences(aftermath, look(self._folder))
