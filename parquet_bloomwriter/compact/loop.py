@@ -33,7 +33,10 @@ HEAD_WORDS = 3 + MAX_DEPTH * STACK_WIDTH
 UNKNOWN, IGNORED = -1, -2
 """In place of a slot: nobody expects the field, or nobody needs it."""
 
-FULL = 8
+ELEMENTS_SHIFT = 4
+"""In `wires`, the type of a list's elements stands above the list's own."""
+
+FULL = 9
 """Returned if there are more structs than rows; not a problem of the bytes."""
 
 _NIBBLE, _LONG_LIST = 0x0F, 0x0F
@@ -54,10 +57,11 @@ def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, s
     rows = 0
     # The open struct or list: its kind and row, its last field id, the elements left in it (-1 for
     # a struct), the types of its elements (two for a map, in turn), and the slot whose STOP is
-    # written when it closes.
+    # written when it closes. `wanted` is the type that elements of the next list must have, or 0.
     depth = 0
     kind, row, last, left, owner_row, owner_slot = 0, 0, 0, 0, -1, -1
     element = other = STRUCT
+    wanted = 0
     child = 1
     wire = STRUCT
     slot = IGNORED
@@ -153,13 +157,16 @@ def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, s
                 other = inner if wire != MAP else second
                 if left < 0 or left > limit - pos:
                     return 4, start, rows
+                is_other = wanted and left and inner != wanted
+                if is_other and not (I16 <= inner <= I64 and I16 <= wanted <= I64):
+                    return 8, start, rows
         # Find the next value, closing whatever ends here.
         while True:
             if left > 0:
                 left -= 1
                 wire = element
                 element, other = other, wire
-                slot, child = IGNORED, kind
+                slot, child, wanted = IGNORED, kind, 0
                 header = pos
                 break
             if left < 0:
@@ -194,12 +201,14 @@ def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, s
                         values[row, at] = before
                         spans[row, at, 0] = header
                 if not ends:
-                    slot, child = UNKNOWN, 0
+                    slot, child, wanted = UNKNOWN, 0, 0
                     if last > 0 and last < MAX_FIELD:
                         slot = slots[kind, last]
                         child = children[kind, last]
-                        if slot >= 0 and wires[kind, last] != wire:
+                        if slot >= 0 and wires[kind, last] & _NIBBLE != wire:
                             slot, child = UNKNOWN, 0
+                        if wire == LIST:
+                            wanted = wires[kind, last] >> ELEMENTS_SHIFT
                     unknown = traits[kind, 1]
                     if slot == UNKNOWN and unknown >= 0 and spans[row, unknown, 0] < 0:
                         values[row, unknown] = last

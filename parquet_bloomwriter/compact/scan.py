@@ -32,6 +32,7 @@ import numpy as np
 from parquet_bloomwriter import native
 from parquet_bloomwriter.compact.loop import (
     ABSENT,
+    ELEMENTS_SHIFT,
     FULL,
     HEAD_WORDS,
     IGNORED,
@@ -61,6 +62,7 @@ _PROBLEMS = {
     5: "the metadata holds the same field twice",
     6: "the metadata has a varint of more than 64 bits",
     7: "the metadata has a struct too short for its required fields",
+    8: "the metadata has a list whose elements are of another type than Parquet's",
 }
 """By the numbers that `scan_loop` returns."""
 
@@ -77,6 +79,10 @@ class Kind:
 
     children: Mapping[int, str] = field(default_factory=dict)
     """Field id -> name of the kind of the struct (or of the list's structs) it holds."""
+
+    elements: Mapping[int, int] = field(default_factory=dict)
+    """Field id -> wire type of its list's elements. Generated readers take for granted that they
+    have it and read on astray, so it is an error if they have not. All integers are alike."""
 
     ignored: tuple[int, ...] = ()
     """Ids of known fields that are of no interest."""
@@ -130,6 +136,8 @@ class Grammar:
             for field_id, (slot, wire) in kind.slots.items():
                 slots[number, field_id] = slot
                 wires[number, field_id] = wire
+            for field_id, wire in kind.elements.items():
+                wires[number, field_id] |= wire << ELEMENTS_SHIFT
             for field_id, child in kind.children.items():
                 children[number, field_id] = names.index(child)
             traits[number] = (

@@ -24,7 +24,7 @@ from parquet_bloomwriter.compact.loop import (
     STOP,
     STRUCT,
 )
-from parquet_bloomwriter.compact.scan import Grammar, Table, scan
+from parquet_bloomwriter.compact.scan import Grammar, Kind, Table, scan
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import FOOTER
 from parquet_bloomwriter.footer.view import locate_footer, parse_footer
@@ -184,6 +184,41 @@ def test_empty_structs_take_their_minimum(compiled: bool) -> None:  # noqa: FBT0
     data = b"\x29\xfc" + varint(2000) + b"\x00" * 2000 + b"\x29\x0c\x00"
     with loop(compiled=compiled), pytest.raises(MalformedFile, match="too short"):
         scan(data, FOOTER)
+
+
+ELEMENTS = Grammar.of(
+    {
+        "Root": Kind(
+            slots={1: (1, LIST), 2: (2, I32)},
+            ignored=(3,),
+            elements={1: I32, 3: STRUCT},
+        )
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_right"),
+    [
+        (b"\x19\x15\x02\x00", True),
+        (b"\x19\x16\x02\x00", True),  # all integers are alike
+        (b"\x19\x14\x02\x00", True),
+        (b"\x19\x08\x00", True),  # it has no elements
+        (b"\x19\x18\x01\x00", False),
+        (b"\x19\x13\x01\x00", False),  # a byte is no varint
+        (b"\x19\xf8" + varint(15) + b"\x00" * 16, False),
+        (b"\x1a\x18\x01a\x00", True),  # a set, and so another field
+        (b"\x39\x1c\x00\x00", True),
+        (b"\x39\x15\x02\x00", False),
+        (b"\x39\x19\x15\x02\x00", False),
+        (b"\x79\x18\x01a\x00", True),  # nobody knows this field
+        (b"\x2c\x19\x18\x01a\x00\x00", True),  # nor this struct
+    ],
+)
+def test_lists_have_elements_of_their_type(data: bytes, is_right: bool) -> None:  # noqa: FBT001
+    result = agreed(data, ELEMENTS)
+    expected = "the metadata has a list whose elements are of another type than Parquet's"
+    assert (result[0] == len(data)) if is_right else (result == (expected, 1))
 
 
 @pytest.mark.parametrize("compiled", LOOPS)

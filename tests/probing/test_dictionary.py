@@ -306,7 +306,7 @@ def test_a_value_of_another_width_is_not_held() -> None:
 def test_statistics_of_encodings_that_make_no_sense_say_nothing() -> None:
     footer = footer_of(FILE)
     _, start, stop = footer.chunks.spans[0, 0, ChunkField.ENCODING_STATS].tolist()
-    lists = [b"\x0c", bytes([0x15]) + encode_zigzag(7), b"\x1c\x00", b"\x29\x05\x05"]
+    lists = [b"\x0c", b"\x05", b"\x1c\x00", b"\x1c\x15" + encode_zigzag(7) + b"\x00"]
     for one in lists:
         data = with_edits(FILE, Edit(start, stop, one))
         assert held(data, *words(0)) is None
