@@ -211,16 +211,21 @@ def _compare_kept(
     written: Mapping[Chunk, WrittenFilter],
     dropped: frozenset[Chunk],
 ) -> None:
-    """Old filters that stay must look as they did, and no others may be there or be missing."""
+    """Old filters that stay must look as they did, and no others may be there or be missing.
+
+    Of one that cannot be trusted only that is compared: its length may be anything.
+    """
     before = {(f.row_group, f.column): f for f in existing_filters(old.footer, old.source.read_at)}
     after = {(f.row_group, f.column): f for f in existing_filters(new.footer, new.source.read_at)}
     for chunk in (before.keys() - dropped) | after.keys():
         if chunk not in written and not (
             chunk in before
             and chunk in after
-            and before[chunk].length == after[chunk].length
             and (before[chunk].problem is None) == (after[chunk].problem is None)
-            and _same_bytes(old.source, before[chunk], new.source, after[chunk])
+            and (
+                before[chunk].problem is not None
+                or _same_bytes(old.source, before[chunk], new.source, after[chunk])
+            )
         ):
             raise VerificationFailed(
                 "an old filter did not read back as it was",
@@ -248,7 +253,9 @@ def _page_offsets(file: Readable, place: tuple[int, int]) -> list[int]:
 
 
 def _same_bytes(old: Source, before: ExistingFilter, new: Source, after: ExistingFilter) -> bool:
-    """Whether both filters, of the same length, begin and end alike."""
+    """Whether both filters have the same length, and begin and end alike."""
+    if before.length != after.length:
+        return False
     heads = [(f.offset, min(f.offset + _COMPARED_BYTES, f.stop)) for f in (before, after)]
     tails = [(max(f.offset, f.stop - _COMPARED_BYTES), f.stop) for f in (before, after)]
     return all(old.read_at(*was) == new.read_at(*is_) for was, is_ in (heads, tails))

@@ -33,6 +33,7 @@ HEADER_BYTES = 64
 """Read for a header; known ones have 15 to 19 bytes."""
 
 SHARED = "its offset is that of another column chunk's filter, too"
+BEYOND = "its bitset reaches into the footer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader
     if header.compression is None:
         raise MalformedFilter("it is of a draft of the specification, which does not name its hash")
     if offset + header.length + header.num_bytes > limit:
-        raise MalformedFilter(f"its bitset of {header.num_bytes} bytes reaches into the footer")
+        raise MalformedFilter(BEYOND)
     return header
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,9 +87,12 @@ class Layout:
         if longer_than_needed(footer):
             return "the footer writes offsets in an unusual way that could not be restored"
         try:
-            return _why_not_rewrite(self.offset_indexes)
+            indexes = self.offset_indexes
         except MalformedFile as error:
             return error.problem
+        if not all(self.is_alone(index.start, index.stop) for index in indexes):
+            return "a page index and something else overlap"
+        return _why_not_rewrite(indexes)
 
     def cuts_are_safe(self, positions: Sequence[int]) -> bool:
         """Whether no unit has bytes on both sides of any of these positions."""
@@ -123,8 +125,6 @@ def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:
     """Why the positions in page indexes cannot follow when pages move; None if they can."""
     if not all(index.is_movable for index in indexes):
         return "a page index has fields that this version does not know"
-    if any(a.stop > b.start for a, b in pairwise(indexes)):
-        return "page indexes overlap"
     if any((index.offsets > index.start).any() for index in indexes):
         # Its length would depend on itself, with more than one solution.
         return "a page index lies before the pages that it refers to"

@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, Shift, apply_edits
 from parquet_bloomwriter.footer.patch import bloom_edit, index_length_edits, offset_edits
 from parquet_bloomwriter.footer.view import MAGIC
-from parquet_bloomwriter.splice.existing import SHARED
+from parquet_bloomwriter.splice.existing import BEYOND, SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -152,13 +152,14 @@ def make_draft(
         placement: Where filters should go. If moving data is unsafe in this file, they go to the
             end, and nothing else moves: bytes of old filters that are not the last ones stay, too,
             and nobody leads there.
-        drops: Old filters to take out. Those that share an offset with them go, too: alone, a wrong
-            one would look right.
+        drops: Old filters to take out. With them go wrong ones that would look right in the new
+            file: that shared an offset with them, or reached beyond the end of the old one.
     """
     fallback = None
     lost = {f.offset for f in drops}
     sharers = (f for f in layout.existing if f.problem == SHARED and f.offset in lost)
-    drops = tuple(dict.fromkeys((*drops, *sharers)))
+    too_long = (f for f in layout.existing if f.problem == BEYOND and f.footer_length is None)
+    drops = tuple(dict.fromkeys((*drops, *sharers, *(too_long if chunks else ()))))
     positions = dict.fromkeys(chunks, layout.footer.start)
     skips = _skips(layout, drops)
     if placement != "end" or skips:

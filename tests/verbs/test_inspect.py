@@ -187,7 +187,7 @@ def test_wrong_positions(field: ChunkField, number: int, problem: str) -> None:
 
 def test_a_bitset_that_reaches_into_the_footer() -> None:
     one = facts(with_filter(plain(), (0, 0), encode_header(1024) + bytes(100)))
-    assert one.problem == "its bitset of 1024 bytes reaches into the footer"
+    assert one.problem == "its bitset reaches into the footer"
     assert (one.length, one.num_bytes, one.fpp) == (None, None, None)
 
 

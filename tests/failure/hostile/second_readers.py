@@ -38,6 +38,7 @@ _SECONDS = 20
 """Of the clock, because pyarrow hangs without computing; a try takes milliseconds."""
 
 _MEMORY_BYTES = 3 << 30
+_OF_PYARROW = (OSError, pa.ArrowException)
 
 
 def with_pyarrow(task: Task) -> list[str]:
@@ -95,7 +96,8 @@ def with_read_table(task: Task) -> list[str]:
     except pb.BloomwriterError as error:
         return faults_of(error)
     except Exception as error:  # noqa: BLE001  it may be pyarrow's own
-        if type(error) is not type(expected):
+        both_refuse = isinstance(expected, Exception) and isinstance(error, _OF_PYARROW)
+        if not both_refuse and type(error) is not type(expected):
             return [f"{type(error).__name__}: {error}; pyarrow: {type(expected).__name__}"]
     return []
 

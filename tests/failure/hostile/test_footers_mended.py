@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import MalformedFile, Status, bloomify, read_table, strip
+from parquet_bloomwriter import MalformedFile, Status, bloomify, inspect, read_table, strip
 from tests.failure.hostile.bases import Base, bases
 from tests.failure.hostile.replacing import Part, header, replaced, zigzag
 from tests.support.rewriting import PLACEMENTS
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.failure.hostile.fields import Shape
 
 ROW_GROUP_FILE_OFFSET, DATA_PAGE_OFFSET = (4, 5), (4, 1, 3, 9)
+OFFSET_INDEX_OFFSET = (4, 1, 4)
 LARGEST = 2**63 - 1
 DATA_PAGE = b"\x2c\x15\x04\x15\x00\x15\x06\x15\x06\x00\x00"
 """The end of a page header: DataPageHeader, as the header's fifth field."""
@@ -114,3 +115,43 @@ def test_a_page_is_not_cut_where_its_chunk_seems_to_start(placement: Placement) 
     assert report.fallback == "a column chunk seems to start within a page"
     assert report.data is not None
     assert strip(report.data).data == old
+
+
+@pytest.mark.parametrize("shape", [(2,), (4,), (4, 1), (4, 1, 3, 2), (4, 1, 3, 3), (4, 1, 3, 13)])
+def test_a_list_of_other_elements_is_refused(shape: Shape) -> None:
+    """Generated readers read on as if they were of the right type."""
+    base = base_named("pyarrow/all_null.parquet")
+    start = next(one.start for one in base.fields.lists if one.shape == shape)
+    size, double = base.footer[start] & 0xF0, 7
+    footer = replaced(base.footer, [Part(start, start + 1, bytes([size | double]))])
+    with pytest.raises(MalformedFile, match="a list whose elements are of another type"):
+        bloomify(whole(base.body, footer))
+
+
+def test_a_page_index_that_a_column_chunk_claims_too_is_not_rewritten() -> None:
+    base = base_named("spark/v2.parquet")
+    index = base.fields.by_shape[OFFSET_INDEX_OFFSET][8].number
+    old = lying(base, DATA_PAGE_OFFSET, 15, index)
+    report = bloomify(old, ["#6"], placement="column-chunk", jobs=1)
+    assert report.fallback == "a page index and something else overlap"
+    assert report.data is not None
+    assert strip(report.data).data == old
+
+
+@pytest.mark.parametrize("has_length", [True, False])
+def test_a_filter_that_reached_too_far_is_not_right_in_a_longer_file(has_length: bool) -> None:  # noqa: FBT001
+    base = base_named("duckdb/bloom.parquet")
+    offset, length = (base.fields.by_shape[4, 1, 3, field_id][-2] for field_id in (14, 15))
+    start = offset.number
+    num_bytes = zigzag(1024)
+    assert base.body[start + 1 : start + 3] == num_bytes
+    body = base.body[: start + 1] + zigzag(8128) + base.body[start + 3 :]
+    footer = replaced(base.footer, [] if has_length else [Part(length.header, length.stop, b"")])
+    old = whole(body, footer)
+    before = inspect(old, columns=["#0"]).filters[-1]
+    assert before.problem == "its bitset reaches into the footer"
+    new = bloomify(old, ["#2"], placement="end", jobs=1, fpp=0.0001).data
+    assert new is not None
+    after = [one for one in inspect(new, columns=["#0"]).filters if one.row_group == 1]
+    problems = ["the footer gives it 1040 bytes, its header 8144"] if has_length else []
+    assert [one.problem for one in after] == problems
