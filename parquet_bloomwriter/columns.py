@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +20,6 @@ EVERY_COLUMN = "*"
 """Stands for all columns that are not named."""
 
 _ORDINAL = "#"
-_SHOWN = 10
 
 
 def select_columns(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[Leaf, ...]:
@@ -84,17 +83,8 @@ def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
     inside = [leaf for leaf in leaves if leaf.name.startswith(f"{name}.")]
     if inside:
         return inside
-    raise ColumnNotFound(f'there is no column "{name}"', remedy=_suggestion(leaves, name))
-
-
-def _suggestion(leaves: Sequence[Leaf], name: str) -> str:
-    names = [leaf.name for leaf in leaves]
-    by_case = [candidate for candidate in names if candidate.lower() == name.lower()]
-    close = by_case or difflib.get_close_matches(name, names, n=3)
-    if close:
-        return f"Did you mean {' or '.join(close)}?"
-    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    return f"The columns are: {shown}."
+    remedy = suggestion(name, (leaf.name for leaf in leaves))
+    raise ColumnNotFound(f'there is no column "{name}"', remedy=remedy)
 
 
 def why_no_filter(leaf: Leaf) -> str | None:

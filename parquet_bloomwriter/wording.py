@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 ELLIPSIS = "…"
 
+LONGEST_TEXT = 400
+"""Characters of one text from a file; the middle of a longer one is left out."""
+
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 _PLAIN_BELOW = 10_000
 """Bytes; smaller sizes are given exactly."""
@@ -19,6 +23,12 @@ _DECIMAL_ABOVE = 1e-6
 _KIBI = 1024
 _MOST_RUNS = 12
 """Runs of row groups that are named in a sentence."""
+
+_MOST_NAMES = 10
+"""Names that are listed in a sentence."""
+
+_LONGEST_NAME = 100
+"""Characters of a name in a sentence; who misspells a longer one is not helped."""
 
 
 def safe(text: str) -> str:
@@ -33,6 +43,26 @@ def safe(text: str) -> str:
 def name(text: str) -> str:
     """Make a column's name safe, and visible where it is empty."""
     return safe(text) or '""'
+
+
+def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Leave out the middle of a text of more than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    after = (longest - 1) // 2
+    return text[: longest - 1 - after] + ELLIPSIS + text[-after:]
+
+
+def suggestion(wrong: str, columns: Iterable[str]) -> str:
+    """Say which column may have been meant, or which there are."""
+    names = list(dict.fromkeys(columns))
+    by_case = [one for one in names if one.lower() == wrong.lower()]
+    short = [one for one in (wrong, *names) if len(one) <= _LONGEST_NAME]
+    close = by_case or (difflib.get_close_matches(wrong, short[1:], n=3) if wrong in short else [])
+    if close:
+        return f"Did you mean {' or '.join(clipped(one, _LONGEST_NAME) for one in close)}?"
+    shown = ", ".join(clipped(one, _LONGEST_NAME) for one in names[:_MOST_NAMES])
+    return f"The columns are: {shown}{', ...' if len(names) > _MOST_NAMES else ''}."
 
 
 def count(number: int, noun: str) -> str:

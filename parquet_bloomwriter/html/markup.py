@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
-from parquet_bloomwriter.wording import ELLIPSIS, name, safe
+from parquet_bloomwriter.wording import clipped, name, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-LONGEST_TEXT = 400
-"""Characters of one text from a file; the middle of a longer one is left out."""
 
 LONGEST_NAME = 200
 """Characters of the name of a column or file."""
@@ -71,14 +68,6 @@ def identifier(text: str) -> Html:
 def named(text: str) -> str:
     """Write a name from a file so that it is visible, and not too long."""
     return clipped(name(text), LONGEST_NAME)
-
-
-def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Leave out the middle of a text of more than `longest` characters."""
-    if len(text) <= longest:
-        return text
-    after = (longest - 1) // 2
-    return text[: longest - 1 - after] + ELLIPSIS + text[-after:]
 
 
 def _attribute(key: str, value: Attribute) -> str:

@@ -16,7 +16,6 @@ from parquet_bloomwriter.html.listing import file_table, filter_table
 from parquet_bloomwriter.html.lookup import lookup_table
 from parquet_bloomwriter.html.markup import (
     Html,
-    clipped,
     element,
     identifier,
     joined,
@@ -26,7 +25,7 @@ from parquet_bloomwriter.html.panel import panel
 from parquet_bloomwriter.html.places import Places
 from parquet_bloomwriter.html.table import Look, Table, laid_out
 from parquet_bloomwriter.reports.inspection import FileFilters, InspectReport
-from parquet_bloomwriter.wording import count, percent, size
+from parquet_bloomwriter.wording import clipped, count, percent, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

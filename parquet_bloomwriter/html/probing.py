@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.markup import clipped, identifier
+from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import MOST_ROWS, Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
-from parquet_bloomwriter.wording import count, row_groups, size
+from parquet_bloomwriter.wording import clipped, count, row_groups, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

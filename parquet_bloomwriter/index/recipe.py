@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast, get_args
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
+from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,7 @@ def _by_column(
     strange = [name for name in given if name not in columns]
     if strange:
         problem = f"{option} is given for {strange[0]}, which is none of the index's columns"
-        raise InvalidArgument(problem, remedy=f"The columns are {', '.join(columns)}.")
+        raise InvalidArgument(problem, remedy=suggestion(strange[0], columns))
     return given
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +55,8 @@ def column_at(schema: pa.Schema, path: str | tuple[str, ...]) -> Column:
     name = path if isinstance(path, str) else ".".join(path)
     if not found:
         _refuse_repeated(schema, name)
-        raise ColumnNotFound(f'there is no column "{name}"', remedy=_suggestion(schema, name))
+        remedy = suggestion(name, _names(schema))
+        raise ColumnNotFound(f'there is no column "{name}"', remedy=remedy)
     if len(found) > 1:
         raise ColumnNotFound(
             f'{len(found)} columns are named "{name}"',
@@ -118,13 +117,3 @@ def _names(parent: pa.Schema | pa.DataType, above: str = "") -> Iterator[str]:
     for field in _fields(parent):
         inner = list(_names(field.type, f"{above}{field.name}."))
         yield from inner or [f"{above}{field.name}"]
-
-
-def _suggestion(schema: pa.Schema, name: str) -> str:
-    names = list(dict.fromkeys(_names(schema)))
-    by_case = [candidate for candidate in names if candidate.lower() == name.lower()]
-    close = by_case or difflib.get_close_matches(name, names, n=3)
-    if close:
-        return f"Did you mean {' or '.join(close)}?"
-    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    return f"The columns are: {shown}."
