@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +68,9 @@ class _Asked:
         tasks[:, 6] = (lengths - headers) * checked  # 0: the header is to be read first.
         probe = native.kernels(_KERNELS).probe_usual
         scratch = np.empty(PIECE_BYTES, np.uint8)
-        if probe(_pread_address(), len(tasks), native.address(tasks), native.address(scratch)):
+        if probe(
+            native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
+        ):
             raise no_filter(filters, int(rows[tasks[:, 7] & 3 == ODD][0]))
         filters.is_checked[rows] = True
         return np.asarray(tasks[:, 7] & 3 == MIGHT_BE_IN)
@@ -128,10 +128,3 @@ def _ask_without_kernel(
 def _raise_first(pieces: Pieces) -> None:
     for error in pieces.failures.values():
         raise error
-
-
-@cache
-def _pread_address() -> int:
-    library = ctypes.CDLL(None)
-    function = getattr(library, "pread64", None) or library.pread
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

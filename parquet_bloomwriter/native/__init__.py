@@ -119,6 +119,14 @@ def address(array: NDArray[np.generic]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+@cache
+def pread_address() -> int:
+    """Address of the C library's `pread`, for kernels that read files."""
+    library = ctypes.CDLL(None)
+    function = getattr(library, "pread64", None) or library.pread
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 def _load(module: str) -> SimpleNamespace:
     for folder in cache_folders():
         found = _read(folder / _file_name(module))

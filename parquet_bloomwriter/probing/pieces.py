@@ -6,12 +6,10 @@ their own `read_ranges`, several files at a time.
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +134,7 @@ class Pieces:
         if _is_worth_it(len(starts)):
             starts = np.ascontiguousarray(starts)
             done = native.kernels(_KERNELS).read_pieces(
-                _pread_address(),
+                native.pread_address(),
                 len(starts),
                 native.address(descriptors),
                 native.address(starts),
@@ -196,7 +194,7 @@ class Pieces:
 def _probe_usual(tasks: NDArray[np.int64]) -> None:
     scratch = np.empty(PIECE_BYTES, np.uint8)
     native.kernels(_KERNELS).probe_usual(
-        _pread_address(), len(tasks), native.address(tasks), native.address(scratch)
+        native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
     )
 
 
@@ -209,10 +207,3 @@ def _is_worth_it(count: int) -> bool:
         return False
     _read_so_far += count
     return _read_so_far >= _LOAD_FROM or native.is_loaded(_KERNELS)
-
-
-@cache
-def _pread_address() -> int:
-    library = ctypes.CDLL(None)
-    function = getattr(library, "pread64", None) or library.pread
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

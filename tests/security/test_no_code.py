@@ -57,8 +57,7 @@ _FORBIDDEN_MODULES = frozenset(
 _KNOWN = Counter(
     {
         ("parquet_bloomwriter/spark/jobs.py", "pickle.loads"): 2,
-        ("parquet_bloomwriter/index/asking_blocks.py", "ctypes.CDLL"): 1,
-        ("parquet_bloomwriter/probing/pieces.py", "ctypes.CDLL"): 1,
+        ("parquet_bloomwriter/native/__init__.py", "ctypes.CDLL"): 1,
         ("parquet_bloomwriter/splice/exchange.py", "ctypes.CDLL"): 1,
     }
 )

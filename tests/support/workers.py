@@ -64,17 +64,18 @@ def _one_process(
         with subprocess.Popen(
             command, stdin=inputs, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT
         ) as process:
-            at, passed = tasks[0]["path"], False
+            answered, passed = 0, False
             for line in _lines(process):
                 answer = json.loads(line)
-                at, passed = answer.get("begins", at), "passes" in answer
+                passed = "passes" in answer
                 if not passed and "begins" not in answer:
                     yield answer
-                    at = ""
+                    answered += 1
             status = process.wait()
-        if status or at:
+        if answered < len(tasks):
             errors.seek(0)
-            yield Crash(path=at, passed=passed, how=f"exit {status}: {errors.read()[-2000:]}")
+            how = f"exit {status}: {errors.read()[-2000:]}"
+            yield Crash(path=tasks[answered]["path"], passed=passed, how=how)
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
