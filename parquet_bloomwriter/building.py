@@ -9,6 +9,9 @@ What equality means to readers decides two additions:
 - zero: `x = 0.0` finds -0.0 too, but their bytes differ. If one may be there, both go in.
 - NaN: there are many bit patterns of it. If any is there, the canonical one goes in too.
 
+Timestamps of type INT96 whose nanoseconds are not of their day are equal to others of other bytes.
+A chunk with one gets no filter.
+
 No filter is ever partial: if any page of a chunk cannot be read, the chunk gets none.
 """
 
@@ -26,7 +29,7 @@ from parquet_bloomwriter.hashing import hash_array, hash_plain
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_blocks
-from parquet_bloomwriter.values import floating_dtype
+from parquet_bloomwriter.values import floating_dtype, has_odd_instants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,11 +202,14 @@ def hashes_of(
     """Yield the hashes of every batch, and last those that zeros and NaNs ask for.
 
     Raises:
-        OSError, pyarrow.ArrowException: If a page cannot be read.
+        OSError, pyarrow.ArrowException: If a page cannot be read, or readers see other values than
+            those that are stored.
     """
     dtype = floating_dtype(leaf)
     zero = nan = False
     for array in reader.batches(row_group):
+        if has_odd_instants(leaf, array):
+            raise OSError("INT96 timestamps have nanoseconds that are not of their day")
         hashes = hash_array(array, dialect=dialect)
         if len(hashes):
             yield hashes

@@ -10,7 +10,7 @@ import numpy as np
 
 from parquet_bloomwriter.hashing import hash_array, hash_plain
 from parquet_bloomwriter.reports.verification import MissingValue
-from parquet_bloomwriter.values import floating_dtype
+from parquet_bloomwriter.values import floating_dtype, has_odd_instants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,7 @@ class Lookups:
 
     has_zero: bool = False
     has_nan: bool = False
+    has_odd_instants: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -66,12 +67,12 @@ def look_up(
         found.num_values += len(hashes)
         if not bits.contains_all(hashes):
             _note_missing(found, valid, hashes, np.flatnonzero(~bits.check_hashes(hashes)))
+        found.has_odd_instants |= has_odd_instants(leaf, valid)
         if dtype is not None:
             values = np.frombuffer(valid.buffers()[1], dtype)[valid.offset :][: len(valid)]
             found.has_zero |= bool((values == 0).any())
             found.has_nan |= bool(np.isnan(values).any())
-    if dtype is not None:
-        found.warnings = tuple(_warnings(found, bits, dtype, dialect))
+    found.warnings = tuple(_warnings(found, bits, dtype, dialect))
     return found
 
 
@@ -89,7 +90,7 @@ def _note_missing(
 
 
 def _warnings(
-    found: Lookups, bits: Sbbf, dtype: type[np.floating], dialect: Dialect
+    found: Lookups, bits: Sbbf, dtype: type[np.floating] | None, dialect: Dialect
 ) -> Iterator[str]:
     """What readers look up for values that are there, and do not find."""
 
@@ -100,6 +101,8 @@ def _warnings(
         yield "0.0 and -0.0 are equal, but only one of them is in it"
     if found.has_nan and lacks(np.nan):
         yield "there are NaNs, but the canonical one is not in it"
+    if found.has_odd_instants:
+        yield "INT96 timestamps have nanoseconds that are not of their day: readers see another day"
 
 
 def _text(value: float | bytes) -> str:

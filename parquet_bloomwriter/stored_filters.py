@@ -26,7 +26,7 @@ from parquet_bloomwriter.splice.existing import HEADER_BYTES, check_filter, exis
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.footer import Footer
     from parquet_bloomwriter.sbbf import Dialect, FilterHeader
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.splice.existing import ExistingFilter
@@ -147,7 +147,7 @@ def _described(footer: Footer, found: ExistingFilter, head: bytes) -> StoredFilt
     header = _readable_header(footer, found, head)
     problem, foreign, is_draft = found.problem, None, False
     if header is not None and (header.unsupported is not None or header.compression is None):
-        problem = _problem_of_foreign(footer.leaves[found.column], found, header)
+        problem = _problem_of_foreign(footer, found, header)
         foreign = found.problem
         is_draft = header.unsupported is None
     return StoredFilter(
@@ -171,10 +171,11 @@ def _readable_header(footer: Footer, found: ExistingFilter, head: bytes) -> Filt
     return header if stop <= footer.start else None
 
 
-def _problem_of_foreign(leaf: Leaf, found: ExistingFilter, header: FilterHeader) -> str | None:
+def _problem_of_foreign(footer: Footer, found: ExistingFilter, header: FilterHeader) -> str | None:
     """What is wrong with a filter whatever its hash is."""
+    leaf = footer.leaves[found.column]
     try:
-        check_filter(leaf, header, found.footer_length)
+        check_filter(leaf, header, found.footer_length, offset=found.offset, edges=footer.edges)
     except MalformedFilter as error:
         return error.problem
     return None

@@ -95,6 +95,14 @@ class ChunkField(IntEnum):
     MIN_VALUE = 31
 
 
+PAGE_OFFSETS = [
+    ChunkField.DATA_PAGE_OFFSET,
+    ChunkField.INDEX_PAGE_OFFSET,
+    ChunkField.DICTIONARY_PAGE_OFFSET,
+]
+"""The offsets of a column chunk that lead to its pages."""
+
+
 class PageLocationField(IntEnum):
     """PageLocation."""
 

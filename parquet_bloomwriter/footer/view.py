@@ -23,6 +23,7 @@ from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import (
     FOOTER,
+    PAGE_OFFSETS,
     ChunkField,
     FileField,
     RowGroupField,
@@ -120,15 +121,20 @@ class Footer:
         Sizes are no help: some writers leave the dictionary page out of them. An offset of zero or
         below means "none" (row groups without rows). 0 where a chunk has no page at all.
         """
-        fields = [
-            ChunkField.DATA_PAGE_OFFSET,
-            ChunkField.INDEX_PAGE_OFFSET,
-            ChunkField.DICTIONARY_PAGE_OFFSET,
-        ]
-        offsets = self.chunks.values[..., fields]
+        offsets = self.chunks.values[..., PAGE_OFFSETS]
         none = np.int64(2**63 - 1)
         starts = np.where(offsets > 0, offsets, none).min(axis=-1, initial=none)
         return np.where(starts == none, 0, starts)
+
+    def edges(self) -> NDArray[np.int64]:
+        """Where something begins: column chunks, page indexes, filters, the footer. Sorted."""
+        fields = [
+            ChunkField.OFFSET_INDEX_OFFSET,
+            ChunkField.COLUMN_INDEX_OFFSET,
+            ChunkField.BLOOM_FILTER_OFFSET,
+        ]
+        offsets = self.chunks.values[..., fields].ravel()
+        return np.unique(np.concatenate((self.chunk_starts().ravel(), offsets, [self.start])))
 
 
 def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:

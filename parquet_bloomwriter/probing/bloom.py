@@ -220,6 +220,8 @@ class _Probe:
                 self.column.leaf,
                 header,
                 None if length == ABSENT else length,
+                offset=offset,
+                edges=self.family.files[file].edges,
             )
         except MalformedFilter as error:
             self._distrust(row, error.problem)

@@ -147,6 +147,8 @@ class KnownFile:
     decoded: dict[int, Column] = field(default_factory=dict)
     """Columns of files that are looked at alone, by leaf ordinal."""
 
+    _edges: Numbers | None = None
+
     @classmethod
     def of(cls, footer: Footer) -> KnownFile:
         """Keep what is needed of a footer, but none of its tables."""
@@ -176,6 +178,12 @@ class KnownFile:
         sizes = self.footer().chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
         sums: Numbers = np.maximum(sizes, 0).sum(axis=1)
         return sums
+
+    def edges(self) -> Numbers:
+        """Where something begins in the file: see `Footer.edges`."""
+        if self._edges is None:
+            self._edges = self.footer().edges()
+        return self._edges
 
     def footer(self) -> Footer:
         """View the footer anew."""

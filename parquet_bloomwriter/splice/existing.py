@@ -9,6 +9,7 @@ Of the bitset nothing is read here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]
+    Edges = Callable[[], NDArray[np.int64]]
 
 HEADER_BYTES = 64
 """Read for a header; known ones have 15 to 19 bytes."""
 
 SHARED = "its offset is that of another column chunk's filter, too"
 BEYOND = "its bitset reaches into the footer"
+UNCONFIRMED = "the footer gives no length, and nothing begins where its header says that it ends"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +69,9 @@ def existing_filters(footer: Footer, read_at: ReadAt) -> tuple[ExistingFilter, .
     """Look at the header of every filter in the file, in the order of the footer."""
     places = np.argwhere(footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET))
     shared = shared_offsets(footer.chunks.value(ChunkField.BLOOM_FILTER_OFFSET))
+    edges = cache(footer.edges)
     return tuple(
-        _look(footer, row_group, column, read_at, is_shared=bool(shared[row_group, column]))
+        _look(footer, row_group, column, read_at, edges, is_shared=bool(shared[row_group, column]))
         for row_group, column in places.tolist()
     )
 
@@ -84,8 +88,14 @@ def shared_offsets(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.isin(offsets, given[1:][given[1:] == given[:-1]])
 
 
-def _look(
-    footer: Footer, row_group: int, column: int, read_at: ReadAt, *, is_shared: bool
+def _look(  # noqa: PLR0913  one filter of many
+    footer: Footer,
+    row_group: int,
+    column: int,
+    read_at: ReadAt,
+    edges: Edges,
+    *,
+    is_shared: bool,
 ) -> ExistingFilter:
     chunk = footer.chunks.values[row_group, column]
     offset = int(chunk[ChunkField.BLOOM_FILTER_OFFSET])
@@ -96,7 +106,8 @@ def _look(
     try:
         header = read_filter_header(offset, footer.start, read_at)
         length = header.length + header.num_bytes
-        check_filter(footer.leaves[column], header, known, is_shared=is_shared)
+        leaf = footer.leaves[column]
+        check_filter(leaf, header, known, offset=offset, edges=edges, is_shared=is_shared)
     except MalformedFilter as error:
         problem = error.problem
     return ExistingFilter(
@@ -132,12 +143,27 @@ def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader
     return header
 
 
-def check_filter(
-    leaf: Leaf, header: FilterHeader, footer_length: int | None, *, is_shared: bool = False
+def check_filter(  # noqa: PLR0913  all that speaks for or against it
+    leaf: Leaf,
+    header: FilterHeader,
+    footer_length: int | None,
+    *,
+    offset: int,
+    edges: Edges,
+    is_shared: bool = False,
 ) -> None:
     """See that a filter's length, place and column speak for it.
 
-    Where the footer gives no length, nothing tells a header that was damaged from an unusual one.
+    Where the footer gives no length, the header could be damaged: it must be of the usual form, and
+    something must begin where it says that the filter ends. All known writers leave no gaps.
+
+    Args:
+        leaf: Its column.
+        header: Its header.
+        footer_length: `bloom_filter_length`; None if it is missing.
+        offset: Absolute position of the header, bytes.
+        edges: Returns `Footer.edges` of the file.
+        is_shared: Whether another column chunk has the same offset.
 
     Raises:
         MalformedFilter: If it must not be trusted.
@@ -145,6 +171,8 @@ def check_filter(
     length = header.length + header.num_bytes
     if footer_length is None and not header.is_usual:
         raise MalformedFilter("its header is unusual, and the footer gives no length to confirm it")
+    if footer_length is None and not _is_edge(offset + length, edges()):
+        raise MalformedFilter(UNCONFIRMED)
     if footer_length not in (None, length):
         raise MalformedFilter(f"the footer gives it {footer_length} bytes, its header {length}")
     if is_shared:
@@ -153,3 +181,7 @@ def check_filter(
         raise MalformedFilter("writers leave filters of BOOLEAN columns empty")
     if leaf.is_interval:
         raise MalformedFilter("INTERVAL values are hashed differently by different writers")
+
+
+def _is_edge(position: int, edges: NDArray[np.int64]) -> bool:
+    return bool((edges[np.searchsorted(edges, position) :][:1] == position).any())

@@ -20,7 +20,7 @@ import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
-from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.footer.grammar import PAGE_OFFSETS, ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.footer.patch import longer_than_needed
 from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
@@ -114,11 +114,16 @@ class Layout:
         return int(following[0]) if len(following) else self.footer.start
 
     def is_alone(self, start: int, stop: int) -> bool:
-        """Whether exactly one unit claims any of the bytes [start, stop), and starts there."""
-        first = int(np.searchsorted(self.starts, start, side="left"))
-        last = int(np.searchsorted(self.starts, stop, side="left"))
+        """Whether one filter or index, and nothing else, claims any of the bytes [start, stop)."""
+        first, last = np.searchsorted(self.starts, (start, stop)).tolist()
         reached = int(self.reaches[first - 1]) if first else 0
-        return last - first == 1 and reached <= start
+        pages = np.searchsorted(self._page_offsets, (start, stop))
+        return last - first == 1 and reached <= start and pages[0] == pages[1]
+
+    @cached_property
+    def _page_offsets(self) -> NDArray[np.int64]:
+        """Where the footer says that pages are, sorted; a chunk has up to three such offsets."""
+        return np.sort(self.footer.chunks.values[..., PAGE_OFFSETS].ravel())
 
 
 def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:

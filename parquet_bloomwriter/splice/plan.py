@@ -182,6 +182,7 @@ def make_draft(
         insertions=tuple(insertions),
         drops=drops,
         skips=skips,
+        repairs=_left_unconfirmed(layout, drops, skips),
     )
 
 
@@ -258,6 +259,24 @@ def _skips(layout: Layout, drops: Sequence[ExistingFilter]) -> tuple[Skip, ...]:
     """The bytes of old filters, where they are known and nobody else's."""
     known = {(f.offset, f.stop) for f in drops if f.length and f.footer_length in (None, f.length)}
     return tuple(Skip(*span) for span in sorted(known) if layout.is_alone(*span))
+
+
+def _left_unconfirmed(
+    layout: Layout, drops: Sequence[ExistingFilter], skips: Sequence[Skip]
+) -> tuple[ExistingFilter, ...]:
+    """Filters without a length in the footer whose ends nothing would show any more."""
+    gone = {f.offset for f in drops}
+    after = {skip.start: skip.stop for skip in skips}
+
+    def is_shown(stop: int) -> bool:
+        while stop in after:
+            stop = after[stop]
+        return stop not in gone and stop in edges
+
+    kept = [f for f in layout.existing if f.problem is None and f.offset not in gone]
+    lengthless = [f for f in kept if f.footer_length is None]
+    edges = set(layout.footer.edges().tolist()) if lengthless and drops else set()
+    return tuple(f for f in lengthless if drops and not is_shown(f.stop))
 
 
 def _at_the_end(skips: Sequence[Skip], footer_start: int) -> tuple[Skip, ...]:

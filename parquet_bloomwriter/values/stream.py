@@ -31,6 +31,8 @@ _READ_BYTES = 1024 * 1024
 _MAX_VALUE_BYTES = 64 * 1024 * 1024
 """Chunks whose values are larger on average are not read: decoding holds several at once."""
 
+_NANOSECONDS_PER_DAY = 86_400 * 10**9
+
 _CODECS = range(8)
 """parquet.thrift, CompressionCodec: UNCOMPRESSED to LZ4_RAW."""
 
@@ -135,6 +137,20 @@ def floating_dtype(leaf: Leaf) -> type[np.floating] | None:
     if leaf.physical_type == PhysicalType.FLOAT:
         return np.float32
     return np.float64 if leaf.physical_type == PhysicalType.DOUBLE else None
+
+
+def has_odd_instants(leaf: Leaf, array: pa.Array) -> bool:
+    """Whether there are INT96 timestamps whose nanoseconds are not of their day.
+
+    Readers make another day of them. Looked up are the bytes of that, which are others.
+    """
+    if leaf.physical_type != PhysicalType.INT96 or len(array) == array.null_count:
+        return False
+    valid = array.drop_null() if array.null_count else array
+    width = array.type.byte_width
+    stored = np.frombuffer(valid.buffers()[1], np.uint8)[valid.offset * width :]
+    instants = stored[: len(valid) * width].view([("nanoseconds", "<u8"), ("day", "<u4")])
+    return bool((instants["nanoseconds"] >= _NANOSECONDS_PER_DAY).any())
 
 
 def _flat(array: pa.Array) -> pa.Array:

@@ -119,6 +119,8 @@ class BloomFile:
                 leaf,
                 header,
                 None if given == ABSENT else given,
+                offset=offset,
+                edges=self._file.edges,
                 is_shared=known_problem == SHARED,
             )
             return Sbbf.from_bytes(self._source.read_at(offset, offset + length))

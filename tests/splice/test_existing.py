@@ -12,7 +12,7 @@ from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, decode_header
-from parquet_bloomwriter.splice.existing import SHARED, shared_offsets
+from parquet_bloomwriter.splice.existing import SHARED, UNCONFIRMED, shared_offsets
 from tests.verbs.files import (
     filter_bytes,
     footer_of,
@@ -188,3 +188,15 @@ def test_headers_of_the_drafts() -> None:
     draft = Sbbf.empty(1).to_bytes("murmur3")
     old = first(changed_at(data, first(data).offset, draft))
     assert "draft" in (old.problem or "")
+
+
+@pytest.mark.parametrize("num_bytes", [256, 480, 544, 768, 1024])
+def test_a_missing_length_must_be_confirmed_by_what_follows(num_bytes: int) -> None:
+    """Bits that flip in the header would otherwise make another filter of it."""
+    data = written(bloom_filter_options={name: {"ndv": 500} for name in ("id", "email")})
+    data = without_length(data, *((row, column) for row in (0, 1) for column in (0, 1)))
+    assert {old.problem for old in layout(data).existing} == {None}
+    header = Sbbf.empty(num_bytes // 32).to_bytes()[:-num_bytes]
+    old = first(changed_at(data, first(data).offset, header))
+    assert old.length == len(header) + num_bytes
+    assert old.problem == UNCONFIRMED

@@ -11,11 +11,13 @@ from parquet_bloomwriter.footer.grammar import ChunkField
 from tests.verbs.files import (
     filter_bytes,
     footer_of,
+    layout,
     listing,
     people,
     read,
     with_number,
     with_unknown_field,
+    without_length,
     written,
 )
 
@@ -102,3 +104,18 @@ def test_unknown_fields_leave_what_lies_before_something() -> None:
     assert report.data is not None
     assert (report.left_bytes > 0) == bool((indexes > offsets.max()).any())
     assert read(report.data).equals(people())
+
+
+@pytest.mark.parametrize("where", [None, "ColumnChunk"])
+def test_filters_without_a_length_stay_confirmed(where: str | None) -> None:
+    """Of what confirms where they end, the offset is gone; if nothing may move, the bytes stay."""
+    before = written(bloom_filter_options={"id": {"ndv": 500}})
+    before = without_length(before, (0, 0), (1, 0))
+    before = before if where is None else with_unknown_field(before, where)
+    after = bloomify(before, ["email"]).data or b""
+    report = strip(bloomify(after, ["city"]).data or b"", ["email"])
+    assert bool(report.left_bytes) == (where is not None)
+    kept = {old.column: old for old in layout(report.data or b"").existing if old.row_group == 1}
+    assert [(old.problem, column) for column, old in kept.items()] == [(None, 0), (None, 2)]
+    assert (kept[0].footer_length is None) == (where is None)
+    assert where or strip(after, ["email"]).data == before
