@@ -42,6 +42,7 @@ def add_document(report: AddReport) -> Document:
         "num_built": report.num_built,
         "placement": report.placement,
         "fallback": report.fallback,
+        "left_bytes": report.left_bytes,
         "columns": [_column(column) for column in report.columns],
         **_plan(report.pieces, dry_run=report.dry_run),
     }

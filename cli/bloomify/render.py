@@ -51,6 +51,9 @@ def add_details(report: AddReport, *, columns: int | None) -> str:
     remarks = _remarks(report)
     if report.fallback:
         remarks.append(("note", f"filters go to the end of the file: {report.fallback}"))
+    if report.left_bytes:
+        left = count(report.left_bytes, "byte")
+        remarks.append(("note", f"{left} of replaced filters stay in the file, unused"))
     parts.append("\n".join(labelled(*remark, columns=columns) for remark in remarks))
     if report.dry_run and report.num_built:
         names = {column.ordinal: column.name for column in report.columns}

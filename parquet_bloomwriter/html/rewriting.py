@@ -48,6 +48,9 @@ def added(report: AddReport) -> Summary:
     if report.fallback:
         sentence = f"filters go to the end of the file: {report.fallback}"
         remarks.append(Remark(label="note", sentence=sentence))
+    if report.left_bytes:
+        sentence = f"{size(report.left_bytes)} of replaced filters stay in the file, unused"
+        remarks.append(Remark(label="note", sentence=sentence))
     return Summary(
         paths=(report.path, report.output),
         headline=_added_headline(report),

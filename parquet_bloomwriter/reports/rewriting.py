@@ -141,6 +141,10 @@ class AddReport:
     fallback: str | None
     """Why that is not where they were asked to go."""
 
+    left_bytes: int
+    """Bytes of replaced filters that stay in the file, because nothing in it may move or because it
+    is not sure that they belong to a filter alone."""
+
     columns: tuple[ColumnReport, ...]
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     """The plan: the pieces of the new file, in order."""

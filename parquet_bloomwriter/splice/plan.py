@@ -107,6 +107,12 @@ class Draft:
     repairs: tuple[ExistingFilter, ...] = ()
     """Old filters whose length is filled in."""
 
+    @property
+    def left_bytes(self) -> int:
+        """Bytes of `drops` that stay in the file, and nobody leads there."""
+        old = {(f.offset, f.length) for f in self.drops if f.length}
+        return sum(length for _, length in old) - sum(s.stop - s.start for s in self.skips)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFilter:

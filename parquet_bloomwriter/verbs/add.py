@@ -278,6 +278,7 @@ class _Addition:
             num_row_groups=footer.num_row_groups,
             placement=self.draft.placement,
             fallback=self.draft.fallback,
+            left_bytes=self.draft.left_bytes if self.plan else 0,
             columns=columns,
             pieces=self.plan.pieces if self.plan else (),
             data=data,
@@ -321,11 +322,12 @@ class _Addition:
         return min((index.start for index in indexes), default=layout.footer.start)
 
     def _finished_plan(self) -> Plan:
-        layout, draft = self.file.layout, self.draft
-        if len(self.found.to_drop) < len(draft.drops):  # What could not be built anew stays.
+        layout, first = self.file.layout, self.draft
+        if len(self.found.to_drop) < len(first.drops):  # What could not be built anew stays.
             drops = list(self.found.to_drop.values())
-            draft = make_draft(layout, list(self.lengths), draft.placement, drops=drops)
-        return make_plan(layout, draft, self.lengths)
+            draft = make_draft(layout, list(self.lengths), first.placement, drops=drops)
+            self.draft = dataclasses.replace(draft, fallback=first.fallback)
+        return make_plan(layout, self.draft, self.lengths)
 
 
 def _column_options(

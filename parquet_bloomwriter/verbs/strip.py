@@ -72,8 +72,6 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         draft = make_draft(layout, (), "end", drops=mine)
         drops = draft.drops
         plan = make_plan(layout, draft, {})
-        skipped = sum(skip.stop - skip.start for skip in draft.skips)
-        wanted = {(f.offset, f.length) for f in drops if f.length}
         writes = not dry_run and bool(drops or output is not None)
         data = None
         if writes:
@@ -89,7 +87,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             size_before=file.source.size,
             size_after=plan.size,
             num_filters=len(drops),
-            left_bytes=sum(length for _, length in wanted) - skipped,
+            left_bytes=draft.left_bytes,
             columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
             pieces=plan.pieces,
             data=data,

@@ -170,6 +170,7 @@ def test_the_json_has_the_facts_of_the_table(events: Path, invoke: Invoke) -> No
                 "num_built": 1,
                 "placement": "column-chunk",
                 "fallback": None,
+                "left_bytes": 0,
                 "columns": [
                     {
                         "name": "email",

@@ -31,6 +31,7 @@ from tests.verbs.files import (
     created_by,
     filter_bytes,
     footer_of,
+    layout,
     listing,
     people,
     read,
@@ -308,6 +309,17 @@ def test_fallback_is_told() -> None:
     assert report.placement == "end"
     assert report.fallback == "the footer has fields that this version does not know"
     assert strip(new_version(report)).data == before
+
+
+@pytest.mark.parametrize("may_move", [True, False])
+def test_bytes_of_replaced_filters_are_counted_if_they_stay(*, may_move: bool) -> None:
+    before = written(bloom_filter_options={"id": {"ndv": 500}})
+    before = before if may_move else with_unknown_field(before, "ColumnMetaData")
+    before = bloomify(before, ["email"], placement="end").data or b""
+    report = bloomify(before, ["id"], replace=True)
+    assert report.num_built == 2
+    old = [f.stop - f.offset for f in layout(before).existing if f.column == 0]
+    assert report.left_bytes == (0 if may_move else sum(old))
 
 
 def test_the_writer_s_name_stays() -> None:
