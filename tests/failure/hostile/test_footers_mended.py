@@ -155,3 +155,26 @@ def test_a_filter_that_reached_too_far_is_not_right_in_a_longer_file(has_length:
     after = [one for one in inspect(new, columns=["#0"]).filters if one.row_group == 1]
     problems = ["the footer gives it 1040 bytes, its header 8144"] if has_length else []
     assert [one.problem for one in after] == problems
+
+
+def test_a_page_header_that_is_none_is_not_left_to_pyarrow() -> None:
+    """It would take 64 MiB to look for the header's end."""
+    base = base_named("pyarrow/codec_snappy.parquet")
+    start = base.fields.by_shape[DATA_PAGE_OFFSET][0].number
+    body = base.body[:start] + b"\x15\x00\x1e" + base.body[start + 3 :]
+    before = pa.default_memory_pool().max_memory()
+    report = bloomify(whole(body, base.footer), ["#0"], jobs=1)
+    skipped = report.columns[0].chunks[0]
+    assert (
+        skipped.reason
+        == "a page has no header: the metadata uses a Thrift type that does not exist"
+    )
+    assert pa.default_memory_pool().max_memory() <= max(before, 1 << 20)
+
+
+def test_a_long_page_header_is_one() -> None:
+    table = pa.table({"name": ["a" * 3000, "b" * 3000]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, use_dictionary=False, compression="none")
+    report = bloomify(sink.getvalue().to_pybytes(), ["name"], jobs=1)
+    assert report.columns[0].chunks[0].status is Status.BUILT
