@@ -10,7 +10,7 @@ What equality means to readers decides two additions:
 - NaN: there are many bit patterns of it. If any is there, the canonical one goes in too.
 
 Timestamps of type INT96 whose nanoseconds are not of their day are equal to others of other bytes.
-A chunk with one gets no filter.
+A chunk with one gets no filter, and loses the one that it has.
 
 No filter is ever partial: if any page of a chunk cannot be read, the chunk gets none.
 """
@@ -56,6 +56,10 @@ _GROWTH = 32
 
 _WASTE = 1.1
 """How much larger than needed a filter of exact size may be."""
+
+
+ODD_INSTANTS = "INT96 timestamps have nanoseconds that are not of their day"
+"""Why a chunk can have no filter that readers' lookups are right with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +213,7 @@ def hashes_of(
     zero = nan = False
     for array in reader.batches(row_group):
         if has_odd_instants(leaf, array):
-            raise OSError("INT96 timestamps have nanoseconds that are not of their day")
+            raise OSError(ODD_INSTANTS)
         hashes = hash_array(array, dialect=dialect)
         if len(hashes):
             yield hashes

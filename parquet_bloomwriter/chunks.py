@@ -6,7 +6,13 @@ import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from parquet_bloomwriter.building import BuiltFilter, FilterOptions, build_filter, holds_all_values
+from parquet_bloomwriter.building import (
+    ODD_INSTANTS,
+    BuiltFilter,
+    FilterOptions,
+    build_filter,
+    holds_all_values,
+)
 from parquet_bloomwriter.columns import why_no_filter
 from parquet_bloomwriter.compact.loop import START
 from parquet_bloomwriter.errors import UnsupportedFile
@@ -154,7 +160,8 @@ class ChunkWork:
                 return "values that readers look up are missing from it"
         except _read_errors() as error:
             _check_is_of_the_file(error)
-            return _skipped(chunk, unchecked + _one_line(error))
+            reason = _one_line(error)
+            return reason if reason == ODD_INSTANTS else _skipped(chunk, unchecked + reason)
         return ChunkReport(
             row_group=chunk[0],
             status=Status.KEPT,

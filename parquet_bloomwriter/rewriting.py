@@ -6,7 +6,7 @@ A verb says what to write; this module sees to where, and that it is whole.
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -207,7 +207,8 @@ def keep_file(opened: Opened) -> None:
     options = opened.destination
     if opened.file is None or options.output is not None:
         return
-    remove_stale(opened.file.path)
+    with suppress(OSError):  # it is a courtesy
+        remove_stale(opened.file.path)
     if _checksum_file(options, opened.file.path) and has_stale_crc(opened.file.path):
         regenerate_crc(opened.file.path)
 

@@ -11,6 +11,7 @@ kinds of reasons against a filter are told apart:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,10 @@ from parquet_bloomwriter.splice.existing import HEADER_BYTES, check_filter, exis
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.footer import Footer, Leaf
     from parquet_bloomwriter.sbbf import Dialect, FilterHeader
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.splice.existing import ExistingFilter
+    from parquet_bloomwriter.splice.existing import Edges, ExistingFilter
 
 _BATCH_BYTES = 32 * 1024 * 1024
 """Bitsets that are read at once, unless one alone is larger."""
@@ -89,8 +90,9 @@ def stored_filters(
             remedy="Name the data files instead.",
         )
     heads = _read_heads(source, footer)
+    edges = cache(footer.edges)
     return tuple(
-        _described(footer, found, heads.get(found.offset, b""))
+        _described(footer, found, heads.get(found.offset, b""), edges)
         for found in existing_filters(footer, lambda start, _: heads[start])
         if found.column in ordinals
     )
@@ -143,11 +145,11 @@ def _read_heads(source: Source, footer: Footer) -> dict[int, bytes]:
     return dict(zip(starts, source.read_ranges(ranges), strict=True))
 
 
-def _described(footer: Footer, found: ExistingFilter, head: bytes) -> StoredFilter:
+def _described(footer: Footer, found: ExistingFilter, head: bytes, edges: Edges) -> StoredFilter:
     header = _readable_header(footer, found, head)
     problem, foreign, is_draft = found.problem, None, False
     if header is not None and (header.unsupported is not None or header.compression is None):
-        problem = _problem_of_foreign(footer, found, header)
+        problem = _problem_of_foreign(footer.leaves[found.column], found, header, edges)
         foreign = found.problem
         is_draft = header.unsupported is None
     return StoredFilter(
@@ -171,11 +173,12 @@ def _readable_header(footer: Footer, found: ExistingFilter, head: bytes) -> Filt
     return header if stop <= footer.start else None
 
 
-def _problem_of_foreign(footer: Footer, found: ExistingFilter, header: FilterHeader) -> str | None:
+def _problem_of_foreign(
+    leaf: Leaf, found: ExistingFilter, header: FilterHeader, edges: Edges
+) -> str | None:
     """What is wrong with a filter whatever its hash is."""
-    leaf = footer.leaves[found.column]
     try:
-        check_filter(leaf, header, found.footer_length, offset=found.offset, edges=footer.edges)
+        check_filter(leaf, header, found.footer_length, offset=found.offset, edges=edges)
     except MalformedFilter as error:
         return error.problem
     return None

@@ -126,8 +126,13 @@ class Footer:
         starts = np.where(offsets > 0, offsets, none).min(axis=-1, initial=none)
         return np.where(starts == none, 0, starts)
 
-    def edges(self) -> NDArray[np.int64]:
-        """Where something begins: column chunks, page indexes, filters, the footer. Sorted."""
+    def edges(self) -> NDArray[np.int64] | None:
+        """Where something begins: column chunks, page indexes, filters, the footer. Sorted.
+
+        None if the writer puts more between them: Impala a copy of the metadata of each chunk.
+        """
+        if self.created_by.startswith(b"impala"):
+            return None
         fields = [
             ChunkField.OFFSET_INDEX_OFFSET,
             ChunkField.COLUMN_INDEX_OFFSET,

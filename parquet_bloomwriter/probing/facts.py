@@ -147,7 +147,7 @@ class KnownFile:
     decoded: dict[int, Column] = field(default_factory=dict)
     """Columns of files that are looked at alone, by leaf ordinal."""
 
-    _edges: Numbers | None = None
+    _edges: tuple[Numbers | None] | None = None
 
     @classmethod
     def of(cls, footer: Footer) -> KnownFile:
@@ -179,11 +179,11 @@ class KnownFile:
         sums: Numbers = np.maximum(sizes, 0).sum(axis=1)
         return sums
 
-    def edges(self) -> Numbers:
+    def edges(self) -> Numbers | None:
         """Where something begins in the file: see `Footer.edges`."""
         if self._edges is None:
-            self._edges = self.footer().edges()
-        return self._edges
+            self._edges = (self.footer().edges(),)
+        return self._edges[0]
 
     def footer(self) -> Footer:
         """View the footer anew."""

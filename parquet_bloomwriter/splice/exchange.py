@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CANNOT", "exchange"]
-
-CANNOT = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
-"""Errors that may mean that the kernel, the file system or a sandbox has no exchanging of names.
-Renaming, tried instead, shows whether they mean something else."""
+__all__ = ["exchange"]
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -36,8 +32,9 @@ def exchange(one: str, other: str) -> None:
         other: Path of another one in the same file system.
 
     Raises:
-        OSError: If that failed, and nothing has happened; `CANNOT` has the errors of systems
-            that cannot do it.
+        OSError: If that failed, and nothing has happened. Systems, file systems and sandboxes that
+            cannot do it say so in many ways (ENOSYS, EINVAL, EPERM); and some need more than a
+            renaming does, as overlayfs, which copies the old file first (ENOSPC).
     """
     renameat2 = _renameat2()
     if renameat2 is None:

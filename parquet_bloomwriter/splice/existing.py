@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]
-    Edges = Callable[[], NDArray[np.int64]]
+    Edges = Callable[[], NDArray[np.int64] | None]
 
 HEADER_BYTES = 64
 """Read for a header; known ones have 15 to 19 bytes."""
 
 SHARED = "its offset is that of another column chunk's filter, too"
 BEYOND = "its bitset reaches into the footer"
+UNUSUAL = "its header is unusual, and the footer gives no length to confirm it"
 UNCONFIRMED = "the footer gives no length, and nothing begins where its header says that it ends"
 
 
@@ -155,7 +156,7 @@ def check_filter(  # noqa: PLR0913  all that speaks for or against it
     """See that a filter's length, place and column speak for it.
 
     Where the footer gives no length, the header could be damaged: it must be of the usual form, and
-    something must begin where it says that the filter ends. All known writers leave no gaps.
+    something must begin where it says that the filter ends. No known writer but Impala leaves gaps.
 
     Args:
         leaf: Its column.
@@ -170,8 +171,8 @@ def check_filter(  # noqa: PLR0913  all that speaks for or against it
     """
     length = header.length + header.num_bytes
     if footer_length is None and not header.is_usual:
-        raise MalformedFilter("its header is unusual, and the footer gives no length to confirm it")
-    if footer_length is None and not _is_edge(offset + length, edges()):
+        raise MalformedFilter(UNUSUAL)
+    if footer_length is None and not _may_end(offset + length, edges()):
         raise MalformedFilter(UNCONFIRMED)
     if footer_length not in (None, length):
         raise MalformedFilter(f"the footer gives it {footer_length} bytes, its header {length}")
@@ -183,5 +184,7 @@ def check_filter(  # noqa: PLR0913  all that speaks for or against it
         raise MalformedFilter("INTERVAL values are hashed differently by different writers")
 
 
-def _is_edge(position: int, edges: NDArray[np.int64]) -> bool:
+def _may_end(position: int, edges: NDArray[np.int64] | None) -> bool:
+    if edges is None:
+        return True
     return bool((edges[np.searchsorted(edges, position) :][:1] == position).any())

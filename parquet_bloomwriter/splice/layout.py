@@ -123,7 +123,8 @@ class Layout:
     @cached_property
     def _page_offsets(self) -> NDArray[np.int64]:
         """Where the footer says that pages are, sorted; a chunk has up to three such offsets."""
-        return np.sort(self.footer.chunks.values[..., PAGE_OFFSETS].ravel())
+        has_pages = self.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE) > 0
+        return np.sort(self.footer.chunks.values[has_pages][:, PAGE_OFFSETS].ravel())
 
 
 def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:

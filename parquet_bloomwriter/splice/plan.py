@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, Shift, apply_edits
 from parquet_bloomwriter.footer.patch import bloom_edit, index_length_edits, offset_edits
 from parquet_bloomwriter.footer.view import MAGIC
-from parquet_bloomwriter.splice.existing import BEYOND, SHARED
+from parquet_bloomwriter.splice.existing import BEYOND, SHARED, UNCONFIRMED, UNUSUAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -164,7 +164,7 @@ def make_draft(
     fallback = None
     lost = {f.offset for f in drops}
     sharers = (f for f in layout.existing if f.problem == SHARED and f.offset in lost)
-    too_long = (f for f in layout.existing if f.problem == BEYOND and f.footer_length is None)
+    too_long = (f for f in layout.existing if f.problem == BEYOND)
     drops = tuple(dict.fromkeys((*drops, *sharers, *(too_long if chunks else ()))))
     positions = dict.fromkeys(chunks, layout.footer.start)
     skips = _skips(layout, drops)
@@ -263,7 +263,13 @@ def _why_not_cut(layout: Layout, positions: list[int], placement: Placement) -> 
 
 def _skips(layout: Layout, drops: Sequence[ExistingFilter]) -> tuple[Skip, ...]:
     """The bytes of old filters, where they are known and nobody else's."""
-    known = {(f.offset, f.stop) for f in drops if f.length and f.footer_length in (None, f.length)}
+    known = {
+        (f.offset, f.stop)
+        for f in drops
+        if f.length
+        and f.footer_length in (None, f.length)
+        and f.problem not in (UNUSUAL, UNCONFIRMED)
+    }
     return tuple(Skip(*span) for span in sorted(known) if layout.is_alone(*span))
 
 
@@ -281,8 +287,11 @@ def _left_unconfirmed(
 
     kept = [f for f in layout.existing if f.problem is None and f.offset not in gone]
     lengthless = [f for f in kept if f.footer_length is None]
-    edges = set(layout.footer.edges().tolist()) if lengthless and drops else set()
-    return tuple(f for f in lengthless if drops and not is_shown(f.stop))
+    known = layout.footer.edges() if lengthless and drops else None
+    if known is None:
+        return ()
+    edges = set(known.tolist())
+    return tuple(f for f in lengthless if not is_shown(f.stop))
 
 
 def _at_the_end(skips: Sequence[Skip], footer_start: int) -> tuple[Skip, ...]:

@@ -11,10 +11,10 @@ At every instant the path leads to all of the old bytes or all of the new ones:
                      remove the old bytes; fsync the folder
 
 Any exception before the exchange, KeyboardInterrupt and SystemExit too, removes the
-temporary file and leaves the target alone. After it only one can come: Unfinished, if the
-folder could not be synced. The new version is then in place and complete, but a power
-failure may still bring the old one back. Whatever else fails there (giving back the lock,
-closing, removing the old bytes under the temporary name) changes nothing, and is not told.
+temporary file and leaves the target alone. So does FileChanged right after it. Later only one can
+come: Unfinished, if the folder could not be synced. The new version is then in place and complete,
+but a power failure may still bring the old one back. Whatever else fails there (giving back the
+lock, closing, removing the old bytes under the temporary name) changes nothing, and is not told.
 
 **Power loss.** A renaming may reach the disk before other changes to the folder do. So the folder
 is synced, too, between making a backup and the renaming, and after a file was taken away that would
@@ -23,10 +23,10 @@ lie beside the new ones.
 
 **Somebody else.** The old file is compared with what it was before the new one takes its place.
 Then they exchange names, so that what was replaced can still be looked at: if it is another file
-by now, or was written to in these microseconds, the names are exchanged back. (Not if the size is
-the same and the time of the change was set back: only `ctime` would tell.) Where names cannot
-be exchanged (other systems than Linux, some network file systems) the new file is renamed over the
-old one, and such a change is lost.
+by now, or was written to in these microseconds, the names are exchanged back. (Not seen is what
+only `ctime` would tell: a write of the same size with the time set back, and changes of attributes
+other than mode and owner.) Where names cannot be exchanged (other systems than Linux, some network
+file systems) the new file is renamed over the old one, and such a change is lost.
 
 **Two runs on one file.** Each takes the lock of the *old* file, the one it opened, between
 comparing and renaming. The lock goes with the inode: the second run either finds it taken
@@ -53,13 +53,14 @@ import contextlib
 import dataclasses
 import errno
 import os
+import secrets
 import sys
 from typing import TYPE_CHECKING, Self
 
 from parquet_bloomwriter.errors import FileChanged, Unfinished
 from parquet_bloomwriter.splice.attributes import carry_over
 from parquet_bloomwriter.splice.copying import copy_range, write_all
-from parquet_bloomwriter.splice.exchange import CANNOT, exchange
+from parquet_bloomwriter.splice.exchange import exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock, unlock
 from parquet_bloomwriter.splice.source import FileIdentity, SourceFile, open_source
 from parquet_bloomwriter.splice.target import Target, choose_target, is_same
@@ -261,10 +262,8 @@ def _exchange(temporary: Temporary, old: SourceFile) -> None:
     """Give the new file the old one's name, unless that was somebody else's file by then."""
     try:
         exchange(temporary.path, old.path)
-    except OSError as error:
-        if error.errno not in CANNOT:
-            old.check_unchanged(but_for_names=True)  # it may be gone
-            raise
+    except OSError:
+        old.check_unchanged(FileIdentity.same_but_for_names)  # it may be gone
         os.replace(temporary.path, old.path)
     finally:  # an interruption, too, may come after it was done
         _check_replaced(temporary, old)
@@ -279,23 +278,39 @@ def _check_replaced(temporary: Temporary, old: SourceFile) -> None:
     now = FileIdentity.of(found)
     if os.path.samestat(found, temporary.made) or old.identity.same_but_for_names(now):
         return
+    temporary.is_left = True
     try:
         exchange(temporary.path, old.path)
+    except FileNotFoundError:  # what they had put there, they have removed since
+        temporary.is_left = False
+        old.check_unchanged()
     except OSError as error:
-        temporary.is_left = True
+        saved = _saved(temporary.path, old.path)
         raise Unfinished(
-            f"somebody else changed it meanwhile; that version is now {temporary.path}",
+            f"somebody else changed it at the same instant; their version is now {saved}",
             path=old.name,
-            remedy="Move it to a safe place: the next run removes it.",
+            remedy="Choose which of the two is to stay.",
         ) from error
+    temporary.is_left = False
     raise old.changed_to(now)
+
+
+def _saved(path: str, beside: str) -> str:
+    """Give somebody else's file a name that no later run takes for a leftover, if possible."""
+    name = f"{beside}.saved-{secrets.token_hex(4)}"
+    try:
+        os.rename(path, name)
+    except OSError:
+        return path
+    return name
 
 
 def _remove_old(temporary: Temporary, old: SourceFile) -> None:
     """Remove the replaced file's temporary names: this run's, and one that a killed run left."""
-    with contextlib.suppress(OSError):  # closed, on Windows; and it is a courtesy
-        os.unlink(temporary.path)
     with contextlib.suppress(OSError):
+        os.unlink(temporary.path)
+    unlock(temporary.fd)  # it marks the target as being replaced
+    with contextlib.suppress(OSError):  # closed, on Windows; and it is a courtesy
         if os.fstat(old.fd).st_nlink:
             remove_stale(old.path)
 
@@ -336,7 +351,7 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
     _make_backup(old, backup)
     try:
         _sync_folder(os.path.dirname(backup))
-        old.check_unchanged(but_for_names=True)
+        old.check_unchanged(FileIdentity.same_but_for_names)
         yield
     except BaseException:
         if not unless.may_be_at(old.path):

@@ -19,10 +19,11 @@ from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.source.local import OPEN_FLAGS, check_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     StrPath: TypeAlias = str | os.PathLike[str]
+    Same: TypeAlias = "Callable[[FileIdentity, FileIdentity], bool]"
 
 __all__ = ["FileIdentity", "SourceFile", "check_regular", "open_source"]
 
@@ -63,6 +64,11 @@ class FileIdentity:
         """Whether both are one file with the same content, mode and owner; names may differ."""
         return dataclasses.replace(self, ctime_ns=other.ctime_ns) == other
 
+    def same_content(self, other: FileIdentity) -> bool:
+        """Whether both are one file with the same content."""
+        mode, owner = other.mode, other.owner
+        return dataclasses.replace(self, mode=mode, owner=owner).same_but_for_names(other)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceFile:
@@ -77,11 +83,11 @@ class SourceFile:
     identity: FileIdentity = field(repr=False)
     """What the file was when it was opened."""
 
-    def check_unchanged(self, *, but_for_names: bool = False) -> None:
+    def check_unchanged(self, same: Same = FileIdentity.__eq__) -> None:
         """Check that the open file, and the file that the path leads to, are still as opened.
 
         Args:
-            but_for_names: Let names differ that the file has got or lost, and attributes.
+            same: What must not have changed; a method of `FileIdentity`.
 
         Raises:
             FileChanged: If either differs or the path leads nowhere.
@@ -91,8 +97,7 @@ class SourceFile:
         except FileNotFoundError:
             raise self._changed("the file was removed or renamed meanwhile") from None
         for identity in map(FileIdentity.of, found):
-            same = self.identity.same_but_for_names if but_for_names else self.identity.__eq__
-            if not same(identity):
+            if not same(self.identity, identity):
                 raise self.changed_to(identity)
 
     def changed_to(self, now: FileIdentity) -> FileChanged:
@@ -103,8 +108,7 @@ class SourceFile:
         then = self.identity
         if (now.device, now.inode) != (then.device, then.inode):
             return "replaced by another one"
-        is_same_content = (now.size, now.mtime_ns) == (then.size, then.mtime_ns)
-        return "given other attributes" if is_same_content else "written to"
+        return "given other attributes" if then.same_content(now) else "written to"
 
     def _changed(self, problem: str) -> FileChanged:
         return FileChanged(problem, path=self.name, remedy="Run the command again.")

@@ -7,9 +7,11 @@ come from the system's random source; `O_EXCL` and `O_NOFOLLOW` refuse whatever 
 already. Mode 0600 holds until the attributes of the old file are carried over. Names are
 cut to 255 bytes, the limit of common file systems.
 
-A writer holds the lock of its temporary file as long as it lives. A file of exactly this
-pattern whose lock can be taken was left by a killed run, and is removed. Where locks are
-unavailable nothing is removed; on Windows the system itself refuses to remove open files.
+A writer holds the lock of its temporary file as long as it lives, also when that has taken the
+target's place and the temporary name leads to what was there before. A file of exactly this pattern
+was left by a killed run, and is removed, if its lock can be taken, and that of the target, too.
+Where locks are unavailable nothing is removed; on Windows the system itself refuses to remove open
+files.
 """
 
 # ruff: noqa: PTH108, PTH116, PTH118, PTH208  the steps are system calls, and spelled as such
@@ -22,6 +24,7 @@ import re
 import secrets
 import stat
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -46,6 +49,11 @@ _DIGITS = 16
 _END = ".tmp"
 _ROOM = NAME_MAX - len("." + _MARK + _END) - _DIGITS
 """Bytes left for the target's name."""
+
+_TICK_NS = 20_000_000
+"""Nanoseconds in which a file system's clock may not show a change."""
+
+_last_listing: tuple[tuple[str, int], tuple[str, ...]] = (("", 0), ())
 
 _CONTINUES_MASK, _CONTINUES = 0b1100_0000, 0b1000_0000
 """A byte that continues a UTF-8 character; names are not cut inside one."""
@@ -111,10 +119,10 @@ def find_temporaries(target: str) -> tuple[str, ...]:
     folder, name = os.path.split(target)
     pattern = re.compile(re.escape(_prefix(name)) + rf"[0-9a-f]{{{_DIGITS}}}{re.escape(_END)}")
     try:
-        names = os.listdir(folder)
+        names = _marked_names(folder)
     except PermissionError:  # a folder may be writable without being readable
         return ()
-    return tuple(os.path.join(folder, found) for found in sorted(names) if pattern.fullmatch(found))
+    return tuple(os.path.join(folder, found) for found in names if pattern.fullmatch(found))
 
 
 def remove_stale(target: str) -> tuple[str, ...]:
@@ -127,6 +135,21 @@ def remove_stale(target: str) -> tuple[str, ...]:
         The paths that were removed.
     """
     return tuple(path for path in find_temporaries(target) if _remove_if_stale(path, target))
+
+
+def _marked_names(folder: str) -> tuple[str, ...]:
+    """Names of all temporary files in a folder, sorted.
+
+    They are listed once for many targets: until the folder changes, as far as its time can tell.
+    """
+    global _last_listing  # noqa: PLW0603  a tuple, replaced as a whole
+    key = (folder, os.stat(folder).st_mtime_ns)
+    if _last_listing[0] == key:
+        return _last_listing[1]
+    names = tuple(sorted(name for name in os.listdir(folder) if _MARK in name))
+    if time.time_ns() - key[1] > _TICK_NS:
+        _last_listing = key, names
+    return names
 
 
 def _create(target: str, *, permissions: int) -> Temporary:
@@ -198,11 +221,23 @@ def _remove_if_stale(path: str, target: str) -> bool:
         return False
 
 
+def _is_locked(path: str) -> bool:
+    """Whether somebody holds the lock of a file, which may be missing."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return try_lock(fd) is Lock.BUSY
+    finally:
+        os.close(fd)
+
+
 def _unlink_if_stale(path: str, fd: int, target: str) -> bool:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode) or _leads_to(target, found):
         return False
-    if try_lock(fd) is not Lock.HELD or not _leads_to(path, found):
+    if try_lock(fd) is not Lock.HELD or _is_locked(target) or not _leads_to(path, found):
         return False
     os.unlink(path)
     return True

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, get_args
 
-from parquet_bloomwriter.building import BuiltFilter, FilterOptions
+from parquet_bloomwriter.building import ODD_INSTANTS, BuiltFilter, FilterOptions
 from parquet_bloomwriter.chunks import Candidates, ChunkWork, Outcome
 from parquet_bloomwriter.columns import notes_on, select_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
@@ -37,6 +37,7 @@ from parquet_bloomwriter.splice.plan import (
     make_draft,
     make_plan,
 )
+from parquet_bloomwriter.splice.source import FileIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -185,7 +186,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         else:
             addition.build_only()
         if not writes and file.file is not None:  # what could not be read may just have gone away
-            file.file.check_unchanged(but_for_names=True)
+            file.file.check_unchanged(FileIdentity.same_content)
         if not writes and not dry_run:
             keep_file(file)
         return addition.report(chosen, writes=writes, dry_run=dry_run, data=data)
@@ -225,7 +226,7 @@ class _Addition:
         """Build the filters and write the new file, both at once as far as possible.
 
         Raises:
-            _NothingToWriteError: If there is no new filter and no need for a new file.
+            _NothingToWriteError: If no filter comes or goes, and there is no need for a new file.
         """
         assembler = Assembler(new, self.filters.pop)
         ahead = self._settled_until()
@@ -239,7 +240,7 @@ class _Addition:
                 chunk, outcome = next(outcomes)
                 if self._note(chunk, outcome) and insertion.position <= ahead:
                     assembler.write(EmitFilter(*chunk, self.lengths[chunk]))
-        if not self.lengths and not even_without_filters:
+        if not (self.lengths or self.found.to_drop or even_without_filters):
             raise _NothingToWriteError
         self.plan = self._finished_plan()
         assembler.complete(self.plan)
@@ -291,8 +292,12 @@ class _Addition:
         """Take note of what became of a filter; tell whether there is one to write."""
         self.progress.built()
         if not isinstance(outcome, BuiltFilter):
+            if outcome.reason != ODD_INSTANTS:
+                self.found.to_drop.pop(chunk, None)
+            elif chunk in self.found.to_drop:
+                reason = f"{outcome.reason}; the filter that was there is taken out"
+                outcome = dataclasses.replace(outcome, reason=reason)
             self.found.settled[chunk] = outcome
-            self.found.to_drop.pop(chunk, None)
             return False
         self.filters[chunk] = outcome.data
         self.lengths[chunk] = len(outcome.data)

@@ -14,6 +14,7 @@ from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, decode_header
 from parquet_bloomwriter.splice.existing import SHARED, UNCONFIRMED, shared_offsets
 from tests.verbs.files import (
+    created_by,
     filter_bytes,
     footer_of,
     layout,
@@ -197,6 +198,10 @@ def test_a_missing_length_must_be_confirmed_by_what_follows(num_bytes: int) -> N
     data = without_length(data, *((row, column) for row in (0, 1) for column in (0, 1)))
     assert {old.problem for old in layout(data).existing} == {None}
     header = Sbbf.empty(num_bytes // 32).to_bytes()[:-num_bytes]
-    old = first(changed_at(data, first(data).offset, header))
+    data = changed_at(data, first(data).offset, header)
+    old = first(data)
     assert old.length == len(header) + num_bytes
     assert old.problem == UNCONFIRMED
+    by_impala = created_by(data, b"impala version 4.4.0-RELEASE (build 1234)")
+    assert first(by_impala).problem is None  # it puts copies of metadata between filters
+    assert strip(data).left_bytes >= old.length

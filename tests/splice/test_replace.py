@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -24,10 +25,10 @@ from parquet_bloomwriter.errors import (
     VerificationFailed,
 )
 from parquet_bloomwriter.splice import replace, writeback
-from parquet_bloomwriter.splice.exchange import CANNOT, exchange
+from parquet_bloomwriter.splice.exchange import exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock
 from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
-from parquet_bloomwriter.splice.temporary import find_temporaries
+from parquet_bloomwriter.splice.temporary import find_temporaries, remove_stale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -445,15 +446,59 @@ def test_a_change_that_cannot_be_given_its_name_back_is_not_lost(
         monkeypatch.setattr(replace, "exchange", fail)
 
     _before_exchange(monkeypatch, meddle)
-    with pytest.raises(Unfinished, match="somebody else changed it meanwhile") as caught:
+    with pytest.raises(Unfinished, match="somebody else changed it at the same instant") as caught:
         _rewrite(old)
-    (temporary,) = find_temporaries(str(old))
-    assert temporary in str(caught.value)
-    assert _listing(old.parent) == {"a.parquet": NEW, Path(temporary).name: OLD + b"!"}
+    (saved,) = {path.name for path in old.parent.iterdir()} - {"a.parquet"}
+    assert saved.startswith("a.parquet.saved-")
+    assert saved in str(caught.value)
+    assert _listing(old.parent) == {"a.parquet": NEW, saved: OLD + b"!"}
+
+
+def test_what_somebody_else_put_there_and_removed_stays_removed(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meddle_again() -> None:
+        monkeypatch.undo()
+        _before_exchange(monkeypatch, old.unlink)
+
+    def meddle() -> None:
+        _replace(old)
+        meddle_again()
+
+    _before_exchange(monkeypatch, meddle)
+    with pytest.raises(FileChanged, match="removed"):
+        _rewrite(old)
+    assert _listing(old.parent) == {}
+
+
+def test_a_file_that_waits_for_its_name_is_no_leftover(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run must not remove what the names' exchange has brought out."""
+    removed: list[tuple[str, ...]] = []
+
+    def meddle_again() -> None:
+        removed.append(remove_stale(str(old)))
+
+    def meddle() -> None:
+        _replace(old)
+        monkeypatch.undo()
+        monkeypatch.setattr(replace, "exchange", first)
+
+    def first(one: str, other: str) -> None:
+        exchange(one, other)
+        meddle_again()
+
+    _before_exchange(monkeypatch, meddle)
+    with pytest.raises(FileChanged, match="replaced by another"):
+        _rewrite(old)
+    assert removed
+    assert not any(removed)
+    assert _listing(old.parent) == {"a.parquet": b"other"}
 
 
 @pytest.mark.parametrize("backup_suffix", [None, "~"])
-@pytest.mark.parametrize("reason", sorted(CANNOT))
+@pytest.mark.parametrize("reason", [errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOSPC])
 def test_the_new_file_is_renamed_where_names_cannot_be_exchanged(
     old: Path, monkeypatch: pytest.MonkeyPatch, reason: int, backup_suffix: str | None
 ) -> None:

@@ -152,9 +152,7 @@ def test_a_filter_that_reached_too_far_is_not_right_in_a_longer_file(has_length:
     assert before.problem == "its bitset reaches into the footer"
     new = bloomify(old, ["#2"], placement="end", jobs=1, fpp=0.0001).data
     assert new is not None
-    after = [one for one in inspect(new, columns=["#0"]).filters if one.row_group == 1]
-    problems = ["the footer gives it 1040 bytes, its header 8144"] if has_length else []
-    assert [one.problem for one in after] == problems
+    assert [one.row_group for one in inspect(new, columns=["#0"]).filters] == [0]
 
 
 def test_a_page_header_that_is_none_is_not_left_to_pyarrow() -> None:
