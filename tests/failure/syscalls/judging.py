@@ -161,7 +161,8 @@ def _checksums(aftermath: Aftermath, name: str) -> Iterator[str]:
     )
     if is_ not in ({new, None} if aftermath.is_new else {old, None}):
         yield "the checksum file does not fit the file"
-    if is_ is None and aftermath.could_tidy_up and not aftermath.is_new:
+    can_put_back = aftermath.could_tidy_up and not aftermath.fault.names >= {"link", "rename"}
+    if is_ is None and can_put_back and not aftermath.is_new:
         yield "the checksum file is gone, although the file is as it was"
     if is_ != new and aftermath.ending.status == 0:
         yield "exit code 0, but the checksum file is not new"

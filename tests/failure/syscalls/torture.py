@@ -40,10 +40,10 @@ exit code 0 must mean that the new bytes, and the name after them, were synced w
 any other must come with one line that does not claim what is not so. What is left over must be
 recognisable, private, and gone after the next run, which must succeed.
 
-Three outcomes are neither, and meant to be: a column chunk that the system refuses to read gets no
+Four outcomes are neither, and meant to be: a column chunk that the system refuses to read gets no
 filter, which is told and is no failure; where there are no hard links, a kill can leave an empty
-file under the name of a new file or a backup; and a folder that must not be opened (EACCES, EPERM)
-is not synced.
+file under the name of a new file or a backup; a folder that must not be opened (EACCES, EPERM) is
+not synced; and a checksum file is lost that neither linking nor renaming gives its name back.
 """
 
 

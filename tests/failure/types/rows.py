@@ -60,14 +60,16 @@ def rows_of(case: Case, group_rows: int, *, edges: bool = False) -> Rows:
     values = [None if n is None else case.make(n) for n in numbers]
     values[: len(special)] = special
     present = {case.make(n): count for n, count in stored.items()}
+    for value in present.keys() & set(special):
+        present[value] += special.count(value)
     absent = (case.make(n) for n in rng.permutation(np.arange(1, case.size - 1, 2)).tolist())
     return Rows(
         case=case,
         table=pa.table({"c": _column(case, values, far, group_rows)}),
         group_rows=group_rows,
         present=tuple(case.make(n) for n in asked),
-        counts=tuple(stored[n] for n in asked),
-        absent=tuple(value for value in absent if value not in present),
+        counts=tuple(present[case.make(n)] for n in asked),
+        absent=tuple(value for value in absent if value not in {*present, *special}),
     )
 
 
