@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.values import are_odd_instants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -143,7 +144,10 @@ def _holds_any(page: tuple[bytes, int], leaf: Leaf, plains: Iterable[bytes]) -> 
     width = _WIDTHS.get(leaf.physical_type) or leaf.type_length or 0
     if width <= 0 or len(values) != count * width:
         return None
-    rows = np.frombuffer(values, np.uint8).reshape(count, width)
+    numbers = np.frombuffer(values, np.uint8)
+    if leaf.physical_type == PhysicalType.INT96 and are_odd_instants(numbers):
+        return None  # They are equal to others of other bytes.
+    rows = numbers.reshape(count, width)
     return any(
         len(plain) == width and bool((rows == np.frombuffer(plain, np.uint8)).all(axis=1).any())
         for plain in plains

@@ -1,5 +1,10 @@
 """Column chunks -> their values as Parquet stores them, by pyarrow."""
 
-from parquet_bloomwriter.values.stream import LeafReader, floating_dtype, has_odd_instants
+from parquet_bloomwriter.values.stream import (
+    LeafReader,
+    are_odd_instants,
+    floating_dtype,
+    has_odd_instants,
+)
 
-__all__ = ["LeafReader", "floating_dtype", "has_odd_instants"]
+__all__ = ["LeafReader", "are_odd_instants", "floating_dtype", "has_odd_instants"]

@@ -140,7 +140,7 @@ def floating_dtype(leaf: Leaf) -> type[np.floating] | None:
 
 
 def has_odd_instants(leaf: Leaf, array: pa.Array) -> bool:
-    """Whether there are INT96 timestamps whose nanoseconds are not of their day.
+    """Whether values of a leaf are INT96 timestamps whose nanoseconds are not of their day.
 
     Readers make another day of them. Looked up are the bytes of that, which are others.
     """
@@ -149,7 +149,16 @@ def has_odd_instants(leaf: Leaf, array: pa.Array) -> bool:
     valid = array.drop_null() if array.null_count else array
     width = array.type.byte_width
     stored = np.frombuffer(valid.buffers()[1], np.uint8)[valid.offset * width :]
-    instants = stored[: len(valid) * width].view([("nanoseconds", "<u8"), ("day", "<u4")])
+    return are_odd_instants(stored[: len(valid) * width])
+
+
+def are_odd_instants(stored: NDArray[np.uint8]) -> bool:
+    """Whether any of these INT96 timestamps has nanoseconds that are not of its day.
+
+    Args:
+        stored: The bytes of n timestamps, shape (12 n,).
+    """
+    instants = stored.view([("nanoseconds", "<u8"), ("day", "<u4")])
     return bool((instants["nanoseconds"] >= _NANOSECONDS_PER_DAY).any())
 
 

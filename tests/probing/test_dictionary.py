@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -297,6 +298,15 @@ def test_texts_that_do_not_fill_their_page(body: bytes, *, expected: bool | None
     at = start + len(head) + len(body)
     moved = with_edits(moved, Edit(first, last, encode_zigzag(at)))
     assert held(moved, b"bcd") is expected
+
+
+def test_timestamps_of_another_day_than_they_say_do_not_tell() -> None:
+    moments = pa.array([0, 5000], pa.timestamp("ns"))
+    data = file_of(moments, moments.type, compression="none", use_deprecated_int96_timestamps=True)
+    usual, other = (struct.pack("<qI", nanos, 2_440_588) for nanos in (5000, 7000))
+    odd = struct.pack("<qI", 86_400 * 10**9 + 5000, 2_440_587)
+    assert (held(data, usual), held(data, other)) == (True, False)
+    assert held(data.replace(usual, odd), usual) is None
 
 
 def test_a_value_of_another_width_is_not_held() -> None:

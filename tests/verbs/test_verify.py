@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from parquet_bloomwriter import ColumnNotFound, InvalidArgument, Sbbf, Status, bloomify, strip
+from parquet_bloomwriter import (
+    ColumnNotFound,
+    InvalidArgument,
+    Sbbf,
+    Status,
+    bloomify,
+    read_table,
+    strip,
+)
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, VerifyReport
@@ -276,14 +284,18 @@ def test_a_missing_canonical_nan_is_a_warning(kind: str, bits: int) -> None:
     assert check.warnings == ("there are NaNs, but the canonical one is not in it",)
 
 
-def test_timestamps_of_another_day_than_they_say() -> None:
+@pytest.mark.parametrize("use_dictionary", [False, True])
+def test_timestamps_of_another_day_than_they_say(*, use_dictionary: bool) -> None:
     """Readers make the next day of them, and look up other bytes."""
     day = 86_400 * 10**9
-    table = pa.table({"t": pa.array([0, 5, day], pa.timestamp("ns"))})
+    table = pa.table({"t": pa.array([0, 5000, day], pa.timestamp("ns"))})
     file = written(
-        table, use_deprecated_int96_timestamps=True, use_dictionary=False, compression="none"
+        table,
+        use_deprecated_int96_timestamps=True,
+        use_dictionary=use_dictionary,
+        compression="none",
     )
-    usual, odd = struct.pack("<qI", 5, 2_440_588), struct.pack("<qI", day + 5, 2_440_587)
+    usual, odd = struct.pack("<qI", 5000, 2_440_588), struct.pack("<qI", day + 5000, 2_440_587)
     assert file.count(usual) == 1
     file = bloomify(file, ["t"]).data or b""
     check = first(verify(with_filter(file.replace(usual, odd), (0, 0), filter_of(odd))))
@@ -296,6 +308,8 @@ def test_timestamps_of_another_day_than_they_say() -> None:
         assert report.written == bool(more)
     again = bloomify(file.replace(usual, odd), ["t"], replace=True).data
     assert again == (strip(file).data or b"").replace(usual, odd)
+    wanted = [("t", "=", table["t"][1].as_py())]
+    assert read_table(again, filters=wanted).num_rows == 1
 
 
 # ---------------------------------------------------------------- what cannot be checked

@@ -25,8 +25,8 @@ that are kept or built must hold every value read.
 *Nobody can tell* counts filters in which nothing contradicts anything, though their bits are not
 those of the values: a size that header and footer agree on (or by which the filter ends where
 something else begins, if its writer left `bloom_filter_length` out), and bits that were moved or
-lost. A reader loses rows by these. `verify` finds them, and `bloomify` builds them anew; all bits of
-some filters are flipped one by one to show it.
+lost. A reader loses rows by these. `verify` finds them, and `bloomify` builds them anew; all bits
+of some filters are flipped one by one to show it.
 
 Not shown: damage to single bits of pages, and interfaces that return more bytes than asked for to
 pyarrow, which crashes on them.
