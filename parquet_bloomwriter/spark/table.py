@@ -54,7 +54,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     ndv: int | Mapping[str, int] | None = None,
     max_bytes: int = MAX_BYTES,
     sizing: Sizing = "pow2",
-    placement: Placement = "column-chunk",
+    placement: Placement = "end",
     replace: bool = False,
     force: bool = False,
     regenerate_crc: bool = True,
@@ -94,7 +94,9 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         ndv: Distinct values per row group, as for `bloomify`.
         max_bytes: Largest bitset, bytes.
         sizing: "pow2" or "exact", as for `bloomify`.
-        placement: "column-chunk", "row-group" or "end", as for `bloomify`.
+        placement: "column-chunk", "row-group" or "end", as for `bloomify`. DataFrames keep the
+            sizes of their files: those that were made before miss rows, and say nothing, unless it
+            is "end".
         replace: Build filters anew where there are some already.
         force: Go on although a table format (Delta, Iceberg, Hudi) or a `_metadata` file keeps book
             of the files, a file has hard links, or a checksum file does not fit.

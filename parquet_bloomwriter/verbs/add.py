@@ -110,7 +110,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         sizing: "pow2" for powers of two from 64 bytes, which every reader takes, or "exact" for
             any multiple of 32 bytes, which Arrow C++, Velox and Impala do not.
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
-            row group, "end" before the footer.
+            row group, "end" before the footer: then no data move, and Spark DataFrames that were
+            made before a file was rewritten in place miss no rows.
         dialect: "xxhash", the released specification, or "murmur3", its drafts, which current
             readers ignore or fail on.
         replace: Build filters anew where there are some already.

@@ -436,3 +436,14 @@ def unremarkable(path: Path, **facts: object) -> dict[str, object]:
     }
     sizes: dict[str, object] = {"bytes_before": size(path), "bytes_after": size(path)}
     return {"path": str(path), "error": None} | nothing | sizes | facts
+
+
+def test_dataframes_that_were_made_before_miss_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """They keep the sizes of their files, and leave out row groups that lie beyond."""
+    rows = pa.table({"id": range(3000), "name": [f"user{i}@example.com" for i in range(3000)]})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=500, compression="none")
+    frame = spark.read.parquet(str(tmp_path))
+    old_size = size(tmp_path / "a.parquet")
+    bloomify_table(spark, tmp_path, ["id", "name"], fpp=1e-7).collect()
+    assert size(tmp_path / "a.parquet") > 1.5 * old_size
+    assert frame.selectExpr("count(name)", "sum(id)").first() == (3000, 3000 * 2999 // 2)

@@ -180,7 +180,9 @@ def _attempt(warm: Warm, verb: str, done: str, stop: Stop, folder: Path) -> str:
     scene = Scene(folder=folder, done=DONE[done])
     job = Job(arguments=list(VERBS[verb]), folder=str(_set(folder, verb)), stop_at=stop.number)
     (ended,) = warm.run_all([job], at_stop=scene.change)
-    assert scene.names, f"there is no step {stop.number}"
+    if not scene.names:  # how often folders are listed depends on the clock
+        ended.expect(0)
+        return "came too late or early"
     assert ended.code in {0, CHANGED, *REFUSED_TO_READ}, f"exit code {ended.code}: {ended.err}"
     _check_nothing_else(scene, verb, finished=ended.code == 0)
     outcome = _outcome(scene, verb, finished=ended.code == 0)

@@ -40,9 +40,15 @@ times for one query (first for the footer, then for the data) may hold the foote
 against the bytes of another. That is so whenever a file is replaced, by whatever program, and
 however atomically; the query fails on pages that make no sense, and succeeds when it is repeated.
 Engines that ask for the file's size first, and open it later, look for the footer in the wrong
-place: Spark and DataFusion. What helps: write elsewhere (`-o`) and let readers change over; choose
-a quiet time; or, for a file that has no filters yet, `--placement end`: then no data move, and the
-old footer fits the new file, which the last lines show. Only the size is another.
+place: Spark and DataFusion.
+
+**Spark can lose rows.** A DataFrame keeps the sizes that its files had when it was made. If a file
+is replaced by a larger one, in whatever way, row groups whose middle lies beyond the old size are
+read by nobody, and no error tells. Make DataFrames anew after their files were rewritten.
+
+What helps: write elsewhere (`-o`) and let readers change over; choose a quiet time; or, for a file
+that has no filters yet, `--placement end`: then no data move, and the old footer and the old size
+fit the new file. The last lines show it, and a test with a DataFrame made before.
 
 Our own readers open a single file once; of a folder they notice which files were replaced, and
 read these without what they had found out about them.
