@@ -78,7 +78,8 @@ def _wrong(choice: random.Random, table: Table) -> list[str]:
         words = choice.choice(sorted(every))
         line = choice.choice(list(lines_of(words, every[words], table)))
         line = [_stray(text(choice)) if word.startswith(EVIL[:8]) else word for word in line]
-        as_json = takes_json(every[words]) and "--files" not in line and choice.random() < 0.2
+        takes_more = {"--files", "--"}.isdisjoint(line)
+        as_json = takes_json(every[words]) and takes_more and choice.random() < 0.2
         with no_hang():
             shown = run([*line, "--json"] if as_json else line, is_terminal=not as_json)
         wrong += [f"{line!r}: {fault}" for fault in shown.faults(as_json=as_json)]
