@@ -191,3 +191,25 @@ def test_a_file_taken_for_stale_in_its_first_instant_is_made_anew(
         assert own.path not in removed
         assert [str(path) for path in tmp_path.iterdir()] == [own.path]
     assert len(removed) == 1
+
+
+def test_a_folder_is_listed_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    real = os.listdir
+
+    def listdir(folder: str) -> list[str]:
+        listed.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    long_ago = (10**9, 10**9)
+    os.utime(tmp_path, long_ago)
+    assert [find_temporaries(str(tmp_path / name)) for name in "abc"] == [(), (), ()]
+    assert len(listed) == 1
+    left = tmp_path / f".b.bloomify-{DIGITS}.tmp"
+    left.write_bytes(b"")
+    assert find_temporaries(str(tmp_path / "a")) == ()
+    assert find_temporaries(str(tmp_path / "b")) == (str(left),)
+    assert len(listed) == 3  # the change is too fresh to be relied upon

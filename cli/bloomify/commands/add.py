@@ -75,7 +75,8 @@ _filter_options = all_of(
         type=click.Choice(["column-chunk", "row-group", "end"]),
         default="column-chunk",
         show_default=True,
-        help="Filters before their column chunk, behind their row group, or before the footer.",
+        help="Filters before their column chunk, behind their row group, or before the footer. "
+        "Only with 'end' no data move: take it for files that others are reading.",
     ),
     _which(
         "--dialect",

@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import MalformedFile, Status, bloomify, inspect, read_table, strip
+from parquet_bloomwriter.footer.grammar import ChunkField
 from tests.failure.hostile.bases import Base, bases
 from tests.failure.hostile.replacing import Part, header, replaced, zigzag
 from tests.support.rewriting import PLACEMENTS
+from tests.verbs.files import footer_of, with_number
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.predicate import Filters
@@ -176,3 +178,18 @@ def test_a_long_page_header_is_one() -> None:
     pq.write_table(table, sink, use_dictionary=False, compression="none")
     report = bloomify(sink.getvalue().to_pybytes(), ["name"], jobs=1)
     assert report.columns[0].chunks[0].status is Status.BUILT
+
+
+def test_a_row_group_without_bytes_has_no_pages_in_the_way() -> None:
+    """Its offset may be where the next thing was written: a page index."""
+    schema = pa.schema([("id", pa.int64())])
+    sink = pa.BufferOutputStream()
+    options = {"write_page_index": True, "use_dictionary": False, "write_statistics": False}
+    with pq.ParquetWriter(sink, schema, **options) as writer:
+        writer.write_table(pa.table({"id": range(100)}, schema))
+        writer.write_table(schema.empty_table())
+    data = sink.getvalue().to_pybytes()
+    chunks = footer_of(data).chunks
+    index = int(chunks.values[0, 0, ChunkField.OFFSET_INDEX_OFFSET])
+    data = with_number(data, ChunkField.DATA_PAGE_OFFSET, index, chunk=(1, 0))
+    assert bloomify(data, ["id"]).fallback is None
