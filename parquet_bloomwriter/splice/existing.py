@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]
@@ -121,13 +122,17 @@ def _look(  # noqa: PLR0913  one filter of many
     )
 
 
-def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader:
+def read_filter_header(
+    offset: int, limit: int, read_at: ReadAt, *, dialect: Dialect = "xxhash"
+) -> FilterHeader:
     """Read the header of a filter, and see that it and its bitset can be what they claim.
 
     Args:
         offset: Absolute position by the footer, bytes.
         limit: Where the footer begins.
         read_at: Returns the bytes [start, stop) of the file.
+        dialect: What a header of a draft, which does not name its hash, is taken for: "murmur3", or
+            "xxhash" to distrust it.
 
     Raises:
         MalformedFilter: If it must not be trusted.
@@ -137,8 +142,10 @@ def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader
     header = decode_header(read_at(offset, min(offset + HEADER_BYTES, limit)))
     if header.unsupported is not None:
         raise MalformedFilter(header.unsupported)
-    if header.compression is None:
+    if header.compression is None and dialect == "xxhash":
         raise MalformedFilter("it is of a draft of the specification, which does not name its hash")
+    if header.compression is None and header.not_of_a_draft is not None:
+        raise MalformedFilter(header.not_of_a_draft)
     if offset + header.length + header.num_bytes > limit:
         raise MalformedFilter(BEYOND)
     return header
