@@ -8,7 +8,7 @@ the kernels; a single one takes plain Python, and never waits for a compiler.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf.sizing import Sizing
+
+    Value: TypeAlias = float | str | bytes | np.integer | np.floating
+    """One value as a column stores it; scalars of NumPy are taken for Python's."""
 
 _WORD = np.dtype("<u4")
 _CACHE_LINE = 64
@@ -231,7 +234,7 @@ class Sbbf:
 
     def insert(
         self,
-        value: float | str | bytes,
+        value: Value,
         physical_type: str | None = None,
         *,
         type_length: int | None = None,
@@ -258,7 +261,7 @@ class Sbbf:
 
     def check(
         self,
-        value: float | str | bytes,
+        value: Value,
         physical_type: str | None = None,
         *,
         type_length: int | None = None,
@@ -453,9 +456,7 @@ def _checked(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(hashes)
 
 
-def _plains(
-    value: float | str | bytes, physical_type: str | None, type_length: int | None
-) -> tuple[bytes, ...]:
+def _plains(value: Value, physical_type: str | None, type_length: int | None) -> tuple[bytes, ...]:
     """Encode a value, and what readers take for equal to it."""
     if physical_type is None:
         if not isinstance(value, str | bytes):

@@ -217,6 +217,7 @@ def test_files_may_have_filters_of_both_kinds() -> None:
     table = pa.table({name: interleaved([7 * i for i in range(ROWS)]) for name in ("a", "b")})
     data = written(table, row_group_size=ROWS // GROUPS, use_dictionary=False)
     data = bloomify(bloomify(data, ["a"]).data or b"", ["b"], **SEEDED).data or b""
+    options: Any
     for options in ({}, SEEDED):
         for column in ("a", "b"):
             surviving = probe(data, f"{column} = 21", **options).files[0].surviving
@@ -244,6 +245,17 @@ def test_one_column_may_have_filters_of_both_kinds() -> None:
     for i in range(0, ROWS, 50):
         assert group_of(7 * i) in probe(data, f"id = {7 * i}", **MURMUR3).files[0].surviving
     assert {check.status for check in verify(data, **MURMUR3).checks} == {OK}
+
+
+def test_many_values_at_once() -> None:
+    """So many that whole filters are read."""
+    data = draft()
+    for group in range(GROUPS):
+        present = [("id", "in", [7 * (GROUPS * i + group) for i in range(100)])]
+        assert group in probe(data, present, **MURMUR3).files[0].surviving
+    report = numbers(fpp=1e-5, **SEEDED)
+    absent = [("id", "in", [7 * i + 3 for i in range(100)])]
+    assert not probe(report.data or b"", absent, **SEEDED).might_match
 
 
 def test_folders_of_both_kinds(tmp_path: Path) -> None:
