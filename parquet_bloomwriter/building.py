@@ -168,9 +168,8 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
-    return all(
-        filter_.contains_all(hashes) for hashes in hashes_of(reader, leaf, row_group, XXHASH)
-    )
+    kind = HashKind(filter_.dialect, filter_.murmur3_seed)
+    return all(filter_.contains_all(hashes) for hashes in hashes_of(reader, leaf, row_group, kind))
 
 
 def _fill(

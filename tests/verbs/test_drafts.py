@@ -14,6 +14,7 @@ from parquet_bloomwriter import (
     BloomFile,
     InvalidArgument,
     MalformedFilter,
+    Status,
     bloomify,
     dataset,
     iter_batches,
@@ -26,7 +27,7 @@ from parquet_bloomwriter.reports.verification import CheckStatus
 from parquet_bloomwriter.sbbf import encode_header
 from tests.sbbf.test_vectors import MURMUR_BYTES, MURMUR_SEED, NUM_BYTES, VALUES, bitset
 from tests.support.asking import found_in
-from tests.verbs.broken_filters import with_bytes, with_filter
+from tests.verbs.broken_filters import with_bytes, with_filter, without_bit
 from tests.verbs.files import filter_bytes, footer_of, read, with_filter_at, written
 from tests.verbs.test_verify import DRAFT_OF_96
 
@@ -255,6 +256,35 @@ def test_many_values_at_once() -> None:
     for i in range(0, ROWS, 487):
         (file,) = probe(data, [("id", "in", [*absent, 7 * i])], **SEEDED).files
         assert file.surviving == (group_of(7 * i),)
+
+
+def test_drafts_that_hold_every_value_are_kept() -> None:
+    data = draft()
+    for options, kept in [
+        (MURMUR3, GROUPS),
+        (SEEDED, 0),
+        ({}, 0),
+        ({**MURMUR3, "replace": True}, 0),
+    ]:
+        report = bloomify(data, ["id"], **options)
+        (column,) = report.columns
+        assert [chunk.status for chunk in column.chunks].count(Status.KEPT) == kept
+        assert len(column.built) == GROUPS - kept
+        assert report.written is (kept == 0)
+    (chunk, *_) = bloomify(data, ["id"], **MURMUR3).columns[0].chunks
+    assert chunk.length == len(filter_bytes(data, (0, 0)))
+    lacking = without_bit(data, (2, 0), 7)
+    (column,) = bloomify(lacking, ["id"], **MURMUR3).columns
+    assert [chunk.row_group for chunk in column.built] == [2]
+
+
+@pytest.mark.parametrize("size", [32, 96])
+def test_drafts_of_other_sizes_are_replaced(size: int) -> None:
+    header = encode_header(size).replace(b"\x1c\x1c\x00\x00", b"", 1)
+    data = with_filter(draft(), (0, 0), header + b"\xff" * size)
+    (column,) = bloomify(data, ["id"], **MURMUR3).columns
+    assert [chunk.row_group for chunk in column.built] == [0]
+    assert "a power of two above 32" in column.built[0].reason
 
 
 def test_folders_of_both_kinds(tmp_path: Path) -> None:
