@@ -70,7 +70,7 @@ class Hyperspace:
 
     # Making and changing indexes.
 
-    def create_index(
+    def create_index(  # noqa: PLR0913  all by keyword but two
         self,
         df: DataFrame | StrPath,
         config: BFIndexConfig,
