@@ -345,3 +345,12 @@ def test_the_defaults_are_those_of_the_library() -> None:
     sizes = [parameters[name].default for name in ("max_filter_size", "max_index_size")]
     assert sizes == [f"{recipe.MAX_FILE_BYTES >> 20}MiB", f"{recipe.MAX_TOTAL_BYTES >> 30}GiB"]
     assert DEFAULT_FPP == recipe.DEFAULT_FPP
+
+
+def test_a_table_of_another_format(table: Path, refuses: Callable[..., str]) -> None:
+    (table / "_delta_log").mkdir()
+    message = refuses(*CREATE, "--columns", "id")
+    assert (
+        f"events: files here belong to a table with records of its own: {table}/_delta" in message
+    )
+    assert "cannot be indexed" in message

@@ -119,6 +119,19 @@ def test_other_formats_are_refused(hs: Hyperspace, tmp_path: Path) -> None:
         hs.create_index(hs.spark.read.json(str(tmp_path / "json")), IDS)
 
 
+@pytest.mark.parametrize("record", ["_delta_log/0.json", "metadata/0.metadata.json", ".hoodie/x"])
+@pytest.mark.parametrize("by_path", [True, False])
+def test_tables_with_records_of_their_own_are_refused(
+    hs: Hyperspace, table: Path, record: str, *, by_path: bool
+) -> None:
+    df = hs.spark.read.parquet(str(table))
+    (table / record).parent.mkdir()
+    (table / record).write_text("{}")
+    with pytest.raises(InvalidArgument, match=f"records of its own: {table}"):
+        hs.createIndex(str(table) if by_path else df, IDS)
+    assert not (table / "_bloom_index").exists()
+
+
 def test_files_of_any_name_are_listed(spark: SparkSession, tmp_path: Path) -> None:
     table = make_table(tmp_path / "a[b]{c}*?", partitioned=True)
     write(table / "p=0" / "no-suffix", range(3))
