@@ -171,8 +171,6 @@ def test_no_name_is_given(indexed: Path, refuses: Callable[..., str], verb: str)
 def test_no_name_is_given_and_there_is_none(refuses: Callable[..., str]) -> None:
     message = refuses("index", "refresh", "events")
     assert message.startswith("say which index with --name; the table has none. ")
-    message = refuses("index", "create", "events", "--columns", "id")
-    assert message.startswith("give the index a name with --name, as in --name ids. ")
 
 
 @pytest.mark.usefixtures("table")
