@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from bloomify.document import Document
     from bloomify.indexing_options import IndexOptions, NamedOptions
-    from parquet_bloomwriter.index.reports import IndexReport
+    from parquet_bloomwriter.index.reports import IndexInfo, IndexReport
 
 R = TypeVar("R")
 
@@ -206,11 +206,19 @@ def name_of(run: IndexRun, options: NamedOptions) -> str:
     """
     if options["name"] is not None:
         return options["name"]
-    from parquet_bloomwriter import index
-
-    infos = run.attempt(lambda: index.indexes(run.table, home=run.options["home"]))
+    infos = run.attempt(lambda: _of_table(run))
     if len(infos) == 1:
         return infos[0].name
     names = [f"{info.name} ({info.state})" for info in infos[:_LISTED]]
     choice = f"; there are {', '.join(names)}" if names else "; the table has none"
     raise click.UsageError(f"say which index with --name{choice}", run.ctx)
+
+
+def _of_table(run: IndexRun) -> list[IndexInfo]:
+    """List the indexes of the table, but not those of others that are kept in the same folder."""
+    from parquet_bloomwriter import index
+    from parquet_bloomwriter.index.homes import table_root
+
+    root = table_root(run.table)
+    infos = index.indexes(run.table, home=run.options["home"])
+    return [info for info in infos if info.root in ("", root)]

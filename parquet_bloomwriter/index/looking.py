@@ -28,7 +28,7 @@ from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,8 +60,13 @@ def look_up(
     root = table_root(table)
     folders = _folders(table, name, home)
     found = current_files(table, root, files)
-    answers = [_ask(folder, expression, found, root) for folder in folders]
-    said = [answer for answer in answers if answer is not None]
+    said = []
+    for folder in folders:
+        opened = open_snapshot(folder)
+        answer = _ask(folder, opened, expression, found, root)
+        places = [root] if name is None else None
+        if answer.use.num_known or is_about(folder, opened, places):
+            said.append(answer)
     if not said:
         raise _none(table, name, home)
     kept = np.logical_and.reduce([answer.might_match for answer in said])
@@ -79,6 +84,28 @@ def look_up(
     )
 
 
+def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
+    """Whether there is an index, of a table that some folders or files are, or belong to.
+
+    Of an index whose log cannot be read that is not known; it may be.
+
+    Args:
+        folder: The index's.
+        opened: What opening it gave.
+        paths: The folders and files, absolute; None: of whichever table it is.
+    """
+    if isinstance(opened, Snapshot):
+        root = opened.root
+    else:
+        info = describe(folder)
+        if info is None:  # it does not exist any more
+            return False
+        root = info.root
+    if not root or paths is None:
+        return True
+    return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
+
+
 def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
     homes = find_homes(table) if home is None else [local_path(home)]
     folders = [folder for one in homes for folder in index_folders(one)]
@@ -94,12 +121,16 @@ def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFou
     return IndexNotFound("there is no index of the table", path=path, remedy="Create one.")
 
 
-def _ask(folder: str, expression: Expression, found: Sequence[FileId], root: str) -> _Answer | None:
-    """Ask one index; None if it does not exist any more."""
-    snapshot = open_snapshot(folder)
+def _ask(
+    folder: str,
+    snapshot: Snapshot | Reason,
+    expression: Expression,
+    found: Sequence[FileId],
+    root: str,
+) -> _Answer:
+    """Ask one index."""
     if isinstance(snapshot, Reason):
-        info = describe(folder)
-        return None if info is None else _silent(folder, snapshot, len(found))
+        return _silent(folder, snapshot, len(found))
     files = relative_to(snapshot.root, found, folder=root)
     places = positions(files, snapshot.files)
     is_known = places >= 0

@@ -345,6 +345,27 @@ def test_why_an_index_is_not_used(hs: Hyperspace, table: Path) -> None:
     assert 'The index "other" is not known.' in hs.why_not(df, "other", redirect_func=told.append)
 
 
+def test_only_indexes_of_the_querys_tables_are_spoken_of(hs: Hyperspace, tmp_path: Path) -> None:
+    shared = Hyperspace(hs.spark, tmp_path / "indexes")
+    for name in ("one", "two", "gone"):
+        make_table(tmp_path / name)
+        shared.create_index(str(tmp_path / name), BFIndexConfig(f"of-{name}", ["id"]))
+    shared.delete_index("of-gone")
+    shared.create_index(str(tmp_path / "one"), BFIndexConfig("deleted-of-one", ["id"]))
+    shared.delete_index("deleted-of-one")
+    one = hs.spark.read.parquet(str(tmp_path / "one"))
+    for df in (one.filter("id = 15"), one.filter("name = 'n1'"), one.join(one.limit(3), "id")):
+        told: list[str] = []
+        shared.explain(df, verbose=True, redirect_func=told.append)
+        shared.why_not(df, extended=True, redirect_func=told.append)
+        text = "".join(told)
+        assert [name for name in ("of-two", "of-gone") if name in text] == []
+        assert "of-one" in text
+        assert "deleted-of-one" in text
+    where = shared.where("name = 'n1'")
+    assert {decision.index for decision in where.decisions(one)} == {"of-one", "deleted-of-one"}
+
+
 USED = Decision(
     rule="PushDownBFIndexRule",
     relation="/data/events",
