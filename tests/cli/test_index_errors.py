@@ -104,6 +104,12 @@ def test_a_column_that_is_not_there(refuses: Callable[..., str]) -> None:
 
 
 @pytest.mark.usefixtures("table")
+def test_a_column_that_is_named_twice(refuses: Callable[..., str]) -> None:
+    message = refuses(*CREATE, "--columns", "id,address.city,Address.City")
+    assert 'one column is named more than once, as "address.city" and "Address.City"' in message
+
+
+@pytest.mark.usefixtures("table")
 def test_a_name_of_folders_is_no_column(refuses: Callable[..., str]) -> None:
     message = refuses(*CREATE, "--columns", "kind")
     hint = "There are folders for that (kind=a): readers choose among them by themselves."

@@ -217,7 +217,8 @@ def test_names_that_are_none(table: Path, name: str) -> None:
     ("arguments", "message"),
     [
         ({"columns": []}, "at least one column"),
-        ({"columns": ["id", "id"]}, "more than once"),
+        ({"columns": ["id", "id"]}, 'more than once, as "id"'),
+        ({"columns": ["id", "email", "ID"]}, 'more than once, as "id" and "ID"'),
         ({"columns": ["nothing"]}, "nothing"),
         ({"fpp": 0.0}, "not a probability"),
         ({"fpp": {"email": 0.1}}, "none of the index's columns"),
