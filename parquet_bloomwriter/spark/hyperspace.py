@@ -26,7 +26,7 @@ from parquet_bloomwriter.spark.explaining import explanation, reasons
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
 from parquet_bloomwriter.spark.known import KnownHomes
 from parquet_bloomwriter.spark.progress import JobLine
-from parquet_bloomwriter.spark.settings import INDEX_PATH, setting_of
+from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
 from parquet_bloomwriter.spark.tables import Table, list_table, table_of
 from parquet_bloomwriter.spark.where import Where
 
@@ -177,9 +177,11 @@ class Hyperspace:
         """Let the session's queries use indexes. `Hyperspace.enable(spark)` does the same.
 
         Raises:
-            InvalidArgument: If it is a session of Spark Connect: there, use `where`.
+            InvalidArgument: If it is a session of Spark Connect: there, use `where`. If a setting
+                `spark.bloomwriter.*` is set to what it cannot mean.
         """
         spark, homes = _session(self)
+        check_settings(spark)
         rules.enable(spark, homes=homes)
         return spark
 
