@@ -60,7 +60,7 @@ class ExistingFilter:
     """`bloom_filter_length`; None where the writer left it out."""
 
     is_too_long: bool
-    """Whether it has a header, but its bitset would reach into the footer."""
+    """Whether its header, or the footer if it has none, claims bytes of the footer for it."""
 
     problem: str | None
     """Why it must not be trusted; None if nothing speaks against it."""
@@ -109,7 +109,8 @@ def _look(  # noqa: PLR0913  one filter of many
     known = None if footer_length == ABSENT else footer_length
     head = read_head(offset, footer.start, read_at) if 0 < offset < footer.start else b""
     length = _measured(head)
-    is_too_long = length is not None and offset + length > footer.start
+    claimed = known or 0 if length is None else length
+    is_too_long = offset < footer.start < offset + claimed
     problem: str | None = None
     try:
         header = _checked_header(head, offset, footer.start)

@@ -145,8 +145,8 @@ def have_pages(footer: Footer, spans: NDArray[np.int64]) -> NDArray[np.bool_]:
     """
     has_pages = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE) > 0
     pages = np.sort(footer.chunks.values[has_pages][:, PAGE_OFFSETS].ravel())
-    first, last = np.searchsorted(pages, spans).T
-    return first < last
+    found: NDArray[np.int64] = np.searchsorted(pages, spans)
+    return found[:, 0] < found[:, 1]
 
 
 def _are_certain(
