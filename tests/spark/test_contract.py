@@ -95,6 +95,8 @@ def test_a_replaced_file_is_read(session: SparkSession, events: Events) -> None:
     assert (found.values, found.files) == ([77], (NUM_FILES, 1))
     found = both_ways(session, lambda _: events.frame.where("id = 3"))
     assert (found.values, found.files) == ([3], (NUM_FILES, 2))
+    (decision,) = rules.trace(events.frame.where("id = 3"))
+    assert (decision.num_files, decision.num_kept) == (NUM_FILES, 2)
 
 
 def test_a_replaced_file_of_a_table_of_the_catalog(session: SparkSession, events: Events) -> None:

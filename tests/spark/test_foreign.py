@@ -157,6 +157,17 @@ def test_joins_on_columns_that_a_subclass_swaps(
         check_reasons(joined, "JoinBFIndexRule", "foreign.SwappedFormat")
 
 
+def test_rows_that_a_subclass_reads_may_be_dropped_by_their_keys(
+    session: SparkSession, swapped: DataFrame, table: DataFrame
+) -> None:
+    """The filter of a plain read is asked for the values that Spark has read."""
+    few = table.where("a >= 0")
+    found = both_ways(session, lambda _: swapped.join(few, swapped.a == few.b))
+    assert (found.rows.total(), found.on.num_probes) == (NUM_FILES * ROWS, 1)
+    found = both_ways(session, lambda _: swapped.join(few, swapped.b == few.b))
+    assert (found.rows.total(), found.on.num_probes) == (0, 1)
+
+
 def test_rows_that_another_listing_hides(session: SparkSession, hiding: DataFrame) -> None:
     def shown(condition: str) -> tuple[int, int]:
         df = hiding.where(condition)

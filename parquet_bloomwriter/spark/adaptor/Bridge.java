@@ -120,6 +120,10 @@ public final class Bridge {
         this.isTraced = isTraced;
     }
 
+    boolean isTraced() {
+        return this.isTraced;
+    }
+
     /** Report why a rule leaves a relation as it is. */
     void explain(ObjectNode about, String rule, String code, String why) {
         if (this.isTraced) {
