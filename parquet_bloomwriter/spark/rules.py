@@ -101,15 +101,14 @@ def trace(df: DataFrame) -> tuple[Decision, ...]:
     if isinstance(adaptor, Reason):
         rule: Rule = "PushDownBFIndexRule"
         return (Decision(rule=rule, relation="", index=None, condition="", reason=adaptor),)
-    context: Any = spark.sparkContext
     was_enabled = is_enabled(spark)
     enable(spark)
     adaptor.java.setTraced(True)
     try:
         with adaptor.bridge.traced() as decisions:
-            again: Any = context._jvm.org.apache.spark.sql.classic.Dataset
-            plan = df._jdf.queryExecution().analyzed()
-            again.ofRows(spark._jsparkSession, plan).queryExecution().optimizedPlan()
+            execution = df._jdf.queryExecution()
+            state = spark._jsparkSession.sessionState()
+            state.executePlan(execution.analyzed(), execution.mode()).optimizedPlan()
             return tuple(decisions)
     finally:
         adaptor.java.setTraced(False)
@@ -186,7 +185,7 @@ def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
     java = jvm.java.util.ArrayList()
     for rule in rules:
         java.add(rule)
-    converted = jvm.scala.jdk.javaapi.CollectionConverters.asScala(java).toSeq()
+    converted = jvm.org.apache.spark.api.python.PythonUtils.toSeq(java)
     getattr(_experimental(spark), "extraOptimizations_$eq")(converted)
 
 

@@ -58,7 +58,7 @@ public final class Bridge {
 
     /** The root paths on the local file system, or the folders that they lie in if they are many. */
     static Set rootsOf(FileIndex location) {
-        scala.collection.immutable.Seq paths = location.rootPaths();
+        scala.collection.Seq paths = location.rootPaths();
         Set roots = new java.util.LinkedHashSet();
         boolean areMany = paths.length() > MAX_ROOTS;
         for (scala.collection.Iterator i = paths.iterator(); i.hasNext();) {

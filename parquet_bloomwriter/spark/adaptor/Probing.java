@@ -3,6 +3,7 @@ package bloomwriter;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongPredicate;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -30,7 +31,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.ObjectType;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 
 /** Puts a probe into a plan, as far down as it means the same. */
 final class Probing {
@@ -176,11 +177,11 @@ final class Probing {
 
     /** Whether the filter might contain the key; true below "cutoff", if there is one. */
     private static Expression condition(Expression key, SbbfProbe probe, JsonNode filter) {
-        Literal target = new Literal(probe, new ObjectType(SbbfProbe.class));
+        Literal target = new Literal(probe, new ObjectType(LongPredicate.class));
         Expression asked =
                 new Invoke(
                         target,
-                        "mightContain",
+                        "test",
                         DataTypes.BooleanType,
                         Scala.seqOf(hash(key, filter.get("mode").asText())),
                         Scala.seq(new ArrayList()),

@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /** Takes files out of relations that cannot hold what a filter right above them asks for. */
@@ -103,7 +103,7 @@ public final class PushDownBFIndexRule extends Rule {
         int unknown = 0;
         long bytes = 0;
         long bytesKept = 0;
-        Seq none = Scala.seq(new ArrayList());
+        scala.collection.immutable.Seq none = Scala.seq(new ArrayList());
         for (scala.collection.Iterator i = all.listFiles(none, none).iterator(); i.hasNext();) {
             Seq found = ((PartitionDirectory) i.next()).files();
             for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
