@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Engine, Origin, Progress
     from parquet_bloomwriter.index.reports import IndexInfo, IndexReport, LookupReport
 
@@ -47,6 +48,7 @@ def create(  # noqa: PLR0913  all by keyword
     origin: Origin = "auto",
     max_file_bytes: int = MAX_FILE_BYTES,
     max_total_bytes: int = MAX_TOTAL_BYTES,
+    contract: Contract = "checked",
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -69,6 +71,10 @@ def create(  # noqa: PLR0913  all by keyword
             have, "auto" does the first for files that lack some of the second.
         max_file_bytes: Largest filter of one file and column, bytes.
         max_total_bytes: Largest index that is begun, bytes, as estimated.
+        contract: "checked" looks at each file that is about to be excluded, whether it is still
+            the one that was indexed. "immutable" promises that files are never replaced or
+            removed: nothing is looked at, and lookups take the table for what the index knows.
+            If that is not true, answers lack rows.
         engine: What does the work; by default threads of this process.
         progress: Told how the work goes on.
 
@@ -87,6 +93,7 @@ def create(  # noqa: PLR0913  all by keyword
         origin=origin,
         max_file_bytes=max_file_bytes,
         max_total_bytes=max_total_bytes,
+        contract=contract,
     )
     log = IndexLog(index_folder(table, name, home))
     return create_index(log, table, recipe, files=files, means=Means.of(engine, progress))
@@ -252,8 +259,10 @@ def lookup(
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
-    All active indexes of the table are asked. A file stays if one of them does not exclude it; one
-    that no index knows as it is now stays in any case.
+    All active indexes of the table are asked. A file that one of them excludes is left out; a file
+    that no index knows as it is now stays in any case. If the contract of all these indexes is
+    "immutable", the table is not listed, and no file is looked at: files that were added since the
+    last refresh are not found.
 
     Args:
         table: As for `create`; or a folder within the table, or a file of it.

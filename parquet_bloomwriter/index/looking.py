@@ -11,7 +11,8 @@ import numpy as np
 
 from parquet_bloomwriter.errors import IndexNotFound
 from parquet_bloomwriter.index.changes import positions
-from parquet_bloomwriter.index.current import current_files, relative_to
+from parquet_bloomwriter.index.current import current_files, relative_path, relative_to
+from parquet_bloomwriter.index.files import FileId, file_id, location
 from parquet_bloomwriter.index.homes import (
     check_name,
     find_homes,
@@ -28,11 +29,10 @@ from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.predicate.expression import Expression
 
     StrPath = str | os.PathLike[str]
@@ -58,9 +58,11 @@ def look_up(
     """Do what `actions.lookup` says."""
     expression = parse(filters)
     root = table_root(table)
-    folders = _folders(table, name, home)
-    found = current_files(table, root, files)
-    answers = [_ask(folder, expression, found, root) for folder in folders]
+    opened = {folder: open_snapshot(folder) for folder in _folders(table, name, home)}
+    found = _promised_files(table, root, files, opened.values())
+    if found is None:
+        found = current_files(table, root, files)
+    answers = [_ask(folder, one, expression, found, root) for folder, one in opened.items()]
     said = [answer for answer in answers if answer is not None]
     if not said:
         raise _none(table, name, home)
@@ -87,6 +89,39 @@ def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str
     return [folder for folder in folders if os.path.basename(folder) == check_name(name)]
 
 
+def _promised_files(
+    table: StrPath,
+    root: str,
+    files: Sequence[StrPath] | None,
+    opened: Iterable[Snapshot | Reason],
+) -> list[FileId] | None:
+    """Return the files of a table as its indexes know them; None if they must be looked at.
+
+    That is so unless the contract of all indexes about the table is "immutable", and they know
+    something of what is asked about.
+    """
+    path = local_path(table)
+    about = [one for one in opened if isinstance(one, Snapshot) and _is_in(path, one.root)]
+    if not about or any(one.entry.contract != "immutable" for one in about):
+        return None
+    promised: dict[str, FileId] = {}
+    for one in about:
+        for file in relative_to(root, one.files.identities(), folder=one.root):
+            if path != one.root and not _is_in(location(root, file), path):
+                continue
+            if promised.setdefault(file.path, file) != file:
+                return None  # two indexes know it differently: the promise of one is not true
+    if files is None:
+        return sorted(promised.values()) or None
+    wanted = {local_path(file) for file in files}
+    return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder itself or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
 def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:
     if name is not None:
         return not_found(home_of(table, home), name)
@@ -94,9 +129,14 @@ def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFou
     return IndexNotFound("there is no index of the table", path=path, remedy="Create one.")
 
 
-def _ask(folder: str, expression: Expression, found: Sequence[FileId], root: str) -> _Answer | None:
+def _ask(
+    folder: str,
+    snapshot: Snapshot | Reason,
+    expression: Expression,
+    found: Sequence[FileId],
+    root: str,
+) -> _Answer | None:
     """Ask one index; None if it does not exist any more."""
-    snapshot = open_snapshot(folder)
     if isinstance(snapshot, Reason):
         info = describe(folder)
         return None if info is None else _silent(folder, snapshot, len(found))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
+from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
 from parquet_bloomwriter.wording import suggestion
@@ -14,6 +15,7 @@ from parquet_bloomwriter.wording import suggestion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.entry import Entry
 
 V = TypeVar("V", float, int)
@@ -36,6 +38,8 @@ class Recipe:
     max_total_bytes: int
     """Largest index that is begun, bytes, as estimated."""
 
+    contract: Contract = "checked"
+
     @property
     def names(self) -> tuple[str, ...]:
         """Of the columns."""
@@ -45,6 +49,7 @@ class Recipe:
         """What an entry keeps of it, besides the columns."""
         return {
             "source": self.origin,
+            OPTION: self.contract,
             "max_file_bytes": str(self.max_file_bytes),
             "max_total_bytes": str(self.max_total_bytes),
         }
@@ -58,6 +63,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     origin: Origin,
     max_file_bytes: int,
     max_total_bytes: int,
+    contract: Contract = "checked",
 ) -> Recipe:
     """Make a recipe of what a caller asks for.
 
@@ -71,6 +77,8 @@ def recipe_for(  # noqa: PLR0913  all by keyword
         raise InvalidArgument(f"the column {min(twice)} is named more than once")
     if origin not in _ORIGINS:
         raise InvalidArgument(f"{origin!r} is not an origin; there are {', '.join(_ORIGINS)}")
+    if contract not in CONTRACTS:
+        raise InvalidArgument(f"{contract!r} is not a contract; there are {', '.join(CONTRACTS)}")
     if max_file_bytes < _MIN_FILTER_BYTES:
         raise InvalidArgument(f"a filter has at least {_MIN_FILTER_BYTES} bytes")
     rates = _by_column(columns, fpp, "fpp")
@@ -87,6 +95,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
         origin=origin,
         max_file_bytes=max_file_bytes,
         max_total_bytes=max_total_bytes,
+        contract=contract,
     )
 
 
@@ -120,6 +129,7 @@ def recipe_of(entry: Entry, *, path: str) -> Recipe:
         origin=cast("Origin", origin),
         max_file_bytes=max_file,
         max_total_bytes=max_total,
+        contract=entry.contract,
     )
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.reports import IndexReport
     from parquet_bloomwriter.spark.config import BFIndexConfig
@@ -77,6 +78,7 @@ class Hyperspace:
         origin: Origin = "auto",
         max_file_bytes: int = MAX_FILE_BYTES,
         max_total_bytes: int = MAX_TOTAL_BYTES,
+        contract: Contract = "checked",
     ) -> IndexReport:
         """Make an index of a table, by a job.
 
@@ -86,6 +88,7 @@ class Hyperspace:
             origin: "values", "embedded" or "auto", as for `parquet_bloomwriter.index.create`.
             max_file_bytes: Largest filter of one file and column, bytes.
             max_total_bytes: Largest index that is begun, bytes, as estimated.
+            contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
@@ -104,6 +107,7 @@ class Hyperspace:
                 origin=origin,
                 max_file_bytes=max_file_bytes,
                 max_total_bytes=max_total_bytes,
+                contract=contract,
                 engine=self._engine(),
                 progress=line,
             )

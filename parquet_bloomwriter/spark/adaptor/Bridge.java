@@ -11,8 +11,6 @@ import java.util.Set;
 import java.util.function.Function;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,14 +33,6 @@ public final class Bridge {
     /** Ask this from now on: a proxy of a Python object. */
     public void setPython(Function python) {
         this.python = python;
-    }
-
-    /** Whether a relation is one that an index can be of. */
-    static boolean isParquet(Object relation) {
-        if (!(relation instanceof HadoopFsRelation)) {
-            return false;
-        }
-        return ((HadoopFsRelation) relation).fileFormat() instanceof ParquetFileFormat;
     }
 
     static ObjectNode request(String question, FileIndex location) {

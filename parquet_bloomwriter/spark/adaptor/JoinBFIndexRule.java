@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
@@ -115,14 +116,21 @@ public final class JoinBFIndexRule extends Rule {
         String type = Conditions.nameOf(indexedKey.dataType());
         boolean isSame = indexedKey.dataType().equals(key.dataType());
         if (origin == null) {
-            this.explain(sides.join, indexedKey.sql() + " is no column of Parquet files");
+            this.explain(sides.join, indexedKey.sql() + " is no column of files");
             return sides;
         }
         FileIndex all = ((HadoopFsRelation) origin.leaf.relation()).location();
+        String problem = Relations.problem((HadoopFsRelation) origin.leaf.relation());
+        if (problem != null) {
+            ObjectNode about = Bridge.request("join", all);
+            about.put("text", indexedKey.sql() + " = " + key.sql());
+            this.bridge.explain(about, NAME, Relations.UNSUPPORTED, problem);
+            return sides;
+        }
         FileIndex pinned = Relations.pinned(all);
         boolean isNamed = !origin.leaf.conf().parquetFieldIdReadEnabled();
         boolean isUsual = type != null && isSame && isNamed;
-        if (!isUsual || !Probing.isCheap(key) || pinned == null) {
+        if (!isUsual || !Probing.isCheap(key)) {
             this.explain(sides.join, "keys such as " + key.sql() + " are not looked up");
             return sides;
         }
@@ -164,6 +172,7 @@ public final class JoinBFIndexRule extends Rule {
             throws Exception {
         String snapshot = candidate.get("snapshot").asText();
         KnownFiles files = this.bridge.files(snapshot);
+        boolean isChecked = candidate.get("checked").asBoolean();
         byte[] present = new byte[(files.count + 7) / 8];
         ObjectNode wanted = request.deepCopy();
         wanted.put("ask", "join_filter");
@@ -176,14 +185,20 @@ public final class JoinBFIndexRule extends Rule {
             Seq found = ((PartitionDirectory) i.next()).files();
             for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
                 FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
-                int place =
-                        files.placeOf(file.getPath(), file.getLen(), file.getModificationTime());
-                if (place >= 0) {
+                Path path = file.getPath();
+                long size = file.getLen();
+                long modified = file.getModificationTime();
+                int place = files.placeOf(path, size, modified);
+                boolean isKnown = place >= 0;
+                if (isKnown && isChecked) {
+                    isKnown = LocalFiles.isUnchanged(path, size, modified);
+                }
+                if (isKnown) {
                     present[place >> 3] |= 1 << (place & 7);
                 } else {
                     numUnknown += 1;
-                    if (numUnknown <= MAX_UNKNOWN && Bridge.isLocal(file.getPath())) {
-                        unknown.add(file.getPath().toUri().getPath());
+                    if (numUnknown <= MAX_UNKNOWN && Bridge.isLocal(path)) {
+                        unknown.add(path.toUri().getPath());
                     }
                 }
             }

@@ -72,7 +72,7 @@ final class Origin {
             LogicalRelation leaf = (LogicalRelation) plan;
             String name = nameIn(leaf, attribute);
             boolean isStored =
-                    Bridge.isParquet(leaf.relation())
+                    leaf.relation() instanceof HadoopFsRelation
                             && Relations.isStored((HadoopFsRelation) leaf.relation(), name);
             return isStored ? new Origin(leaf, names.insert(0, name)) : null;
         }

@@ -12,8 +12,9 @@ import scala.collection.Seq;
 /**
  * The files of a relation but for those that indexes rule out.
  *
- * It asks the relation's own FileIndex every time, so that a refreshed listing counts. Files that no
- * index knows stay.
+ * It asks the relation's own FileIndex every time, so that a refreshed listing counts, and looks at
+ * the files that it leaves out, unless their index says that they never change. Files that no index
+ * knows stay.
  */
 public final class PrunedFileIndex implements FileIndex {
     private final FileIndex all;

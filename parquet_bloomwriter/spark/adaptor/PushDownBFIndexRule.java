@@ -42,12 +42,14 @@ public final class PushDownBFIndexRule extends Rule {
         LogicalRelation leaf = (LogicalRelation) filter.child();
         HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
         try {
-            FileIndex all = Relations.pinned(relation.location());
-            if (all == null) {
-                all = relation.location();
-            }
-            ObjectNode request = Bridge.request("prune", all);
+            String problem = Relations.problem(relation);
+            FileIndex all = problem == null ? Relations.pinned(relation.location()) : null;
+            ObjectNode request = Bridge.request("prune", all == null ? relation.location() : all);
             request.put("text", filter.condition().sql());
+            if (problem != null) {
+                this.bridge.explain(request, NAME, Relations.UNSUPPORTED, problem);
+                return filter;
+            }
             ObjectNode condition = new Conditions(relation).of(filter.condition());
             if (condition == null) {
                 String why = "no column is compared with literals by =, <=> or IN";
@@ -92,7 +94,8 @@ public final class PushDownBFIndexRule extends Rule {
                 throw new IllegalStateException("an answer is about fewer files than there are");
             }
             String name = index.get("name").asText();
-            exclusions.add(new Exclusion(name, snapshot, files, excluded));
+            boolean isChecked = index.get("checked").asBoolean();
+            exclusions.add(new Exclusion(name, snapshot, files, excluded, isChecked));
         }
         return exclusions;
     }

@@ -24,6 +24,7 @@ from bloomify.shared import all_of, printing_options
 if TYPE_CHECKING:
     from bloomify.console import Console
     from bloomify.indexing_running import IndexRun
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.reports import IndexReport
 
@@ -87,6 +88,15 @@ _filter_options = all_of(
         callback=one(parse_size),
         help="Largest index. An estimate beyond it is refused before any work.",
     ),
+    _which(
+        "--contract",
+        type=click.Choice(["checked", "immutable"]),
+        default="checked",
+        show_default=True,
+        help="checked: files are looked at before they are excluded. immutable: you promise that "
+        "no file is ever replaced or removed; nothing is looked at or listed, and rows are missed "
+        "if it is not true.",
+    ),
 )
 
 
@@ -99,6 +109,7 @@ class CreateOptions(NamedOptions):
     origin: str
     max_filter_size: int
     max_index_size: int
+    contract: str
     jobs: int | None
 
 
@@ -110,6 +121,7 @@ class _Settings(TypedDict):
     origin: Origin
     max_file_bytes: int
     max_total_bytes: int
+    contract: Contract
     home: str | None
 
 
@@ -167,6 +179,7 @@ def _settings(options: CreateOptions) -> _Settings:
         "origin": cast("Origin", options["origin"]),
         "max_file_bytes": options["max_filter_size"],
         "max_total_bytes": options["max_index_size"],
+        "contract": cast("Contract", options["contract"]),
         "home": options["home"],
     }
 
