@@ -134,12 +134,14 @@ public final class Bridge {
         }
     }
 
-    /** Log and report that a rule has left a plan as it was because of an error. */
+    /** Log in one line, and report, that a rule has left a plan as it was because of an error. */
     void failed(String rule, Throwable error) {
         if (error instanceof VirtualMachineError || error instanceof ThreadDeath) {
             throw (Error) error;
         }
-        LOG.warn(rule + " left the plan as it is: " + error, error);
+        String line = String.valueOf(error).split("\n", 2)[0];
+        LOG.warn(rule + " left the plan as it is: " + line);
+        LOG.debug(rule, error);
         ObjectNode report = JSON.createObjectNode();
         report.put("rule", rule);
         report.put("error", String.valueOf(error));
