@@ -5,13 +5,14 @@ PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
+SPARKS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench torture browser strace
+.PHONY: help demo test test-sparks lint bench torture browser strace
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -26,6 +27,9 @@ INSTALL = command -v $(1) >/dev/null || { \
 help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
 	@echo "make test    run the tests"
+	@echo "make test-sparks"
+	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
+	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
 	@echo "make lint    check style, types and the direction of imports"
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
@@ -38,6 +42,9 @@ demo: $(STAMP)
 
 test: $(STAMP) browser strace
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-sparks: $(STAMP)
+	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet --diff .

@@ -61,7 +61,7 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def joined(spark: SparkSession, tables: Path, number: int) -> DataFrame:
-    """Return a join; of each number, Spark generates other code, so that none is kept from before."""
+    """Return a join; Spark generates other code for each number, and finds none in its cache."""
     some = spark.read.parquet(str(tables / "some")).selectExpr("id", f"n + {number} AS n")
     return some.join(spark.read.parquet(str(tables / "more")).select("id"), "id")
 
@@ -130,7 +130,8 @@ def test_batches_of_a_stream_use_indexes(
     rules.enable(session)
     (tmp_path / "source").mkdir()
     pq.write_table(
-        pa.table({"id": pa.array([3 * 1_000_003, 5], pa.int64())}), tmp_path / "source" / "a.parquet"
+        pa.table({"id": pa.array([3 * 1_000_003, 5], pa.int64())}),
+        tmp_path / "source" / "a.parquet",
     )
     rows: list[int] = []
     probes: list[int] = []
