@@ -6,6 +6,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
+SPARKS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,7 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test lint bench torture browser strace java
+.PHONY: help demo demo-spark test test-sparks lint bench torture browser strace java
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -30,6 +31,9 @@ help:
 	@echo "make demo-spark"
 	@echo "             the same rows as a table on Spark, without an index and with one"
 	@echo "make test    run the tests"
+	@echo "make test-sparks"
+	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
+	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
 	@echo "make lint    check style, types and the direction of imports"
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
@@ -45,6 +49,9 @@ demo-spark: java $(DEMO)/.installed-spark
 
 test: java $(STAMP) browser strace
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-sparks: java $(STAMP)
+	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet --diff .

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
+from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index import actions
 from parquet_bloomwriter.index.entry import KIND
 from parquet_bloomwriter.index.homes import table_root
@@ -179,10 +180,16 @@ class Hyperspace:
         Raises:
             InvalidArgument: If it is a session of Spark Connect: there, use `where`. If a setting
                 `spark.bloomwriter.*` is set to what it cannot mean.
+            BloomwriterError: If the rules cannot be added to this version of Spark.
         """
         spark, homes = _session(self)
         check_settings(spark)
-        rules.enable(spark, homes=homes)
+        if not rules.enable(spark, homes=homes):
+            problem = rules.problem_of(spark)
+            raise BloomwriterError(
+                problem.text if problem else "the rules cannot be added",
+                remedy="Rules are for Spark 3.5 to 4.3; `where` needs none.",
+            )
         return spark
 
     def disable(self: Hyperspace | SparkSession) -> SparkSession:

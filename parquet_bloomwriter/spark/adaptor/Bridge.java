@@ -48,7 +48,7 @@ public final class Bridge {
 
     /** The root paths on the local file system, or the folders that they lie in if they are many. */
     static Set rootsOf(FileIndex location) {
-        scala.collection.immutable.Seq paths = location.rootPaths();
+        scala.collection.Seq paths = location.rootPaths();
         Set roots = new java.util.LinkedHashSet();
         boolean areMany = paths.length() > MAX_ROOTS;
         for (scala.collection.Iterator i = paths.iterator(); i.hasNext();) {
@@ -148,12 +148,14 @@ public final class Bridge {
         }
     }
 
-    /** Log and report that a rule has left a plan as it was because of an error. */
+    /** Log in one line, and report, that a rule has left a plan as it was because of an error. */
     void failed(String rule, Throwable error) {
         if (error instanceof VirtualMachineError || error instanceof ThreadDeath) {
             throw (Error) error;
         }
-        LOG.warn(rule + " left the plan as it is: " + error, error);
+        String line = String.valueOf(error).split("\n", 2)[0];
+        LOG.warn(rule + " left the plan as it is: " + line);
+        LOG.debug(rule, error);
         ObjectNode report = JSON.createObjectNode();
         report.put("rule", rule);
         report.put("error", String.valueOf(error));

@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.Option;
 import scala.Tuple8;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -29,7 +29,9 @@ import scala.runtime.AbstractPartialFunction;
  *
  * Only of sides whose rows without a match are dropped anyway:
  *
- *     INNER, CROSS, LEFT SEMI   both     LEFT OUTER, LEFT ANTI   the right     RIGHT OUTER   the left
+ *     INNER, CROSS, LEFT SEMI             both
+ *     LEFT OUTER, LEFT ANTI, EXISTENCE    the right
+ *     RIGHT OUTER                         the left
  *
  * and only where Spark is going to shuffle both sides: a broadcast join drops them as cheaply.
  */
@@ -53,7 +55,7 @@ public final class JoinBFIndexRule extends Rule {
 
     public TreeNode apply(TreeNode plan) {
         try {
-            return ((LogicalPlan) plan).transformUp(new Rewriting(this));
+            return new Filtering(this).of((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
@@ -101,9 +103,13 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     private void explain(LogicalPlan plan, String why) {
+        this.explain(plan, "NOT_ELIGIBLE_JOIN", why);
+    }
+
+    private void explain(LogicalPlan plan, String code, String why) {
         ObjectNode about = Bridge.JSON.createObjectNode();
         String text = plan instanceof Join ? plan.simpleString(100) : "";
-        this.bridge.explain(about.put("text", text), NAME, "NOT_ELIGIBLE_JOIN", why);
+        this.bridge.explain(about.put("text", text), NAME, code, why);
     }
 
     /**
@@ -180,7 +186,7 @@ public final class JoinBFIndexRule extends Rule {
         wanted.put("snapshot", snapshot);
         ArrayNode unknown = wanted.putArray("unknown");
         int numUnknown = 0;
-        Seq none = Scala.seq(new ArrayList());
+        scala.collection.immutable.Seq none = Scala.seq(new ArrayList());
         for (scala.collection.Iterator i = location.listFiles(none, none).iterator(); i.hasNext();) {
             Seq found = ((PartitionDirectory) i.next()).files();
             for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
@@ -224,7 +230,7 @@ public final class JoinBFIndexRule extends Rule {
             this.join = join;
             this.left = left;
             this.right = right;
-            this.type = join.joinType().sql();
+            this.type = Probing.typeOf(join);
         }
 
         Sides with(LogicalPlan newLeft, LogicalPlan newRight) {
@@ -246,7 +252,8 @@ public final class JoinBFIndexRule extends Rule {
         }
 
         boolean mayDropRight() {
-            boolean keepsLeft = this.is("LEFT OUTER") || this.is("LEFT ANTI");
+            boolean keepsLeft =
+                    this.is("LEFT OUTER") || this.is("LEFT ANTI") || this.is(Probing.EXISTENCE);
             return this.isInner() || keepsLeft || this.is("LEFT SEMI");
         }
 
@@ -289,19 +296,21 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     /** Filters joins. */
-    private static final class Rewriting extends AbstractPartialFunction {
+    private static final class Filtering extends Rewriting {
         private final JoinBFIndexRule rule;
 
-        Rewriting(JoinBFIndexRule rule) {
+        Filtering(JoinBFIndexRule rule) {
             this.rule = rule;
         }
 
-        public boolean isDefinedAt(Object node) {
-            return node instanceof Join;
+        LogicalPlan rewritten(LogicalPlan node) {
+            return node instanceof Join ? this.rule.filtered((Join) node) : node;
         }
 
-        public Object applyOrElse(Object node, scala.Function1 otherwise) {
-            return node instanceof Join ? this.rule.filtered((Join) node) : otherwise.apply(node);
+        void leave(LogicalPlan node) {
+            if (node instanceof Join) {
+                this.rule.explain(node, Rewriting.CODE, Rewriting.WHY);
+            }
         }
     }
 

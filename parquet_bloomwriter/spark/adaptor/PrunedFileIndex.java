@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 
 /**
  * The files of a relation but for those that indexes rule out.
@@ -32,11 +32,18 @@ public final class PrunedFileIndex implements FileIndex {
         return this.all;
     }
 
-    public Seq rootPaths() {
-        return this.all.rootPaths();
+    public scala.collection.immutable.Seq rootPaths() {
+        return Shims.immutable(this.all.rootPaths());
     }
 
-    public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    /** What Spark calls before 4.0. */
+    public scala.collection.immutable.Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+        return this.listFiles(Shims.immutable(partitionFilters), Shims.immutable(dataFilters));
+    }
+
+    public scala.collection.immutable.Seq listFiles(
+            scala.collection.immutable.Seq partitionFilters,
+            scala.collection.immutable.Seq dataFilters) {
         List kept = new ArrayList();
         Seq directories = this.all.listFiles(partitionFilters, dataFilters);
         for (scala.collection.Iterator i = directories.iterator(); i.hasNext();) {
@@ -97,7 +104,7 @@ public final class PrunedFileIndex implements FileIndex {
     }
 
     public boolean isTimeTravel() {
-        return this.all.isTimeTravel();
+        return Shims.isTimeTravel(this.all);
     }
 
     public boolean equals(Object other) {

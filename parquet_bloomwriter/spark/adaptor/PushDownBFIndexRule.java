@@ -16,8 +16,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import scala.collection.immutable.Seq;
-import scala.runtime.AbstractPartialFunction;
+import scala.collection.Seq;
 
 /** Takes files out of relations that cannot hold what a filter right above them asks for. */
 public final class PushDownBFIndexRule extends Rule {
@@ -30,7 +29,7 @@ public final class PushDownBFIndexRule extends Rule {
 
     public TreeNode apply(TreeNode plan) {
         try {
-            return ((LogicalPlan) plan).transformDown(new Rewriting(this));
+            return new Pruning(this).of((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
@@ -109,7 +108,7 @@ public final class PushDownBFIndexRule extends Rule {
         int unknown = 0;
         long bytes = 0;
         long bytesKept = 0;
-        Seq none = Scala.seq(new ArrayList());
+        scala.collection.immutable.Seq none = Scala.seq(new ArrayList());
         for (scala.collection.Iterator i = all.listFiles(none, none).iterator(); i.hasNext();) {
             Seq found = ((PartitionDirectory) i.next()).files();
             for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
@@ -135,26 +134,38 @@ public final class PushDownBFIndexRule extends Rule {
         return new PrunedFileIndex(all, exclusions, bytesKept);
     }
 
-    /** Finds the filters right above relations. */
-    private static final class Rewriting extends AbstractPartialFunction {
+    private void leave(Filter filter) {
+        HadoopFsRelation relation =
+                (HadoopFsRelation) ((LogicalRelation) filter.child()).relation();
+        ObjectNode about = Bridge.request("prune", relation.location());
+        about.put("text", filter.condition().sql());
+        this.bridge.explain(about, NAME, Rewriting.CODE, Rewriting.WHY);
+    }
+
+    /** Prunes the relations right below filters. */
+    private static final class Pruning extends Rewriting {
         private final PushDownBFIndexRule rule;
 
-        Rewriting(PushDownBFIndexRule rule) {
+        Pruning(PushDownBFIndexRule rule) {
             this.rule = rule;
         }
 
-        public boolean isDefinedAt(Object node) {
+        LogicalPlan rewritten(LogicalPlan node) {
+            return isPrunable(node) ? this.rule.pruned((Filter) node) : node;
+        }
+
+        void leave(LogicalPlan node) {
+            if (isPrunable(node)) {
+                this.rule.leave((Filter) node);
+            }
+        }
+
+        private static boolean isPrunable(LogicalPlan node) {
             if (!(node instanceof Filter)) {
                 return false;
             }
             LogicalPlan child = ((Filter) node).child();
             return child instanceof LogicalRelation && Relations.isIndexable((LogicalRelation) child);
-        }
-
-        public Object applyOrElse(Object node, scala.Function1 otherwise) {
-            return this.isDefinedAt(node)
-                    ? this.rule.pruned((Filter) node)
-                    : otherwise.apply(node);
         }
     }
 }

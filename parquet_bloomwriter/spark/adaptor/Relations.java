@@ -80,10 +80,6 @@ final class Relations {
                         relation.fileFormat(),
                         relation.options(),
                         relation.sparkSession());
-        LogicalRelation copy =
-                new LogicalRelation(
-                        other, leaf.output(), leaf.catalogTable(), leaf.isStreaming(), leaf.stream());
-        copy.copyTagsFrom(leaf);
-        return copy;
+        return Shims.with(leaf, other);
     }
 }
