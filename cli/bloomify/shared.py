@@ -91,6 +91,36 @@ running_options = all_of(
     printing_options,
 )
 
+
+def dialect_options(section_: str, *, help_: str) -> Decorator:
+    """`--dialect` and `--murmur3-seed`."""
+    return all_of(
+        section(section_)(
+            "--dialect",
+            type=click.Choice(["xxhash", "murmur3"]),
+            default="xxhash",
+            show_default=True,
+            is_eager=True,  # Known when the seed is looked at.
+            help=help_,
+        ),
+        section(section_)(
+            "--murmur3-seed",
+            metavar="N",
+            type=click.IntRange(0, 0xFFFFFFFF),
+            default=0,
+            show_default=True,
+            callback=_seed_of_drafts,
+            help="With --dialect murmur3: seed of its hash, which stands nowhere in a file.",
+        ),
+    )
+
+
+def _seed_of_drafts(context: click.Context, _parameter: click.Parameter, given: int) -> int:
+    if given and context.params.get("dialect") != "murmur3":
+        raise click.BadParameter("a seed goes with --dialect murmur3: XXH64 has none to choose")
+    return given
+
+
 reading_options = all_of(_jobs, printing_options)
 
 

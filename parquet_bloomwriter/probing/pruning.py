@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from parquet_bloomwriter.columns import select_columns
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import columns_of
 from parquet_bloomwriter.predicate.binding import bind
 from parquet_bloomwriter.probing.bloom import Hashes
@@ -82,10 +83,13 @@ class Bindings:
     hashed: dict[int, Hashes] = field(default_factory=dict)
     """By the identity of an atom."""
 
+    hash_kind: HashKind = XXHASH
+    """The hash function of filters whose headers do not name it; "xxhash" to distrust these."""
+
     @classmethod
-    def of(cls, expression: Expression) -> Bindings:
+    def of(cls, expression: Expression, hash_kind: HashKind = XXHASH) -> Bindings:
         """Begin with no schema."""
-        return cls(expression, columns_of(expression))
+        return cls(expression, columns_of(expression), hash_kind=hash_kind)
 
     def bound(self, leaves: tuple[Leaf, ...]) -> Bound:
         """The predicate for one schema."""
@@ -98,7 +102,7 @@ class Bindings:
     def hashes(self, atom: Members) -> Hashes:
         """The hashes of an atom's values."""
         if id(atom) not in self.hashed:
-            self.hashed[id(atom)] = Hashes.of(atom.plains or ())
+            self.hashed[id(atom)] = Hashes.of(atom.plains or (), self.hash_kind)
         return self.hashed[id(atom)]
 
     def check_columns(self, paths: Sequence[str]) -> None:

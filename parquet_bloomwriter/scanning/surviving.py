@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import parse, to_arrow
 from parquet_bloomwriter.probing.pruning import Given, probe_locations
 from parquet_bloomwriter.scanning.guarding import TableBindings
@@ -60,13 +61,21 @@ class Survivors:
         return tuple(piece.fragment for piece in self.pieces)
 
 
-def find_survivors(table: TableFiles, filters: Filters | None, *, probes: bool = True) -> Survivors:
+def find_survivors(
+    table: TableFiles,
+    filters: Filters | None,
+    *,
+    probes: bool = True,
+    hash_kind: HashKind = XXHASH,
+) -> Survivors:
     """Probe the files of a table, unless all rows are asked for.
 
     Args:
         table: The table.
         filters: What `read_table` takes; None for all rows.
         probes: False for all files as a whole, because they change more quickly than that.
+        hash_kind: The hash function of Bloom filters whose headers do not name it; "xxhash"
+            distrusts these filters.
 
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
@@ -79,7 +88,10 @@ def find_survivors(table: TableFiles, filters: Filters | None, *, probes: bool =
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
     bindings = TableBindings(
-        tree, schema=table.schema, partition_columns=frozenset(table.partitions)
+        tree,
+        hash_kind=hash_kind,
+        schema=table.schema,
+        partition_columns=frozenset(table.partitions),
     )
     fragments = _in_partitions(table, condition)
     versions = Versions.of(fragments)

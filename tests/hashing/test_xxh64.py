@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.hashing import hash_array, murmur3, xxh64
+from parquet_bloomwriter.hashing import hash_array, xxh64
 
 # Of xxHash's own sanity checks, and of the digests that its specification prints.
 SPEC_VECTORS = {
@@ -123,18 +123,6 @@ def test_nulls_and_slices_of_any_array(
 def test_long_arrays_with_nulls(values: list[int | None], start: int) -> None:
     array = pa.array(values * 7, pa.int64()).slice(start)
     assert hash_array(array).tolist() == digests(plain_values(array))
-
-
-@given(ARRAYS, st.integers(0, 20))
-def test_the_draft_dialect_reverses_the_upper_half(
-    typed: tuple[pa.DataType, list[object]], start: int
-) -> None:
-    kind, values = typed
-    array = pa.array(values, kind).slice(start)
-    hashes = hash_array(array, dialect="murmur3").tolist()
-    drafts = [murmur3(plain) for plain in plain_values(array)]
-    assert [h & 0xFFFFFFFF for h in hashes] == [h & 0xFFFFFFFF for h in drafts]
-    assert [f"{h >> 32:032b}" for h in hashes] == [f"{h >> 32:032b}"[::-1] for h in drafts]
 
 
 def test_an_array_of_nulls_has_no_hashes() -> None:

@@ -14,11 +14,18 @@ from bloomify.messages import describe
 from bloomify.options import one, parse_count, parse_rate, parse_size, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
-from bloomify.shared import all_of, destination_options, inputs_argument, running_options
+from bloomify.shared import (
+    all_of,
+    destination_options,
+    dialect_options,
+    inputs_argument,
+    running_options,
+)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
-    from parquet_bloomwriter.sbbf import Dialect, Sizing
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
 _which = section("Which filters")
@@ -78,13 +85,10 @@ _filter_options = all_of(
         help="Filters before their column chunk, behind their row group, or before the footer. "
         "Only with 'end' no data move: take it for files that others are reading.",
     ),
-    _which(
-        "--dialect",
-        type=click.Choice(["xxhash", "murmur3"]),
-        default="xxhash",
-        show_default=True,
-        help="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
-        "other readers ignore the filters.",
+    dialect_options(
+        "Which filters",
+        help_="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
+        "other readers ignore the filters. 'probe' and 'verify' take the same options.",
     ),
     _which(
         "--replace",
@@ -105,7 +109,8 @@ class AddOptions(FileOptions):
     max_bytes: int
     sizing: str
     placement: str
-    dialect: str
+    dialect: Dialect
+    murmur3_seed: int
     replace: bool
 
 
@@ -153,7 +158,8 @@ class _Adding:
             max_bytes=options["max_bytes"],
             sizing=cast("Sizing", options["sizing"]),
             placement=cast("Placement", options["placement"]),
-            dialect=cast("Dialect", options["dialect"]),
+            dialect=options["dialect"],
+            murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
             jobs=jobs,
             progress=self._console.bar,
@@ -164,10 +170,11 @@ class _Adding:
         """Compile what was never compiled on this machine, and say so: it takes some seconds."""
         from parquet_bloomwriter import native
 
+        needed = native.modules(drafts=self._options["dialect"] == "murmur3")
         with self._announcing:
-            if not native.are_compiled():
+            if not native.are_compiled(*needed):
                 self._console.note("compiling for this processor, once; it takes some seconds ...")
-                native.warm_up()
+                native.warm_up(*needed)
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:
