@@ -16,7 +16,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from parquet_bloomwriter.source.folders import HIDDEN, SUFFIXES
+from parquet_bloomwriter.source.folders import HIDDEN, has_suffix
 
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
 _TICK_NS = 20_000_000
@@ -63,7 +63,7 @@ def list_files(root: str) -> list[FileId]:
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, path + "/"))
-                elif entry.name.endswith(SUFFIXES) and not entry.is_dir():
+                elif has_suffix(entry.name) and not entry.is_dir():
                     with contextlib.suppress(FileNotFoundError):
                         found.append(identity(path, entry.stat()))
     return sorted(found)

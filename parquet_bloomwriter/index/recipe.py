@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
@@ -51,7 +52,7 @@ class Recipe:
 
 
 def recipe_for(  # noqa: PLR0913  all by keyword
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     fpp: float | Mapping[str, float],
     expected_num_items: int | Mapping[str, int] | None,
@@ -64,6 +65,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     Raises:
         InvalidArgument: If it makes no sense by itself.
     """
+    columns = names_of(columns)
     if not columns:
         raise InvalidArgument("an index needs at least one column", remedy="Name one.")
     twice = {name for name in columns if columns.count(name) > 1}
