@@ -53,7 +53,7 @@ def look_up(
     *,
     name: str | None,
     home: StrPath | None,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
 ) -> LookupReport:
     """Do what `actions.lookup` says."""
     expression = parse(filters)

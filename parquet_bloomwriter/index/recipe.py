@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
 from parquet_bloomwriter.index.engine import Origin
@@ -56,7 +57,7 @@ class Recipe:
 
 
 def recipe_for(  # noqa: PLR0913  all by keyword
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     fpp: float | Mapping[str, float],
     expected_num_items: int | Mapping[str, int] | None,
@@ -70,6 +71,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     Raises:
         InvalidArgument: If it makes no sense by itself.
     """
+    columns = names_of(columns)
     if not columns:
         raise InvalidArgument("an index needs at least one column", remedy="Name one.")
     _check_distinct(columns)

@@ -74,7 +74,7 @@ class _Silent:
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] = 0.01,
@@ -88,6 +88,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     overwrite: bool = False,
     force: bool = False,
     backup_suffix: str | None = None,
+    backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
     jobs: int | None = None,
     dry_run: bool = False,
@@ -121,7 +122,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         replace: Build filters anew where there are some already.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix.
+        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
+            holds other Parquet files: its readers would read the backup, too.
+        backup_dir: Keep the old file under its name in this folder, which is made if it is
+            missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         jobs: Threads; by default all cores.
         dry_run: Build and plan, but write nothing.
@@ -142,6 +146,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         overwrite=overwrite,
         force=force,
         backup_suffix=backup_suffix,
+        backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
     )
     kind = HashKind(dialect, murmur3_seed)

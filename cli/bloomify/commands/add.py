@@ -144,7 +144,9 @@ class _Adding:
         self._columns = None if options["all_columns"] else options["columns"]
         self._announcing = Lock()
 
-    def add(self, path: str, output: str | None, jobs: int) -> AddReport:
+    def add(
+        self, path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None
+    ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
         options = self._options
@@ -163,7 +165,7 @@ class _Adding:
             replace=options["replace"],
             jobs=jobs,
             progress=self._console.bar,
-            **destination(options),
+            **destination(options, backup_dir),
         )
 
     def _announce_compilation(self) -> None:
@@ -187,7 +189,7 @@ def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptio
     from parquet_bloomwriter.errors import FileProblem
     from parquet_bloomwriter.many import find_files
 
-    (path, _), *_ = find_files(inputs)
+    path = find_files(inputs)[0].path
     try:
         choice = choice_of_columns(path, inputs)
     except (FileProblem, OSError) as error:
