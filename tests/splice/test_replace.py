@@ -10,6 +10,7 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +30,7 @@ from parquet_bloomwriter.splice.exchange import exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock
 from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
 from parquet_bloomwriter.splice.temporary import find_temporaries, remove_stale
+from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -631,16 +633,15 @@ def test_where_locks_are_unavailable_files_are_replaced_all_the_same(
 
 
 def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[int] = []
+    synced = Event()
     monkeypatch.setattr(replace, "WRITE_BACK", 5)
-    monkeypatch.setattr(writeback, "_sync_data", synced.append)
+    monkeypatch.setattr(writeback, "_sync_data", lambda _: synced.set())
     with (
         open_source(old) as source,
         replacing(source, choose_target(source), verify=_accept) as new,
     ):
         _write_new(new)
-        while not synced:
-            pass
+        assert synced.wait(PATIENCE_SECONDS)
     assert _listing(old.parent) == {"a.parquet": NEW}
 
 
