@@ -28,11 +28,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Elsewhere each failing test prints its own seed, and Hypothesis keeps the failing examples.
     """
-    shared = getattr(config, "workerinput", {}).get("hypothesis_seed")
-    if shared is not None:
-        core.global_force_seed = shared
-    elif os.environ.get("CI") and core.global_force_seed is None:
-        core.global_force_seed = secrets.randbelow(2**32)
+    seed: int | None = getattr(config, "workerinput", {}).get("hypothesis_seed")
+    if seed is None and os.environ.get("CI") and core.global_force_seed is None:
+        seed = secrets.randbelow(2**32)
+    if seed is not None:
+        core.global_force_seed = seed  # type: ignore[assignment]  # its type is taken to be None
 
 
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist calls it

@@ -44,16 +44,14 @@ def run(folder: Path, source: str, *arguments: str, **environment: str) -> str:
     file = folder / "test_given.py"
     file.write_text(textwrap.dedent(source))
     without_ci = {name: value for name, value in os.environ.items() if name != "CI"}
+    command = [sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml")]
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml"),
-            *("-p", "tests.conftest", "-p", "no:cacheprovider", *arguments, file),
-        ],
+        [*command, "-p", "tests.conftest", "-p", "no:cacheprovider", *arguments, str(file)],
         cwd=folder,
         env=without_ci | {"PYTHONPATH": str(ROOT)} | environment,
         check=False,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout

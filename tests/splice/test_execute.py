@@ -275,3 +275,10 @@ def test_a_page_index_that_does_not_lead_to_the_pages() -> None:
     assert len(unmoved) == len(index.data)
     with pytest.raises(VerificationFailed, match="page index"):
         check(new[: index.start] + unmoved + new[index.stop :])
+
+
+def test_a_filter_that_was_to_be_taken_out() -> None:
+    chunk = next((f.row_group, f.column) for f in layout(result()).existing if f.column > 1)
+    plan = dataclasses.replace(planned(), dropped=frozenset({chunk}))
+    with pytest.raises(VerificationFailed, match="taken out is still there"):
+        check(result(), plan)
