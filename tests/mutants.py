@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,7 +132,8 @@ def main() -> int:
             if options.only and number not in options.only:
                 continue
             began = time.monotonic()
-            outcome = _outcome(copy, mutant, _tests_of(copy, mutant.module)[: 2 - options.quick])
+            tests = [files for files in _tests_of(copy, mutant.module) if files]
+            outcome = _outcome(copy, mutant, tests[:1] if options.quick else tests)
             seconds = time.monotonic() - began
             head = f"{number} {mutant.module}:{mutant.line} {mutant.operator}"
             print(f"{head}: {outcome} ({seconds:.0f} s)\n{mutant.diff}", flush=True)  # noqa: T201
@@ -147,7 +149,9 @@ def _options() -> argparse.Namespace:
         "--only", type=int, nargs="*", metavar="N", help="of those drawn, try these (from 1)"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="run only the tests that bear the module's name"
+        "--quick",
+        action="store_true",
+        help="run no others than the tests that bear the module's name, where there are any",
     )
     return parser.parse_args()
 
@@ -256,7 +260,7 @@ def _outcome(copy: Path, mutant: Mutant, tests: list[list[str]]) -> str:
     original = module.read_bytes()
     module.write_text(mutant.code, encoding="utf-8")
     try:
-        outcomes = (_tried(copy, files) for files in tests if files)
+        outcomes = (_tried(copy, files) for files in tests)
         return next((outcome for outcome in outcomes if outcome != SURVIVED), SURVIVED)
     finally:
         module.write_bytes(original)
@@ -267,10 +271,13 @@ def _tried(copy: Path, files: list[str]) -> str:
     output = copy / "output.txt"
     child = os.fork()
     if child == 0:
-        status = 1
+        status = -1
         try:
             status = _run(copy, files, output)
+        except BaseException:  # noqa: BLE001  this process must end here
+            traceback.print_exc()
         finally:
+            sys.stdout.flush()
             os._exit(status)
     deadline = time.monotonic() + SECONDS
     ended, code = 0, 0
@@ -282,11 +289,14 @@ def _tried(copy: Path, files: list[str]) -> str:
     if not ended:
         os.waitpid(child, 0)
         return f"killed: more than {SECONDS} s"
-    if code == 0:
+    status = os.waitstatus_to_exitcode(code)
+    if status == pytest.ExitCode.OK:
         return SURVIVED
     text = output.read_text(encoding="utf-8", errors="replace")
     failed = re.search(r"(?m)^(?:FAILED|ERROR) (\S+)", text)
-    return f"killed by {failed[1] if failed else text.strip()[-200:]}"
+    if failed is None and status >= 0:
+        raise RuntimeError(f"the tests cannot be run: {text}")
+    return f"killed by {failed[1]}" if failed else f"killed: signal {-status}"
 
 
 def _run(copy: Path, files: list[str], output: Path) -> int:
@@ -302,7 +312,15 @@ def _run(copy: Path, files: list[str], output: Path) -> int:
     sys.dont_write_bytecode = True  # two changes of a module may have the same time and size
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
-    options = ["-x", "-q", "--tb=no", "--hypothesis-seed=0", "-o", f"timeout={TEST_SECONDS}"]
+    options = [
+        "-x",
+        "-q",
+        "--tb=no",
+        "--assert=plain",
+        "--hypothesis-seed=0",
+        "-o",
+        f"timeout={TEST_SECONDS}",
+    ]
     options += ["-p", "no:xdist", "-p", "no:cacheprovider", f"--rootdir={copy}"]
     return int(pytest.main([*options, "-c", str(copy / "pyproject.toml"), *files]))
 
