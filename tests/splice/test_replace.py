@@ -530,6 +530,22 @@ def test_an_output_that_somebody_else_wrote_meanwhile_is_kept(
     assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": b"theirs"}
 
 
+def test_an_output_that_keeps_its_size_and_time_is_found_to_have_changed(old: Path) -> None:
+    """Only `ctime` tells, and only before the names are exchanged."""
+    output = old.parent / "b.parquet"
+    output.write_bytes(b"before")
+    times = output.stat()
+
+    def meddle(_: str) -> None:
+        output.write_bytes(b"theirs")
+        os.utime(output, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    with pytest.raises(FileChanged), open_source(old) as source:  # noqa: SIM117
+        with replacing(source, choose_target(source, output, overwrite=True), verify=meddle) as new:
+            _write_new(new)
+    assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": b"theirs"}
+
+
 def test_an_output_that_changed_before_the_writing_began(old: Path) -> None:
     output = old.parent / "b.parquet"
     output.write_bytes(b"before")
