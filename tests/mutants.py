@@ -2,9 +2,9 @@
 
 Places are drawn at random from the packages of `GUARDS`, and at each place one of cosmic-ray's
 changes, so the same seed draws the same mutants of the same code. A copy of the project is changed,
-never the project. The tests that bear the name of the changed module run first, then the others
-that guard its package, until one fails: the mutant is killed. A mutant that survives needs a test,
-or a reason why nothing can tell it from the code.
+never the project. The tests that bear or import the name of the changed module run first, then the
+others that guard its package, until one fails: the mutant is killed. A mutant that survives needs a
+test, or a reason why nothing can tell it from the code.
 
 A mutant costs seconds: its tests run in a fork of this process, which has imported the libraries,
 but nothing of the project. What only a type checker reads (annotations, imports for them) is not
@@ -69,13 +69,16 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "footer": ("footer", "splice/test_plan.py", "splice/test_execute.py", "verbs/test_bloomify.py"),
     "splice": ("splice", "verbs/test_bloomify.py", "verbs/test_strip.py"),
     "values": ("values", "verbs/test_bloomify.py", "verbs/test_verify.py"),
-    "predicate": ("predicate", "verbs/test_probe.py", "verbs/test_read.py"),
+    "predicate": (
+        *("predicate/test_literals.py", "predicate/test_binding.py", "predicate/test_sql.py"),
+        *("predicate", "verbs/test_probe.py", "verbs/test_read.py"),
+    ),
     "probing": ("probing", "verbs/test_probe.py", "verbs/test_bloom_file.py"),
     "index": tuple(
         f"index/test_{name}.py"
         for name in (
-            *("asking", "snapshot", "opening", "part_reading", "joining", "conditions"),
-            *("changing", "files", "parts", "embedded"),
+            *("changes", "snapshot", "broken", "part_reading", "joining", "conditions", "asking"),
+            *("changing", "files", "opening", "parts", "embedded"),
         )
     ),
 }
@@ -132,7 +135,7 @@ def main() -> int:
             if options.only and number not in options.only:
                 continue
             began = time.monotonic()
-            tests = [files for files in _tests_of(copy, mutant.module) if files]
+            tests = _tests_of(copy, mutant.module)
             outcome = _outcome(copy, mutant, tests[:1] if options.quick else tests)
             seconds = time.monotonic() - began
             head = f"{number} {mutant.module}:{mutant.line} {mutant.operator}"
@@ -151,7 +154,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="run no others than the tests that bear the module's name, where there are any",
+        help="run the others only for modules whose name no test bears",
     )
     return parser.parse_args()
 
@@ -242,17 +245,23 @@ def _copy(folder: Path) -> Path:
 
 
 def _tests_of(copy: Path, module: str) -> list[list[str]]:
-    """The tests that bear the module's name, and the others that guard its package."""
+    """The tests that bear or import the module's name, and the others that guard its package."""
     path = Path(module)
-    own = sorted((copy / "tests" / path.parent.name).glob(f"test_{path.stem}*.py"))
     guards = [copy / "tests" / name for name in GUARDS[path.parent.name]]
-    rest = [
+    files = dict.fromkeys(
         file
         for guard in guards
         for file in (sorted(guard.glob("test_*.py")) if guard.is_dir() else [guard])
-        if file not in own and file.exists()
+    )
+    imported = re.compile(rf"\b{path.parent.name}(\.| import (.*\b)?){path.stem}\b")
+    own = [
+        file
+        for file in files
+        if file.stem.startswith(f"test_{path.stem}")
+        or imported.search(file.read_text(encoding="utf-8"))
     ]
-    return [list(map(str, files)) for files in (own, rest)]
+    rest = [file for file in files if file not in own]
+    return [[str(file) for file in group] for group in (own, rest) if group]
 
 
 def _outcome(copy: Path, mutant: Mutant, tests: list[list[str]]) -> str:

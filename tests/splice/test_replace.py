@@ -569,15 +569,19 @@ def test_what_somebody_else_wrote_while_the_backup_was_made_is_kept(
     old: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The new version never has the name, not even for an instant."""
     real = os.link
+    exchanged: list[tuple[str, str]] = []
 
     def meddle(one: str, other: str) -> None:
         real(one, other)
         _append(old)
 
     monkeypatch.setattr(os, "link", meddle)
+    monkeypatch.setattr(replace, "exchange", lambda *names: exchanged.append(names))
     with pytest.raises(FileChanged, match="written to"):
         _rewrite(old, backup_suffix="~")
+    assert exchanged == []
     assert _listing(old.parent) == {"a.parquet": OLD + b"!"}
 
 
