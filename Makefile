@@ -5,13 +5,14 @@ PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
+MUTANTS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench torture browser strace
+.PHONY: help demo test lint bench torture mutants browser strace
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -30,6 +31,8 @@ help:
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
 	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
+	@echo "make mutants change the code in 150 places, one at a time, and see whether a test fails (an hour);"
+	@echo "             MUTANTS_ARGS=\"--seed 7 --count 20\" for others"
 	@echo
 	@echo "Each sets up $(VENV) first, once."
 
@@ -52,6 +55,9 @@ bench: $(STAMP)
 torture: $(VENV)/.installed-torture strace
 	@$(BIN)/python -W ignore -m tests.failure.torture $(TORTURE_ARGS)
 
+mutants: $(VENV)/.installed-mutants strace
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
+
 browser:
 	@$(call INSTALL,chromedriver,chromium chromium-driver)
 
@@ -66,6 +72,10 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-mutants: $(STAMP) requirements-mutants.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-mutants.lock
 	@touch $@
 
 $(VENV)/.installed-torture: $(STAMP) requirements-torture.lock

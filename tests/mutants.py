@@ -146,7 +146,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    parser.add_argument("--seed", type=int, default=11, help="of the draw (default: 11)")
     parser.add_argument("--count", type=int, default=150, help="how many (default: 150)")
     parser.add_argument(
         "--only", type=int, nargs="*", metavar="N", help="of those drawn, try these (from 1)"
