@@ -165,3 +165,29 @@ def test_each_filter_is_looked_at_when_it_is_asked_first(
         assert ask(filters, np.array([0, 2]), wanted).tolist() == [True, False]
     with pytest.raises(IndexProblem, match="header"):
         ask(filters, np.array([1]), wanted)
+
+
+@pytest.mark.parametrize(("enough", "is_loaded", "expected"), [
+    (10, False, False), (9, False, True), (10, True, True),
+])  # fmt: skip
+def test_the_compiled_loop_is_loaded_only_where_it_pays(
+    index: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    enough: int,
+    is_loaded: bool,  # noqa: FBT001
+    expected: bool,  # noqa: FBT001
+) -> None:
+    """Three filters are asked for three hashes: nine blocks."""
+    real, loaded = native.kernels, []
+
+    def load(module: str) -> object:
+        loaded.append(module)
+        return real(module)
+
+    monkeypatch.setattr(asking_blocks, "_LOAD_FROM", enough)
+    monkeypatch.setattr(native, "is_loaded", lambda _: is_loaded)
+    monkeypatch.setattr(native, "kernels", load)
+    filters = opened(index)
+    rows = np.flatnonzero(filters.has_values)[:3]
+    ask(filters, rows, np.unique([1 << 60, 2 << 60, 3 << 60]).astype(np.uint64))
+    assert ("probing.kernels" in loaded) == expected

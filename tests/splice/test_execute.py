@@ -227,7 +227,9 @@ def test_a_chunk_that_is_not_where_the_footer_says(chunk: Chunk) -> None:
     assert len(broken) == len(result())
     with pytest.raises(VerificationFailed, match="column chunk is not where") as caught:
         check(broken)
-    assert caught.value.row_group == chunk[0]
+    column = footer_of(OLD).leaves[chunk[1]].name
+    assert (caught.value.row_group, caught.value.column) == (chunk[0], column)
+    assert caught.value.byte == start - 1
 
 
 def test_a_damaged_chunk() -> None:
