@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Elsewhere each failing test prints its own seed, and Hypothesis keeps the failing examples.
     """
+    config.addinivalue_line("markers", "xdist_group: see pytest-xdist, which may be switched off")
     seed: int | None = getattr(config, "workerinput", {}).get("hypothesis_seed")
     if seed is None and os.environ.get("CI") and core.global_force_seed is None:
         seed = secrets.randbelow(2**32)
