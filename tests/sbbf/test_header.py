@@ -257,3 +257,14 @@ def test_a_compression_of_a_wrong_type_is_none() -> None:
 def test_sizes_that_no_header_can_say(num_bytes: int) -> None:
     with pytest.raises(InvalidArgument, match="no Bloom filter has"):
         encode_header(num_bytes)
+
+
+def test_a_byte_between_the_size_and_the_unions_is_no_part_of_the_size() -> None:
+    """A zero there ends the struct; as one more byte of a longer varint it is read with it."""
+    size, unions = b"\x15\x80\x01", encode_header(64)[3:]
+    assert decode_header(size + unions) == expected(size + unions, 64)
+    with pytest.raises(MalformedFilter, match="no algorithm"):
+        decode_header(size + b"\x00" + unions)
+    longer = b"\x15\x80\x81\x00" + unions
+    assert decode_header(longer) == expected(longer, 64)
+    assert not decode_header(longer).is_usual
