@@ -100,9 +100,7 @@ class Bindings:
         cls, expression: Expression, hash_kind: HashKind = XXHASH, *, reads_paths: bool = False
     ) -> Bindings:
         """Begin with no schema."""
-        return cls(
-            expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths
-        )
+        return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
 
     def in_partition(self, partition: Partition) -> Bindings:
         """The same for the files with these columns in their paths."""
