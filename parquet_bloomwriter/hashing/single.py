@@ -69,7 +69,17 @@ def murmur3(plain: bytes, *, seed: int = 0) -> int:
 
 
 def hash_plain(plain: bytes, kind: HashKind = XXHASH) -> int:
-    """Return the 64-bit hash to insert into, or look up in, a filter of the given kind."""
+    """Return the hash to insert into, or look up in, a filter of the given kind.
+
+    Parquet specification, "Bloom Filter", section "Technical Approach".
+
+    Args:
+        plain: The value's PLAIN bytes: see `plain_bytes`.
+        kind: The hash function of the filter.
+
+    Returns:
+        An unsigned 64-bit integer.
+    """
     if kind.dialect == "xxhash":
         return xxh64(plain)
     return reverse_upper(murmur3(plain, seed=kind.murmur3_seed))

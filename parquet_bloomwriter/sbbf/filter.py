@@ -318,12 +318,23 @@ class Sbbf:
         return np.concatenate([np.empty(0, np.bool_), *chunks])
 
     def insert_hash(self, h: int) -> None:
-        """Insert one 64-bit hash."""
+        """Insert one hash.
+
+        Args:
+            h: Unsigned 64-bit integer, of the filter's hash function.
+
+        Raises:
+            InvalidArgument: If the filter is a view of read-only memory.
+        """
         self._require_writable()
         self._blocks[block_index(h, self.num_blocks)] |= np.array(mask(h), dtype=_WORD)
 
     def check_hash(self, h: int) -> bool:
-        """Whether the filter might contain the hash; False means it certainly does not."""
+        """Return whether the filter might contain a hash; False means it certainly does not.
+
+        Args:
+            h: Unsigned 64-bit integer, of the filter's hash function.
+        """
         return check_block(self._blocks[block_index(h, self.num_blocks)].tobytes(), h)
 
     def insert_hashes(self, hashes: NDArray[np.uint64]) -> None:
@@ -333,6 +344,10 @@ class Sbbf:
 
         Args:
             hashes: Shape (n,), uint64.
+
+        Raises:
+            InvalidArgument: If the array is of another kind, or the filter is a view of read-only
+                memory.
         """
         self._require_writable()
         hashes = _checked(hashes)
@@ -341,13 +356,30 @@ class Sbbf:
         )
 
     def check_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Like `check_hash` for many hashes, shape (n,), uint64; the result has shape (n,)."""
+        """Check many hashes, as `check_hash` does.
+
+        Args:
+            hashes: Shape (n,), uint64.
+
+        Returns:
+            Shape (n,).
+
+        Raises:
+            InvalidArgument: If the array is of another kind.
+        """
         flags = np.empty(len(hashes), dtype=np.bool_)
         self._count(hashes, native.address(flags))
         return flags
 
     def contains_all(self, hashes: NDArray[np.uint64]) -> bool:
-        """Whether `check_hash` is true for every hash; true of none at all."""
+        """Return whether `check_hash` is true for every hash; true of no hashes at all.
+
+        Args:
+            hashes: Shape (n,), uint64.
+
+        Raises:
+            InvalidArgument: If the array is of another kind.
+        """
         return self._count(hashes, 0) == len(hashes)
 
     def merge(self, other: Sbbf) -> Sbbf:
@@ -394,15 +426,19 @@ class Sbbf:
         return self if blocks is self._blocks else self._like(blocks)
 
     def exact_fpp(self) -> float:
-        """Chance that an absent value passes this very filter, in [0, 1]."""
+        """Return the chance that an absent value passes this very filter, in [0, 1].
+
+        It is counted from the bits, whoever set them; `expected_fpp` is the mean over all filters
+        with as many values.
+        """
         return folding.exact_rate(self._blocks)
 
     def fill(self) -> float:
-        """Share of bits that are set, in [0, 1]."""
+        """Return the share of bits that are set, in [0, 1]."""
         return folding.count_bits(self._blocks) / (8 * self.num_bytes)
 
     def estimated_ndv(self) -> float:
-        """Distinct values that leave as many bits set; infinite if all bits are."""
+        """Estimate the distinct values in the filter from its bits; infinite if all are set."""
         return folding.estimate_ndv(folding.count_bits(self._blocks), self.num_blocks)
 
     def __eq__(self, other: object) -> bool:
