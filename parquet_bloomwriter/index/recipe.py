@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast, get_args
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
+from parquet_bloomwriter.sbbf.sizing import check_max_bytes
 from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
             for name in columns
         ),
         origin=origin,
-        max_file_bytes=max_file_bytes,
+        max_file_bytes=check_max_bytes(max_file_bytes),
         max_total_bytes=max_total_bytes,
     )
 
