@@ -33,7 +33,7 @@ def view(path: Path) -> Footer:
 def test_there_are_fixtures_of_every_writer() -> None:
     writers = {path.parent.name for path in FIXTURES}
     assert writers == {
-        "chdb", "datafusion", "duckdb", "fastparquet", "polars", "pyarrow", "spark",
+        "chdb", "datafusion", "duckdb", "fastparquet", "parquetjs", "polars", "pyarrow", "spark",
     }  # fmt: skip
 
 
@@ -165,10 +165,12 @@ def test_no_parquet_file(
         read_footer(BufferSource(change(whole(GOOD))))
 
 
-def test_signed_footers_are_refused() -> None:
+@pytest.mark.parametrize("signature", [0, 27, 29])
+def test_signed_footers_have_a_signature_of_28_bytes(signature: int) -> None:
     data = file_metadata([column_chunk(column_metadata())], (8, STRUCT, plain((1, STRUCT, []))))
-    with pytest.raises(UnsupportedFile, match="signed"):
-        parse_footer(data, start=4)
+    assert parse_footer(data + bytes(28), start=4).is_signed
+    with pytest.raises(MalformedFile, match="instead of a signature"):
+        parse_footer(data + bytes(signature), start=4)
 
 
 # ---------------------------------------------------------------- schemas
