@@ -33,7 +33,7 @@ def view(path: Path) -> Footer:
 def test_there_are_fixtures_of_every_writer() -> None:
     writers = {path.parent.name for path in FIXTURES}
     assert writers == {
-        "chdb", "datafusion", "duckdb", "fastparquet", "parquetjs", "polars", "pyarrow", "spark",
+        "chdb", "datafusion", "duckdb", "fastparquet", "polars", "pyarrow", "spark",
     }  # fmt: skip
 
 
