@@ -11,6 +11,7 @@ from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
+from parquet_bloomwriter.sbbf.sizing import check_max_bytes
 from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
             for name in columns
         ),
         origin=origin,
-        max_file_bytes=max_file_bytes,
+        max_file_bytes=check_max_bytes(max_file_bytes),
         max_total_bytes=max_total_bytes,
         contract=contract,
     )

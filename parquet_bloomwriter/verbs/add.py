@@ -25,7 +25,7 @@ from parquet_bloomwriter.rewriting import (
     target_of,
     write_new_version,
 )
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, initial_num_blocks
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, digest_of
 from parquet_bloomwriter.splice.plan import (
     Chunk,
@@ -109,7 +109,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
             many as there are values. For all columns, or by name.
-        max_bytes: Largest bitset, bytes. It wins over `fpp`.
+        max_bytes: Largest bitset, bytes, below 2 GiB. It wins over `fpp`.
         sizing: "pow2" for powers of two from 64 bytes, which every reader takes, or "exact" for
             any multiple of 32 bytes, which Arrow C++, Velox and Impala do not.
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
@@ -154,6 +154,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
+    check_max_bytes(max_bytes)
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")

@@ -27,6 +27,7 @@ from parquet_bloomwriter.probing.facts import Family, KnownFile
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.sbbf import num_blocks_for
+from parquet_bloomwriter.splice.layout import refuse_encrypted
 from parquet_bloomwriter.stored_filters import stored_filters
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
@@ -69,7 +70,8 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     Raises:
         InvalidArgument: If an option is out of range.
         ColumnNotFound: If a name matches nothing, or is ambiguous.
-        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        FileProblem: If the file is no Parquet file, its footer cannot be read, or columns are
+            encrypted, so that no filters can be added.
         OSError: If reading a filter's header fails.
     """
     num_blocks_for(1, fpp)  # Raises for a rate out of range.
@@ -79,6 +81,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     if sample_rows < 1:
         raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
+        refuse_encrypted(footer)
         leaves = footer.leaves
         named = leaves if columns is None else select_columns(leaves, columns)
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)

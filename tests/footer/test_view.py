@@ -173,10 +173,12 @@ def test_no_parquet_file(
         read_footer(BufferSource(change(whole(GOOD))))
 
 
-def test_signed_footers_are_refused() -> None:
+@pytest.mark.parametrize("signature", [0, 27, 29])
+def test_signed_footers_have_a_signature_of_28_bytes(signature: int) -> None:
     data = file_metadata([column_chunk(column_metadata())], (8, STRUCT, plain((1, STRUCT, []))))
-    with pytest.raises(UnsupportedFile, match="signed"):
-        parse_footer(data, start=4)
+    assert parse_footer(data + bytes(28), start=4).is_signed
+    with pytest.raises(MalformedFile, match="instead of a signature"):
+        parse_footer(data + bytes(signature), start=4)
 
 
 # ---------------------------------------------------------------- schemas

@@ -18,6 +18,7 @@ from tests.support import compact
 from tests.verbs.broken_filters import with_filter
 from tests.verbs.files import (
     footer_of,
+    read,
     with_filter_at,
     with_unknown_field,
     without_length,
@@ -27,10 +28,11 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+ROOT = Path(__file__).resolve().parents[2]
 OTHER_WRITERS = (
-    "chdb/bloom", "datafusion/bloom", "datafusion/nested", "duckdb/bloom", "duckdb/types",
-    "parquetjs/bloom", "pyarrow/bloom", "pyarrow/bloom_page_index", "spark/bloom",
+    "fixtures/chdb/bloom", "fixtures/datafusion/bloom", "fixtures/datafusion/nested",
+    "fixtures/duckdb/bloom", "fixtures/duckdb/types", "fixtures/pyarrow/bloom",
+    "fixtures/pyarrow/bloom_page_index", "fixtures/spark/bloom", "tests/support/parquetjs/bloom",
 )  # fmt: skip
 COLUMNS = ("id", "email", "city")
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
@@ -119,10 +121,24 @@ def test_a_file_without_filters_is_restored(data: File, steps: Rounds) -> None:
 @given(st.sampled_from(OTHER_WRITERS), st.data())
 @settings(max_examples=60)
 def test_filters_of_other_writers(name: str, drawn: st.DataObject) -> None:
-    data = File((FIXTURES / f"{name}.parquet").read_bytes())
+    data = File((ROOT / f"{name}.parquet").read_bytes())
     columns = [leaf.name for leaf in footer_of(data).leaves if why_no_filter(leaf) is None]
     assert strip(data).left_bytes == 0
     check_rounds(data, drawn.draw(rounds(columns)))
+
+
+def test_filters_whose_headers_name_no_hash_go_and_are_replaced() -> None:
+    """As `@dsnp/parquetjs` writes them, without lengths in the footer."""
+    data = (ROOT / "tests/support/parquetjs/bloom.parquet").read_bytes()
+    without = strip(data)
+    assert without.data is not None
+    assert (without.num_filters, without.left_bytes) == (6, 0)
+    sizes = 4 * (1024 + 10) + 2 * (32 + 9)
+    assert len(data) - len(without.data) > sizes
+    assert read(without.data).equals(read(data))
+    replaced = bloomify(data)
+    assert (replaced.num_built, replaced.left_bytes) == (6, 0)
+    assert strip(replaced.data or b"").data == without.data
 
 
 @pytest.mark.parametrize("data", [PLAIN, INDEXED, UNMOVABLE], ids=["plain", "indexed", "unmovable"])

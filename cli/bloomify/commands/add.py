@@ -11,7 +11,7 @@ from bloomify.console import Console, complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.helping import Verb, section
 from bloomify.messages import describe
-from bloomify.options import one, parse_count, parse_rate, parse_size, per_column
+from bloomify.options import one, parse_count, parse_filter_size, parse_rate, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
 from bloomify.shared import (
@@ -65,7 +65,7 @@ _filter_options = all_of(
         metavar="SIZE",
         default="128MiB",
         show_default=True,
-        callback=one(parse_size),
+        callback=one(parse_filter_size),
         help="Largest filter, as in 65536, 512K or 1MiB. It wins over --fpp.",
     ),
     _which(
