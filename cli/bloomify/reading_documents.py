@@ -71,7 +71,7 @@ def advise_document(report: AdviseReport) -> Document:
     return {
         **{name: getattr(report, name) for name in names},
         "shell_command": report.command,
-        "columns": [_advised_column(column) for column in report.columns],
+        "columns": [_advised_column(column) for column in report.ranked],
     }
 
 

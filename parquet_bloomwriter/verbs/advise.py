@@ -1,8 +1,8 @@
 """Say which columns of a file deserve Bloom filters, what these would cost, and what they save.
 
-Work is bounded: the footer, the headers of filters that are there, and the first values of a few
-row groups, evenly spread. So figures are estimates, as good as these row groups are like the
-others.
+Work is bounded, and less than building filters: the footer, the headers of filters that are there,
+and the first values of a few row groups, evenly spread. So figures are estimates, as good as these
+values are like the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from parquet_bloomwriter.advising.sampling import take_sample
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs, in_order
@@ -52,7 +52,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     columns: str | Iterable[str] | None = None,
     *,
     fpp: float = DEFAULT_FPP,
-    sample_rows: int = 400_000,
+    sample_rows: int = 32_768,
     jobs: int | None = None,
     filesystem: object | None = None,
 ) -> AdviseReport:
@@ -213,7 +213,7 @@ class _Survey:
         mine = [one for one in self.filters if one.ordinal == leaf.ordinal]
         sound = {one.row_group for one in mine if not (one.problem or one.foreign)}
         has_filter = np.isin(used, sorted(sound))
-        unsupported = why_no_filter(leaf)
+        unsupported = why_no_filter(leaf) or _why_not_looked_up(leaf)
         order = order_of(leaf)
         samples: list[RowGroupSample] = []
         unreadable = None
@@ -225,7 +225,8 @@ class _Survey:
         return ColumnEvidence(
             unsupported=unsupported,
             unreadable=unreadable,
-            notes=(*notes_on(leaf), *_further_notes(leaf, mine)),
+            notes=(*notes_on(leaf), *_further_notes(mine)),
+            is_floating=leaf.physical_type in (PhysicalType.FLOAT, PhysicalType.DOUBLE),
             order=order,
             num_values=present[used],
             num_compressed_bytes=int(np.maximum(sizes, 0).sum()),
@@ -268,9 +269,13 @@ class _Survey:
         return samples, unreadable
 
 
-def _further_notes(leaf: Leaf, filters: Iterable[StoredFilter]) -> Iterator[str]:
-    if leaf.is_float16 or leaf.physical_type in (PhysicalType.FLOAT, PhysicalType.DOUBLE):
-        yield "floating-point numbers are rarely looked up by equality"
+def _why_not_looked_up(leaf: Leaf) -> str | None:
+    if Repetition.REPEATED in leaf.repetitions:
+        return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
+    return None
+
+
+def _further_notes(filters: Iterable[StoredFilter]) -> Iterator[str]:
     doubtful = [one.problem or one.foreign for one in filters]
     for problem in dict.fromkeys(filter(None, doubtful)):
         yield f"a filter that is there cannot be trusted: {problem}"
