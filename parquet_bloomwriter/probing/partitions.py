@@ -86,8 +86,8 @@ class Partition:
         if len(outcomes) != 1:
             return Opaque(to_text(expression))
         (value,) = outcomes
-        shown = "null" if texts[0] is None else texts[0]
-        reason = "" if value else f"the path says {expression.column}={shown}"
+        meets = "meets it" if value else "does not meet it"
+        reason = f"the value in the path {meets}"
         return Constant(value, text=to_text(expression), reason=reason)
 
 
