@@ -77,8 +77,12 @@ def find_survivors(table: TableFiles, filters: Filters | None, *, probes: bool =
     if filters is None:
         every = tuple(map(_whole, table.fragments))
         return Survivors(pieces=every, condition=None, versions=Versions(states={}))
+    import pyarrow.compute as pc
+
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
+    if condition.equals(pc.scalar(value=False)):
+        return Survivors(pieces=(), condition=condition, versions=Versions(states={}))
     bindings = TableBindings(
         tree, schema=table.schema, partition_columns=frozenset(table.partitions)
     )

@@ -452,6 +452,8 @@ def _is_asked(notation: str, literal: Any) -> bool:
         plain = plain_value(literal)
         is_special = isinstance(plain, float) and not math.isfinite(plain)
         return not is_special and not isinstance(plain, float)
+    if notation == "expression" and type(literal) is int and literal >= 2**63:
+        return False  # pyarrow makes no scalar of it
     is_cut = isinstance(literal, pd.Timestamp) and notation == "expression"
     return not (is_cut and literal.nanosecond)  # pyarrow cuts it before anybody sees it
 
