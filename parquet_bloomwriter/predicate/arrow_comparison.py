@@ -157,6 +157,21 @@ def _places(column: Operand, values: Sequence[Value], type_: pa.DataType) -> lis
     return found
 
 
+def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expression:
+    """Join conditions by AND, or by OR; constants decide, or are left out.
+
+    pyarrow's `count_rows` counts all rows where it finds out by itself that a filter is false.
+    """
+    import pyarrow.compute as pc
+
+    decisive, neutral = pc.scalar(not by_and), pc.scalar(by_and)
+    if any(one.equals(decisive) for one in conditions):
+        return decisive
+    open_ = [one for one in conditions if not one.equals(neutral)]
+    join = operator.and_ if by_and else operator.or_
+    return functools.reduce(join, open_) if open_ else neutral
+
+
 def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expression:
     """Return pyarrow's expression for one condition of its lists.
 

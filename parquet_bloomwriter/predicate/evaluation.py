@@ -17,7 +17,6 @@ in its lists whose literal SQL would not compare with the column (bytes with a s
 from __future__ import annotations
 
 import functools
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +26,7 @@ from parquet_bloomwriter.predicate.arrow_comparison import (
     compare,
     compare_as_pyarrow,
     compare_with_any,
+    joined,
     not_evaluated,
 )
 from parquet_bloomwriter.predicate.dnf import conjunctions, of_predicate
@@ -93,10 +93,10 @@ def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.E
 def _of_filters(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression:
     """Make the disjunction of the conjunctions in pyarrow's lists."""
     alternatives = [
-        functools.reduce(operator.and_, [_of_predicate(one, schema) for one in conjunction])
+        joined([_of_predicate(one, schema) for one in conjunction], by_and=True)
         for conjunction in conjunctions(filters)
     ]
-    return functools.reduce(operator.or_, alternatives)
+    return joined(alternatives, by_and=False)
 
 
 def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
@@ -142,11 +142,10 @@ def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Ex
         case Not(operand):
             return _true_for(operand, columns, is_negated=not is_negated)
         case And(operands) | Or(operands):
-            join = operator.and_ if isinstance(node, And) is not is_negated else operator.or_
             is_merged = columns.is_sql and isinstance(node, Or)
             parts = _merged(operands) if is_merged else operands
             true_for = functools.partial(_true_for, columns=columns, is_negated=is_negated)
-            return _joined(join, parts, true_for)
+            return _joined(parts, true_for, by_and=isinstance(node, And) is not is_negated)
     return _true_for_column(node, columns, is_negated=is_negated)
 
 
@@ -170,15 +169,13 @@ def _true_for_column(
     return compare(column, node.operator, node.value, is_negated=is_negated)
 
 
-def _joined(
-    join: Callable[[Any, Any], Any], operands: Sequence[Expression], true_for: _TrueFor
-) -> pc.Expression:
+def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool) -> pc.Expression:
     if len(operands) > _MOST_CONDITIONS:
         raise InvalidArgument(
             f"{len(operands):,} conditions are more than pyarrow can evaluate",
             remedy="Use IN or NOT IN for many values of one column.",
         )
-    return functools.reduce(join, [true_for(one) for one in operands])
+    return joined([true_for(one) for one in operands], by_and=by_and)
 
 
 def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:

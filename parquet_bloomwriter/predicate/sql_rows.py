@@ -16,9 +16,9 @@ as are all other functions.
 
 from __future__ import annotations
 
-import functools
 import operator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from parquet_bloomwriter.errors import ColumnNotFound
@@ -27,6 +27,7 @@ from parquet_bloomwriter.predicate.arrow_comparison import (
     OPERATORS,
     Operand,
     compare,
+    joined,
     not_evaluated,
 )
 from parquet_bloomwriter.predicate.arrow_literals import compared_as
@@ -57,7 +58,7 @@ def true_for_sql(text: str, schema: pa.Schema, *, is_negated: bool) -> pc.Expres
 
     try:
         return _Rows(schema, text).condition(read_sql(text), is_negated=is_negated)
-    except (UnknownKind, pa.ArrowException) as error:
+    except (UnknownKind, OverflowError, pa.ArrowException) as error:
         raise not_evaluated(text) from error
 
 
@@ -93,9 +94,6 @@ class _Rows:
         """Return what is true where the condition is; or, negated, where it is false."""
         while node.key == "paren":
             node = node.this
-        if node.args.get("negate") and node.key in _PATTERNS:
-            node, is_negated = node.copy(), not is_negated
-            node.set("negate", None)
         if node.key in OPERATORS_OF_SQL:
             as_written, mirrored, _ = OPERATORS_OF_SQL[node.key]
             left, right = self._pair(node)
@@ -103,8 +101,7 @@ class _Rows:
         make = _CONDITIONS.get(node.key)
         if make is not None:
             return make(self, node, is_negated)
-        found = self._pattern(node)
-        return ~found if is_negated else found
+        return self._pattern(node, is_negated=is_negated)
 
     def _compare(
         self,
@@ -127,9 +124,8 @@ class _Rows:
 
     def junction(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
         """Join two conditions by AND, or by OR."""
-        join = operator.and_ if (node.key == "and") is not is_negated else operator.or_
-        parts = (node.this, node.expression)
-        return functools.reduce(join, [self.condition(one, is_negated=is_negated) for one in parts])
+        parts = [self.condition(one, is_negated=is_negated) for one in (node.this, node.expression)]
+        return joined(parts, by_and=(node.key == "and") is not is_negated)
 
     def negation(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
         """Negate a condition."""
@@ -144,7 +140,7 @@ class _Rows:
             self._compare(one, "=", "=", self.term(other), is_negated=is_negated)
             for other in node.expressions
         ]
-        return functools.reduce(operator.and_ if is_negated else operator.or_, parts)
+        return joined(parts, by_and=is_negated)
 
     def range(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
         """Compare with both ends of BETWEEN."""
@@ -153,7 +149,7 @@ class _Rows:
         one, low, high = map(self.term, (node.this, node.args["low"], node.args["high"]))
         above = self._compare(one, ">=", "<=", low, is_negated=is_negated)
         below = self._compare(one, "<=", ">=", high, is_negated=is_negated)
-        return above | below if is_negated else above & below
+        return joined([above, below], by_and=not is_negated)
 
     def null_test(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
         """Ask for nulls of something computed."""
@@ -179,24 +175,24 @@ class _Rows:
             return equal | both
         return ~equal | (is_null & right.field.is_valid()) | (~is_null & right.field.is_null())
 
-    def _pattern(self, node: Expr) -> pc.Expression:
-        """Match text with a pattern; null where the text is."""
-        import pyarrow as pa
+    def _pattern(self, node: Expr, *, is_negated: bool) -> pc.Expression:
+        """Match text with a pattern."""
         import pyarrow.compute as pc
 
         escape = "\\"
         if node.key == "escape" and has_only(node, "this", "expression"):
             escape, node = self._string(node.expression), node.this
-        if node.key not in _PATTERNS or not has_only(node, "this", "expression"):
+        if node.key not in _PATTERNS or not has_only(node, "this", "expression", "negate"):
             self._refuse()
         if node.expression.key == "null":
-            return pc.scalar(None).cast(pa.bool_())
+            return pc.scalar(value=False)
         pattern = self._string(node.expression)
         if node.key in {"like", "ilike"}:
             pattern = _with_backslashes(pattern, escape)
         name, ignores_case = _PATTERNS[node.key]
         match: Any = getattr(pc, name)
-        return match(self._text(node.this).field, pattern, ignore_case=ignores_case)
+        found = match(self._text(node.this).field, pattern, ignore_case=ignores_case)
+        return found if bool(node.args.get("negate")) is is_negated else ~found
 
     # Terms.
 
@@ -278,39 +274,45 @@ class _Rows:
         """Add, subtract or multiply; pyarrow complains of overflows."""
         if not has_only(node, "this", "expression"):
             self._refuse()
-        return _ARITHMETIC[node.key](self._number(node.this), self._number(node.expression))
+        return _ARITHMETIC[node.key](*self._numbers(node.this, node.expression))
 
-    def _number(self, node: Expr, *, is_whole: bool = False) -> Any:  # noqa: ANN401  either kind
-        """Return a number; integers as INT64, because narrow ones overflow sooner."""
+    def _numbers(self, *nodes: Expr) -> list[pc.Expression]:
+        """Return numbers of one type: DOUBLE if one is a float, else INT64."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        term = self.term(node)
-        if isinstance(term, _Literal):
-            kinds = (int,) if is_whole else (int, float)
-            if type(term.value) not in kinds:
+        terms = [self.term(node) for node in nodes]
+        is_floating = any(map(_is_float, terms))
+        kinds = (int, float, Decimal) if is_floating else (int,)
+        type_ = pa.float64() if is_floating else pa.int64()
+        numbers = []
+        for term in terms:
+            if isinstance(term, _Literal):
+                if type(term.value) not in kinds:
+                    self._refuse()
+                value = float(term.value) if is_floating else term.value  # type: ignore[arg-type]
+                numbers.append(pc.scalar(pa.scalar(value, type_)))
+            elif _is_integer_or_float(term):
+                numbers.append(term.field.cast(type_, safe=not is_floating))
+            else:
                 self._refuse()
-            return pc.scalar(term.value)
-        if pa.types.is_integer(term.type):
-            return term.field.cast(pa.int64())
-        if is_whole or not pa.types.is_floating(term.type):
-            self._refuse()
-        return term.field.cast(pa.float64())
+        return numbers
 
     def remainder(self, node: Expr) -> pc.Expression:
         """Divide integers, towards zero, and return what remains."""
         divisor = self.term(node.expression)
         if not isinstance(divisor, _Literal) or not divisor.value:
             self._refuse()
-        number = self._number(node.this, is_whole=True)
-        by = self._number(node.expression, is_whole=True)
+        if _is_float(self.term(node.this)):
+            self._refuse()
+        number, by = self._numbers(node.this, node.expression)
         return number - (number / by) * by
 
     def negative(self, node: Expr) -> pc.Expression:
         """Change the sign."""
         import pyarrow.compute as pc
 
-        return pc.negate_checked(self._number(node.this))
+        return pc.negate_checked(*self._numbers(node.this))
 
     def of_text(self, node: Expr) -> pc.Expression:
         """Call a function of one text."""
@@ -364,7 +366,7 @@ class _Rows:
         """Drop the sign."""
         import pyarrow.compute as pc
 
-        return pc.abs_checked(self._number(node.this))
+        return pc.abs_checked(*self._numbers(node.this))
 
     def coalesce(self, node: Expr) -> pc.Expression:
         """Take the first value that is no null."""
@@ -434,6 +436,14 @@ def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Express
         first, second = (one.field.cast(pa.float64(), safe=False) for one in (left, right))
         return first, second
     return left.field, right.field
+
+
+def _is_float(term: _Term) -> bool:
+    import pyarrow as pa
+
+    if isinstance(term, _Literal):
+        return isinstance(term.value, float)
+    return bool(pa.types.is_floating(term.type))
 
 
 def _is_integer_or_float(operand: _Computed) -> bool:

@@ -61,33 +61,40 @@ class Partition:
     hides_stored: bool
     """Whether a stored column of the same name does not count."""
 
-    def decided(self, expression: Expression, stored: Collection[str]) -> Expression:
+    def decided(
+        self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
+    ) -> Expression:
         """Replace what the path decides by constants, and what it leaves open by `Opaque`.
 
         Args:
             expression: The predicate.
             stored: Names of the columns that the file has itself.
+            is_negated: Whether the expression stands under a NOT, or an odd number of them.
         """
         match expression:
             case Not(operand):
-                return Not(self.decided(operand, stored))
+                return Not(self.decided(operand, stored, is_negated=not is_negated))
             case And(operands) | Or(operands):
                 kind = type(expression)
-                return kind(tuple(self.decided(one, stored) for one in operands))
+                parts = [self.decided(one, stored, is_negated=is_negated) for one in operands]
+                return kind(tuple(parts))
             case Comparison(column) | IsIn(column) | IsNull(column) if column in self.values:
-                found = self._condition(expression)
-                counts = column in stored and not self.hides_stored
-                return Or((found, expression)) if counts else found
+                found = self._condition(expression, is_negated=is_negated)
+                if self.hides_stored or column not in stored:
+                    return found
+                return And((found, expression)) if is_negated else Or((found, expression))
         return expression
 
-    def _condition(self, expression: Comparison | IsIn | IsNull) -> Expression:
+    def _condition(self, expression: Comparison | IsIn | IsNull, *, is_negated: bool) -> Expression:
         texts = self.values[expression.column]
-        outcomes = set[bool]().union(*(_outcomes(expression, text) for text in texts))
+        # A comparison with null is not true, and neither is its negation.
+        found = [_outcomes(expression, text, of_null=is_negated) for text in texts]
+        outcomes = set[bool]().union(*found)
         if len(outcomes) != 1:
             return Opaque(to_text(expression))
         (value,) = outcomes
-        shown = "null" if texts[0] is None else texts[0]
-        reason = "" if value else f"the path says {expression.column}={shown}"
+        meets = "meets it" if value else "does not meet it"
+        reason = f"the value in the path {meets}"
         return Constant(value, text=to_text(expression), reason=reason)
 
 
@@ -137,19 +144,21 @@ def _segments(path: str) -> Iterator[tuple[str, Texts]]:
         yield unquote(raw_name), (*texts, None) if not raw else texts
 
 
-def _outcomes(expression: Comparison | IsIn | IsNull, text: str | None) -> set[bool]:
-    """What a condition may be for one value; of a null it is neither, which finds no row."""
+def _outcomes(
+    expression: Comparison | IsIn | IsNull, text: str | None, *, of_null: bool
+) -> set[bool]:
+    """What a condition may be for one value; `of_null` if it is neither true nor false."""
     if isinstance(expression, IsNull):
         return {text is None}
     if text is None:
-        return {False}
+        return {of_null}
     if isinstance(expression, IsIn):
         each = [_compare(text, "=", value) for value in expression.values]
         if {True} in each:
             return {True}
         return set[bool]({False}).union(*each)
     if expression.value is None:
-        return {False}
+        return {of_null}
     return _compare(text, expression.operator, expression.value)
 
 

@@ -141,7 +141,7 @@ class Bindings:
             return
         for name in names if schemas else ():
             is_known = any(_has(leaves, name) for leaves in schemas)
-            if is_known or any(f"/{name}=" in f"/{path}" for path in paths):
+            if is_known or _in_paths(name, paths):
                 continue
             if name in quoted:
                 raise ColumnNotFound(f'there is no column "{name}"', remedy=single_quotes(name))
@@ -160,6 +160,11 @@ class Bindings:
         if self.partition is None:
             return self.expression
         return self.partition.decided(self.expression, {leaf.name for leaf in leaves})
+
+
+def _in_paths(name: str, paths: Sequence[str]) -> bool:
+    """Whether some path names it as a column of a partition."""
+    return any(f"/{name}=" in f"/{path}" for path in paths)
 
 
 def _has(leaves: Sequence[Leaf], name: str) -> bool:
@@ -251,15 +256,19 @@ def _check_columns(groups: Groups, locations: Sequence[Openable], bindings: Bind
         ColumnNotFound: If a column is in none.
     """
     paths = [str(location) for location in locations if str(location)]
+    excluded = [(group, places) for group, places in groups if group.is_excluded]
     for group, _ in groups:
         bindings.seen.update(group.seen)
+    if not bindings.seen and not all(_in_paths(name, paths) for name in bindings.columns):
+        for group, places in excluded[:1]:
+            _probe_group(group, places[:1], locations, {})
+            bindings.seen.update(group.seen)
     try:
         bindings.check_columns(paths)
     except ColumnNotFound:
-        for group, places in groups:
-            if group.is_excluded:
-                _probe_group(group, places, locations, {})
-                bindings.seen.update(group.seen)
+        for group, places in excluded:
+            _probe_group(group, places, locations, {})
+            bindings.seen.update(group.seen)
         bindings.check_columns(paths)
 
 

@@ -5,6 +5,7 @@ Thousands of files are probed in milliseconds; their reports are made when they 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
@@ -76,6 +79,19 @@ class FileProbe:
         stop = self.first_row + self.num_row_groups
         return tuple(np.flatnonzero(self.findings.might[self.first_row : stop]).tolist())
 
+    def explained(self) -> Iterator[tuple[str, str]]:
+        """Yield conditions and what is said of them, each pair once."""
+        if self.findings is None:
+            return
+        rows = slice(self.first_row, self.first_row + self.num_row_groups)
+        might = self.findings.might[rows]
+        for finding in self.findings.atoms:
+            codes = finding.codes[rows]
+            told = ((codes == Code.UNKNOWN) & might) | (codes == Code.NOT_BY_LITERAL)
+            numbers = (self.first_row + np.flatnonzero(told)).tolist()
+            reasons = {finding.reasons.get(row) or finding.default_reason for row in numbers}
+            yield from ((finding.atom.text, reason) for reason in sorted(reasons) if reason)
+
     @property
     def verdict(self) -> Verdict:
         """Whether any row group might match. A file that cannot be read might."""
@@ -107,6 +123,20 @@ class FileProbe:
             )
             for ordinal in range(known.num_row_groups)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why nothing is known about conditions, or why no value of a column can meet them."""
+
+    reason: str
+    """A clause."""
+
+    conditions: tuple[str, ...]
+    """Each once, as SQL."""
+
+    num_files: int
+    """Files of which this is said."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,6 +171,26 @@ class ProbeReport:
     def failed(self) -> tuple[FileProbe, ...]:
         """The files that could not be read."""
         return tuple(one for one in self.files if one.error is not None)
+
+    @cached_property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Every distinct reason once, of all files together, the most frequent first.
+
+        Row groups that another condition excludes need no reason, and count for none.
+        """
+        conditions: dict[str, dict[str, None]] = defaultdict(dict)
+        files: dict[str, set[int]] = defaultdict(set)
+        for place, file in enumerate(self.files):
+            for condition, reason in file.explained():
+                conditions[reason][condition] = None
+                files[reason].add(place)
+        ordered = sorted(files, key=lambda reason: -len(files[reason]))
+        return tuple(
+            Explanation(
+                reason=reason, conditions=tuple(conditions[reason]), num_files=len(files[reason])
+            )
+            for reason in ordered
+        )
 
     @property
     def num_excluded(self) -> int:

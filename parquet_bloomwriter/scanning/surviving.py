@@ -86,8 +86,12 @@ def find_survivors(
     if filters is None:
         every = tuple(map(_whole, table.fragments))
         return Survivors(pieces=every, condition=None, versions=Versions(states={}))
+    import pyarrow.compute as pc
+
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
+    if condition.equals(pc.scalar(value=False)):
+        return Survivors(pieces=(), condition=condition, versions=Versions(states={}))
     bindings = TableBindings(
         tree,
         hash_kind=hash_kind,
