@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import unicodedata
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -147,3 +148,34 @@ def row_groups(ordinals: Sequence[int]) -> str:
     more = len(ordinals) - len(named)
     noun = "row group" if len(ordinals) == 1 else "row groups"
     return f"{noun} {ranges(named)}{f' and {more:,} more' if more else ''}"
+
+
+def width(text: str) -> int:
+    """Columns that the text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_width_of(character) for character in text)
+
+
+def shorten(text: str, columns: int) -> str:
+    """Cut the middle out of a text that is wider than `columns`."""
+    if width(text) <= columns:
+        return text
+    after = (columns - 1) // 2
+    return _start(text, columns - 1 - after) + ELLIPSIS + _start(text[::-1], after)[::-1]
+
+
+def _width_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _start(text: str, columns: int) -> str:
+    """The longest start of the text that fits into `columns`."""
+    taken = 0
+    for place, character in enumerate(text):
+        taken += _width_of(character)
+        if taken > columns:
+            return text[:place]
+    return text

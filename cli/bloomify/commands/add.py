@@ -18,6 +18,7 @@ from bloomify.shared import all_of, destination_options, inputs_argument, runnin
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.sbbf import Dialect, Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
@@ -140,7 +141,14 @@ class _Adding:
         self._announcing = Lock()
 
     def add(
-        self, path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None
+        self,
+        path: str,
+        output: str | None,
+        jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
     ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
@@ -158,7 +166,7 @@ class _Adding:
             dialect=cast("Dialect", options["dialect"]),
             replace=options["replace"],
             jobs=jobs,
-            progress=self._console.bar,
+            progress=progress,
             **destination(options, backup_dir),
         )
 

@@ -14,6 +14,7 @@ from bloomify.reading import ReadingOptions, run
 from bloomify.shared import all_of, columns_option, reading_options, sources_argument
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.source import Location
 
@@ -59,11 +60,11 @@ def verify(
     console = Console.open(is_quiet=options["quiet"])
     view = VerifyView()
 
-    def check(location: Location, jobs: int) -> VerifyReport:
+    def check(location: Location, jobs: int, progress: FileProgress) -> VerifyReport:
         from parquet_bloomwriter.verbs.verify import verify
 
         columns, sample = options["columns"] or None, options["sample"]
-        return verify(location, columns, sample=sample, jobs=jobs, progress=console.bar)
+        return verify(location, columns, sample=sample, jobs=jobs, progress=progress)
 
     code = run(inputs, check, view, cast("ReadingOptions", options), console)
     ctx.exit(code if view.passed else ExitCode.CHECK_FAILED)
