@@ -33,6 +33,7 @@ class FileOptions(TypedDict):
     regenerate_crc: bool
     jobs: int | None
     dry_run: bool
+    plan: bool
     as_json: bool
     quiet: bool
 
@@ -92,13 +93,13 @@ def run(
     """Apply a verb to all files, print what became of them, and say how it went."""
     from parquet_bloomwriter.many import find_places, for_each_place, missing
 
-    _check_backup(inputs, options)
+    _check_options(inputs, options)
     run_ = Run(
         view=view,
         console=console,
         as_json=options["as_json"],
         is_single=_is_single(inputs),
-        has_details=options["dry_run"],
+        has_details=options["plan"],
     )
     absent = missing(inputs)
     if absent:
@@ -133,18 +134,23 @@ def _size_of(path: str) -> int:
         return 0
 
 
-def _check_backup(inputs: tuple[str, ...], options: FileOptions) -> None:
+def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
     """Refuse backups among the files of a folder, whose readers would read them, too.
 
     Raises:
-        click.UsageError: If a suffix is given for a folder or a pattern.
+        click.UsageError: If a suffix is given for a folder or a pattern, or options do not go
+            together.
     """
     from parquet_bloomwriter.many import is_folder_or_pattern
 
+    if options["plan"] and not options["dry_run"]:
+        raise click.UsageError("--plan goes with --dry-run", click.get_current_context())
     if options["backup"] is None:
         return
     if options["backup_dir"] is not None:
-        raise click.UsageError("--backup and --backup-dir exclude each other")
+        raise click.UsageError(
+            "--backup and --backup-dir exclude each other", click.get_current_context()
+        )
     several = [given for given in inputs if is_folder_or_pattern(given)]
     if several:
         raise click.UsageError(

@@ -8,11 +8,15 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import pytest
 
 from parquet_bloomwriter.progress import PATIENCE, Bar
 from parquet_bloomwriter.wording import width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MIB = 1024**2
 
@@ -159,12 +163,13 @@ def test_a_stopped_bar_raises_wherever_it_is_told() -> None:
     drawn = stream.getvalue()
     file = bar.file(1)
     bar.stop(KeyboardInterrupt)
-    for tell in (
+    tells: list[Callable[[], None]] = [
         lambda: file.wrote(1),
         file.built,
         lambda: file.begin(num_bytes=1, num_filters=1),
         lambda: bar.done(num_files=1, num_bytes=1),
-    ):
+    ]
+    for tell in tells:
         with pytest.raises(KeyboardInterrupt):
             tell()
     with file:  # a file that is done is done

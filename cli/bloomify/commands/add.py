@@ -128,7 +128,15 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
     adding = _Adding(options, console)
-    ctx.exit(run(inputs, adding.add, AddView(), cast("FileOptions", options), console))
+    ctx.exit(
+        run(
+            inputs,
+            adding.add,
+            AddView(with_plan=options["plan"]),
+            cast("FileOptions", options),
+            console,
+        )
+    )
 
 
 class _Adding:

@@ -50,4 +50,4 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
             **destination(options, backup_dir),
         )
 
-    ctx.exit(run(inputs, fill_in, RepairView(), options, console))
+    ctx.exit(run(inputs, fill_in, RepairView(with_plan=options["plan"]), options, console))

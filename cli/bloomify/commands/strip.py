@@ -63,4 +63,12 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
             **destination(options, backup_dir),
         )
 
-    ctx.exit(run(inputs, take_out, StripView(), cast("FileOptions", options), console))
+    ctx.exit(
+        run(
+            inputs,
+            take_out,
+            StripView(with_plan=options["plan"]),
+            cast("FileOptions", options),
+            console,
+        )
+    )
