@@ -18,6 +18,7 @@ from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.source.folders import find_local, is_pattern
 from parquet_bloomwriter.source.patterns import has_magic
 from parquet_bloomwriter.splice.target import lies_in
+from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,6 +43,14 @@ class FileOutcome(Generic[R]):
 
     error: BloomwriterError | OSError | None
     """Why it failed."""
+
+    def __str__(self) -> str:
+        """What the report says, or what the error does."""
+        if self.error is None:
+            return str(self.report)
+        text = safe(str(self.error))
+        is_named = isinstance(self.error, BloomwriterError) and self.error.path is not None
+        return text if is_named else f"{safe(self.path)}: {text}"
 
 
 class BackingUp(Protocol[R_co]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import unicodedata
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,15 @@ _PLAIN_BELOW = 10_000
 """Bytes; smaller sizes are given exactly."""
 
 _DECIMAL_ABOVE = 1e-6
+_MULTIPLIED = 2
+"""Times as large as before, from which a file is said to be multiplied."""
+
 _KIBI = 1024
 _MOST_RUNS = 12
 """Runs of row groups that are named in a sentence."""
+
+_MOST_LINES = 40
+"""Lines below a heading."""
 
 _MOST_NAMES = 10
 """Names that are listed in a sentence."""
@@ -96,6 +103,14 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
     return known[close[0]] if close else None
 
 
+def listed(head: str, lines: Iterable[str]) -> str:
+    """Put a heading above lines, of which a screen's worth is shown."""
+    every = [f"  {line}" for line in lines]
+    more = len(every) - _MOST_LINES
+    shown = [*every[:_MOST_LINES], f"  ... and {more:,} more"] if more > 0 else every
+    return "\n".join([head, *shown])
+
+
 def count(number: int, noun: str) -> str:
     """Say how many, as in "1 filter" and "2,000 filters"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -107,6 +122,14 @@ def size(num_bytes: int) -> str:
         return count(num_bytes, "byte")
     power = min(int(math.log(abs(num_bytes), _KIBI)), len(_UNITS))
     return f"{num_bytes / _KIBI**power:,.1f} {_UNITS[power - 1]}"
+
+
+def growth_warning(before: int, after: int) -> str | None:
+    """Warn if filters make files more than twice as large."""
+    if not before or after <= _MULTIPLIED * before:
+        return None
+    times = f"{after / before:,.1f} times as large"
+    return f"filters make it {times}: take a higher fpp, a smaller max_bytes, or fewer columns"
 
 
 def growth(before: int, after: int) -> str:
@@ -147,3 +170,34 @@ def row_groups(ordinals: Sequence[int]) -> str:
     more = len(ordinals) - len(named)
     noun = "row group" if len(ordinals) == 1 else "row groups"
     return f"{noun} {ranges(named)}{f' and {more:,} more' if more else ''}"
+
+
+def width(text: str) -> int:
+    """Columns that the text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_width_of(character) for character in text)
+
+
+def shorten(text: str, columns: int) -> str:
+    """Cut the middle out of a text that is wider than `columns`."""
+    if width(text) <= columns:
+        return text
+    after = (columns - 1) // 2
+    return _start(text, columns - 1 - after) + ELLIPSIS + _start(text[::-1], after)[::-1]
+
+
+def _width_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _start(text: str, columns: int) -> str:
+    """The longest start of the text that fits into `columns`."""
+    taken = 0
+    for place, character in enumerate(text):
+        taken += _width_of(character)
+        if taken > columns:
+            return text[:place]
+    return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
 
 import click
@@ -10,9 +11,12 @@ from bloomify.frame import Run, guarded
 from bloomify.interruption import interruptible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bloomify.console import Console
     from bloomify.exits import ExitCode
     from bloomify.frame import View
+    from parquet_bloomwriter.progress import FileProgress
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -29,6 +33,7 @@ class FileOptions(TypedDict):
     regenerate_crc: bool
     jobs: int | None
     dry_run: bool
+    plan: bool
     as_json: bool
     quiet: bool
 
@@ -65,7 +70,14 @@ class RewritingVerb(Protocol[R_co]):
     """A verb of the library, with everything but the file settled."""
 
     def __call__(
-        self, path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None
+        self,
+        path: str,
+        output: str | None,
+        jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
     ) -> R_co:
         """Rewrite a file."""
         ...
@@ -81,40 +93,64 @@ def run(
     """Apply a verb to all files, print what became of them, and say how it went."""
     from parquet_bloomwriter.many import find_places, for_each_place, missing
 
-    _check_backup(inputs, options)
+    _check_options(inputs, options)
     run_ = Run(
         view=view,
         console=console,
         as_json=options["as_json"],
         is_single=_is_single(inputs),
-        has_details=options["dry_run"],
+        has_details=options["plan"],
     )
     absent = missing(inputs)
     if absent:
         return run_.refuse(absent, num_inputs=len(inputs))
 
     def attempt(path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None) -> R:
-        return guarded(lambda: verb(path, output, jobs, backup_dir=backup_dir), path=path)
+        with console.bar.file(sizes[path]) as progress:
+            return guarded(
+                lambda: verb(path, output, jobs, progress=progress, backup_dir=backup_dir),
+                path=path,
+            )
 
     places = find_places(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    sizes = {place.path: _size_of(place.path) for place in places}
     with interruptible(console.bar):
+        console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
         return run_.take_all(
             for_each_place(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
         )
 
 
-def _check_backup(inputs: tuple[str, ...], options: FileOptions) -> None:
+def writing(path: str, progress: FileProgress) -> Callable[[int], None]:
+    """Return what is told of the bytes of a file that is written as a whole."""
+    progress.begin(num_bytes=_size_of(path), num_filters=0)
+    return progress.wrote
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  no object needed
+    except OSError:  # opening it will say so
+        return 0
+
+
+def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
     """Refuse backups among the files of a folder, whose readers would read them, too.
 
     Raises:
-        click.UsageError: If a suffix is given for a folder or a pattern.
+        click.UsageError: If a suffix is given for a folder or a pattern, or options do not go
+            together.
     """
     from parquet_bloomwriter.many import is_folder_or_pattern
 
+    if options["plan"] and not options["dry_run"]:
+        raise click.UsageError("--plan goes with --dry-run", click.get_current_context())
     if options["backup"] is None:
         return
     if options["backup_dir"] is not None:
-        raise click.UsageError("--backup and --backup-dir exclude each other")
+        raise click.UsageError(
+            "--backup and --backup-dir exclude each other", click.get_current_context()
+        )
     several = [given for given in inputs if is_folder_or_pattern(given)]
     if several:
         raise click.UsageError(

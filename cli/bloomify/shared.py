@@ -130,7 +130,12 @@ printing_options = all_of(
 
 running_options = all_of(
     _jobs,
-    _other("--dry-run", is_flag=True, help="Write nothing; print the plan of the new file."),
+    _other("--dry-run", is_flag=True, help="Write nothing; say what would be done."),
+    _other(
+        "--plan",
+        is_flag=True,
+        help="With --dry-run: print the pieces of each new file, byte by byte.",
+    ),
     printing_options,
 )
 

@@ -15,6 +15,7 @@ import numpy as np
 from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+from parquet_bloomwriter.wording import count, listed, row_groups, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +61,14 @@ class FileProbe:
     """Reads that it took."""
 
     bytes_read: int = 0
+
+    def __str__(self) -> str:
+        """One line."""
+        where = safe(self.path or "buffer")
+        if self.error is not None:
+            return f"{where}: {self.verdict}, it could not be read: {safe(str(self.error))}"
+        found = row_groups(self.surviving) if self.surviving else "no row group"
+        return f"{where}: {self.verdict}, {found} of {self.num_row_groups:,}"
 
     @property
     def num_row_groups(self) -> int:
@@ -221,6 +230,13 @@ class ProbeReport:
     def num_skipped_bytes(self) -> int:
         """Compressed bytes of the row groups that need not be read."""
         return sum(one.num_skipped_bytes for one in self.files)
+
+    def __str__(self) -> str:
+        """A line for the predicate, and one for each file."""
+        files = f"{len(self.might_match):,} of {count(len(self.files), 'file')}"
+        groups = f"{self.num_surviving:,} of {count(self.num_row_groups, 'row group')}"
+        head = f"{safe(self.predicate)}: {files} and {groups} might match"
+        return listed(head, map(str, self.files))
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 if TYPE_CHECKING:
@@ -159,3 +163,86 @@ def test_urls_are_no_place_for_results(
     assert (result.exit_code, result.stdout) == (2, "")
     assert "'s3://bucket/x.parquet' is a URL, and only local files are rewritten" in result.stderr
     assert listing() == before
+
+
+def test_names_with_commas_are_offered_by_ordinal(folder: Path, invoke: Invoke) -> None:
+    names = ["id", "a,b", " edge", "city"]
+    pq.write_table(pa.table({name: [1, 2] for name in names}), folder / "t.parquet")
+    wrong = invoke("t.parquet", "--columns", "'a,c'")
+    typed = re.search(
+        r"Did you mean (\S+) \(a,b\)\?", invoke("t.parquet", "--columns", "ab").stderr
+    )
+    assert typed
+    pasted = shlex.split(f"t.parquet --columns {typed[1]}", comments=True)
+    result = invoke(*pasted)
+    assert (wrong.exit_code, result.exit_code) == (2, 0)
+    assert "a,b" in result.stdout
+    choice = invoke("t.parquet").stderr
+    assert "  a,b    INT64  (type '#1')\n" in choice
+    assert "   edge  INT64  (type '#2')\n" in choice
+    pq.write_table(pa.table({"a,b": [1, 2]}), folder / "t.parquet")
+    example = invoke("t.parquet").stderr.rpartition("For example: bloomify ")[2]
+    assert invoke(*shlex.split(example, comments=True)).exit_code == 0
+
+
+def test_plans_are_shown_on_request(events: Path, invoke: Invoke, listing: Listing) -> None:
+    shutil.copy(events, "other.parquet")
+    before = listing()
+    summary = invoke(".", "--columns", "id", "--dry-run")
+    assert (summary.exit_code, summary.stderr) == (0, "")
+    assert summary.stdout.count("2 filters would be added") == 2
+    assert summary.stdout.endswith("\n4 filters would be added; 2 files done.\n")
+    assert "old file from" not in summary.stdout
+    plan = invoke(".", "--columns", "id", "--dry-run", "--plan")
+    assert plan.stdout.count("old file from") == 2
+    single = invoke(events.name, "--columns", "id", "--dry-run")
+    assert "FPP asked" in single.stdout
+    assert "old file from" not in single.stdout
+    refused = invoke(".", "--columns", "id", "--plan")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--plan goes with --dry-run" in refused.stderr
+    assert listing() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (
+            ["--max-bytes", "64"],
+            "half of the absent values or more pass: --max-bytes is too small for its values",
+        ),
+        (["--fpp", "1e-30", "--max-bytes", "1M"], " times as large: take a higher --fpp, "),
+        (["--fpp", "0.001"], None),
+        (["--max-bytes", "128"], None),
+    ],
+)
+def test_options_that_defeat_their_end_get_a_warning(
+    events: Path, invoke: Invoke, options: list[str], warning: str | None
+) -> None:
+    pq.write_table(pa.table({"id": range(200)}), events)
+    shutil.copy(events, "other.parquet")
+    for inputs in (["events.parquet"], ["events.parquet", "other.parquet"]):
+        result = invoke(*inputs, "--columns", "id", "--dry-run", *options)
+        assert result.exit_code == 0
+        assert ("\nwarning   " in result.stdout) is (warning is not None)
+        assert warning is None or warning in result.stdout
+        document = invoke(*inputs, "--columns", "id", "--dry-run", "--json", *options).stdout
+        assert all(
+            bool(file["warnings"]) is (warning is not None)
+            for file in json.loads(document)["files"]
+        )
+
+
+@pytest.mark.parametrize(
+    "verb", [["add", "--columns", "id"], ["verify"], ["probe", "--where", "id = 5"]]
+)
+def test_equal_errors_are_told_once(events: Path, invoke: Invoke, verb: list[str]) -> None:
+    for i in range(6):
+        events.with_name(f"bad{i}.parquet").write_text("this is no Parquet file, but long enough")
+    result = invoke(verb[0], ".", *verb[1:])
+    assert result.exit_code == 3
+    assert result.stderr.count("the last four bytes are not") == 1
+    assert (
+        "bloomify: 5 other files failed in the same way as ./bad0.parquet: "
+        "./bad1.parquet, ./bad2.parquet, ./bad3.parquet and 2 more.\n"
+    ) in result.stderr

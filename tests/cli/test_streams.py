@@ -106,8 +106,8 @@ def test_a_terminal_is_not_told_to_obey_paths() -> None:
 
 
 IMPATIENT = """
-import bloomify.progress
-bloomify.progress.PATIENCE = 0
+import parquet_bloomwriter.progress
+parquet_bloomwriter.progress.PATIENCE = 0
 from bloomify.main import main
 main()
 """
@@ -140,18 +140,18 @@ def test_verify_shows_a_bar_on_a_terminal() -> None:
 
 WAIT_WHILE_CHECKING = """
 import os, time
-from bloomify.progress import Bar
-advance = Bar.built
+from parquet_bloomwriter.progress import FileProgress
+advance = FileProgress.built
 
 def built(self):
     os.write(2, b"checking\\n")
     for _ in range(3000):  # not for ever, should nobody stop it
-        if self._stopped is not None:
+        if self._bar._stopped is not None:
             break
         time.sleep(0.01)
     advance(self)
 
-Bar.built = built
+FileProgress.built = built
 from bloomify.main import main
 main()
 """
@@ -205,18 +205,18 @@ def test_standard_output_is_full(events: Path) -> None:
 
 WAIT_WHILE_WRITING = """
 import os, time
-from bloomify.progress import Bar
-advance = Bar.wrote
+from parquet_bloomwriter.progress import FileProgress
+advance = FileProgress.wrote
 
 def wrote(self, num_bytes):
     os.write(2, b"writing\\n")  # whole lines, whichever thread it is
     for _ in range(3000):  # not for ever, should nobody stop it
-        if self._stopped is not None:
+        if self._bar._stopped is not None:
             break
         time.sleep(0.01)
     advance(self, num_bytes)
 
-Bar.wrote = wrote
+FileProgress.wrote = wrote
 from bloomify.main import main
 main()
 """

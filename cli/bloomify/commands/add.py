@@ -25,6 +25,7 @@ from bloomify.shared import (
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
     from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
@@ -132,7 +133,15 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
     adding = _Adding(options, console)
-    ctx.exit(run(inputs, adding.add, AddView(), cast("FileOptions", options), console))
+    ctx.exit(
+        run(
+            inputs,
+            adding.add,
+            AddView(with_plan=options["plan"]),
+            cast("FileOptions", options),
+            console,
+        )
+    )
 
 
 class _Adding:
@@ -145,7 +154,14 @@ class _Adding:
         self._announcing = Lock()
 
     def add(
-        self, path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None
+        self,
+        path: str,
+        output: str | None,
+        jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
     ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
@@ -164,7 +180,7 @@ class _Adding:
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
             jobs=jobs,
-            progress=self._console.bar,
+            progress=progress,
             **destination(options, backup_dir),
         )
 

@@ -19,6 +19,7 @@ from bloomify.shared import (
 from bloomify.text import safe, size
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.inspection import FileFilters
     from parquet_bloomwriter.source import Location
 
@@ -70,7 +71,7 @@ def inspect(
     console = Console.open(is_quiet=options["quiet"])
     view = InspectView(glyphs=console.glyphs, every_filter=options["row_groups"])
 
-    def look(location: Location, _jobs: int) -> FileFilters:
+    def look(location: Location, _jobs: int, _progress: FileProgress) -> FileFilters:
         from parquet_bloomwriter.verbs.inspect import inspect
 
         return inspect(location, options["columns"] or None)
