@@ -79,8 +79,8 @@ def create(  # noqa: PLR0913  all by keyword
         progress: Told how the work goes on.
 
     Raises:
-        InvalidArgument: If there is such an index already, a column cannot be indexed, or the
-            index would be too large.
+        InvalidArgument: If there is such an index already, a column cannot be indexed, the index
+            would be too large, or the files belong to a table of Delta, Iceberg or Hudi.
         IndexBusy: If somebody is making it now.
         OSError: If it cannot be written.
     """
@@ -127,7 +127,8 @@ def refresh(  # noqa: PLR0913  all by keyword
 
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If the index was deleted, or a column cannot be indexed any more.
+        InvalidArgument: If the index was deleted, a column cannot be indexed any more, or the files
+            belong to a table of Delta, Iceberg or Hudi by now.
         IndexBusy: If somebody is changing it.
         OSError: If it cannot be written.
     """

@@ -105,6 +105,11 @@ class Entry:
     created_ms: int = 0
     """When the entry was written, milliseconds since 1970 UTC."""
 
+    attempt: str = ""
+    """Random id of the attempt at an action that wrote the entry. Two processes may write entries
+    of the same content in the same millisecond; only this tells whose entry got into the log. Empty
+    in entries of older versions of this package."""
+
     options: dict[str, str] = field(default_factory=dict)
     """How the index was made, for the next refresh: "source" ("values", "embedded", "auto"),
     "contract" (as in `contract`), and limits."""

@@ -62,8 +62,13 @@ def look_up(
     found = _promised_files(table, root, files, opened.values())
     if found is None:
         found = current_files(table, root, files)
-    answers = [_ask(folder, one, expression, found, root) for folder, one in opened.items()]
-    said = [answer for answer in answers if answer is not None]
+    places = [root] if name is None else None
+    answers = {folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()}
+    said = [
+        answer
+        for folder, answer in answers.items()
+        if answer.use.num_known or is_about(folder, opened[folder], places)
+    ]
     if not said:
         raise _none(table, name, home)
     kept = np.logical_and.reduce([answer.might_match for answer in said])
@@ -79,6 +84,28 @@ def look_up(
         kept_bytes=int(sizes[kept].sum()),
         indexes=tuple(answer.use for answer in said),
     )
+
+
+def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
+    """Whether there is an index, of a table that some folders or files are, or belong to.
+
+    Of an index whose log cannot be read that is not known; it may be.
+
+    Args:
+        folder: The index's.
+        opened: What opening it gave.
+        paths: The folders and files, absolute; None: of whichever table it is.
+    """
+    if isinstance(opened, Snapshot):
+        root = opened.root
+    else:
+        info = describe(folder)
+        if info is None:  # it does not exist any more
+            return False
+        root = info.root
+    if not root or paths is None:
+        return True
+    return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
 
 
 def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
@@ -135,11 +162,10 @@ def _ask(
     expression: Expression,
     found: Sequence[FileId],
     root: str,
-) -> _Answer | None:
-    """Ask one index; None if it does not exist any more."""
+) -> _Answer:
+    """Ask one index."""
     if isinstance(snapshot, Reason):
-        info = describe(folder)
-        return None if info is None else _silent(folder, snapshot, len(found))
+        return _silent(folder, snapshot, len(found))
     files = relative_to(snapshot.root, found, folder=root)
     places = positions(files, snapshot.files)
     is_known = places >= 0

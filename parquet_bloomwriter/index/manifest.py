@@ -5,10 +5,11 @@
 All are required. Rows are in no order that matters; ids and names occur once.
 """
 
+# ruff: noqa: PTH118  paths are strings, as in the log
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from os.path import join
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,7 @@ class FileTable:
         Returns:
             Shape (n,).
         """
-        paths = (join(root, path) for path in self.paths.take(places).to_pylist())
+        paths = (os.path.join(root, path) for path in self.paths.take(places).to_pylist())
         sizes, times = self.sizes[places].tolist(), self.modified_ms[places].tolist()
         return np.array(are_unchanged(paths, sizes, times), np.bool_)
 

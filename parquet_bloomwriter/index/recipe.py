@@ -72,9 +72,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     """
     if not columns:
         raise InvalidArgument("an index needs at least one column", remedy="Name one.")
-    twice = {name for name in columns if columns.count(name) > 1}
-    if twice:
-        raise InvalidArgument(f"the column {min(twice)} is named more than once")
+    _check_distinct(columns)
     if origin not in _ORIGINS:
         raise InvalidArgument(f"{origin!r} is not an origin; there are {', '.join(_ORIGINS)}")
     if contract not in CONTRACTS:
@@ -131,6 +129,22 @@ def recipe_of(entry: Entry, *, path: str) -> Recipe:
         max_total_bytes=max_total,
         contract=entry.contract,
     )
+
+
+def _check_distinct(columns: Sequence[str]) -> None:
+    """Check that no two names mean one column: the columns of files are found whatever the case.
+
+    Raises:
+        InvalidArgument: If two do.
+    """
+    spelled: dict[str, list[str]] = {}
+    for name in columns:
+        spelled.setdefault(name.lower(), []).append(name)
+    for names in spelled.values():
+        if len(names) > 1:
+            told = " and ".join(f'"{name}"' for name in dict.fromkeys(names))
+            problem = f"one column is named more than once, as {told}: case does not matter here"
+            raise InvalidArgument(problem, remedy="Name it once.")
 
 
 def _by_column(

@@ -20,7 +20,8 @@ from parquet_bloomwriter.spark.settings import (
     MAX_APPENDED,
     MAX_APPENDED_BYTES,
     MAX_DELETED,
-    setting_of,
+    flag_of,
+    number_of,
 )
 from parquet_bloomwriter.wording import count, percent, size
 
@@ -108,20 +109,20 @@ def _problem(
     gone = _bytes_gone(snapshot, present)
     if not question["num_unknown"] and not gone:
         return None
-    if setting_of(spark, HYBRID_ENABLED).lower() != "true":
+    if not flag_of(spark, HYBRID_ENABLED):
         text = "files of the table have changed, and hybrid scans are switched off"
         return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
     known = int(snapshot.files.sizes[present].sum())
     appended = sum(os.path.getsize(path) for path in paths)
     share = appended / max(1, appended + known)
     too_many = len(paths) < question["num_unknown"]
-    most = int(setting_of(spark, MAX_APPENDED_BYTES))
-    if too_many or appended > most or share > float(setting_of(spark, MAX_APPENDED)):
+    most = number_of(spark, MAX_APPENDED_BYTES)
+    if too_many or appended > most or share > number_of(spark, MAX_APPENDED):
         what = f"{count(question['num_unknown'], 'file')} of {size(appended)} ({percent(share)})"
         text = f"{what} are not in the index yet; refresh it"
         return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
     share = gone / max(1, gone + known)
-    if share > float(setting_of(spark, MAX_DELETED)):
+    if share > number_of(spark, MAX_DELETED):
         text = f"{percent(share)} of what the index knows is gone; refresh it"
         return Reason(code=Code.TOO_MUCH_DELETED, text=text)
     return None

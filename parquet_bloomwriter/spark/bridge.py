@@ -21,6 +21,7 @@ from parquet_bloomwriter.spark.candidates import candidates, column_for, column_
 from parquet_bloomwriter.spark.catalyst import expression_of
 from parquet_bloomwriter.spark.decision import Decision
 from parquet_bloomwriter.spark.joins import Joins
+from parquet_bloomwriter.spark.settings import understood
 from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ class Bridge:
             self._note(question, snapshot.entry.name, filter_)
             return {"filter": None}
         return {"filter": filter_}
+
+    def _setting(self, question: dict[str, Any]) -> dict[str, Any]:
+        return {"value": understood(question["name"], question["text"])}
 
     def _report(self, report: dict[str, Any]) -> dict[str, Any]:
         reason = _reason_of(report)

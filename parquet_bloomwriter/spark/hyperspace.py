@@ -27,7 +27,7 @@ from parquet_bloomwriter.spark.explaining import explanation, reasons
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
 from parquet_bloomwriter.spark.known import KnownHomes
 from parquet_bloomwriter.spark.progress import JobLine
-from parquet_bloomwriter.spark.settings import INDEX_PATH, setting_of
+from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
 from parquet_bloomwriter.spark.tables import Table, list_table, table_of
 from parquet_bloomwriter.spark.where import Where
 
@@ -71,7 +71,7 @@ class Hyperspace:
 
     # Making and changing indexes.
 
-    def create_index(
+    def create_index(  # noqa: PLR0913  all by keyword but two
         self,
         df: DataFrame | StrPath,
         config: BFIndexConfig,
@@ -178,10 +178,12 @@ class Hyperspace:
         """Let the session's queries use indexes. `Hyperspace.enable(spark)` does the same.
 
         Raises:
-            InvalidArgument: If it is a session of Spark Connect: there, use `where`.
+            InvalidArgument: If it is a session of Spark Connect: there, use `where`. If a setting
+                `spark.bloomwriter.*` is set to what it cannot mean.
             BloomwriterError: If the rules cannot be added to this version of Spark.
         """
         spark, homes = _session(self)
+        check_settings(spark)
         if not rules.enable(spark, homes=homes):
             problem = rules.problem_of(spark)
             raise BloomwriterError(

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,8 +20,7 @@ from parquet_bloomwriter.index.log import IndexLog
 from parquet_bloomwriter.index.threads import ThreadEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Generator, Sequence
 
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import BuildPlan, FileTask, GroupResult, Progress
@@ -52,7 +52,7 @@ def create(table: Path, contract: Contract, *, name: str = "ids") -> None:
 
 def kept(table: Path, id_: int) -> list[str]:
     """Names of the files that might hold an id."""
-    return [os.path.basename(path) for path in index.lookup(table, f"id = {id_}").paths]
+    return [Path(path).name for path in index.lookup(table, f"id = {id_}").paths]
 
 
 # What is written.
@@ -160,7 +160,7 @@ def test_files_that_are_named_are_not_looked_at(table: Path) -> None:
         path.unlink()
     new = write(table / "new.parquet", 9000)
     report = index.lookup(table, "id = 2000", files=[*names, new])
-    assert [os.path.basename(path) for path in report.paths] == ["2.parquet", "new.parquet"]
+    assert [Path(path).name for path in report.paths] == ["2.parquet", "new.parquet"]
     assert (report.num_files, report.num_unknown) == (3, 1)
 
 
@@ -237,9 +237,9 @@ class _Replacing(ThreadEngine):
         groups: Sequence[Sequence[FileTask]],
         plan: BuildPlan,
         progress: Progress | None,
-    ) -> Iterable[GroupResult]:
+    ) -> Generator[GroupResult, None, None]:
         write(self.path, 5000)
-        return super().build(groups, plan, progress)
+        yield from super().build(groups, plan, progress)
 
 
 def test_a_file_that_changes_meanwhile_breaks_the_promise(table: Path) -> None:

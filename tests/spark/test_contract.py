@@ -95,6 +95,8 @@ def test_a_replaced_file_is_read(session: SparkSession, events: Events) -> None:
     assert (found.values, found.files) == ([77], (NUM_FILES, 1))
     found = both_ways(session, lambda _: events.frame.where("id = 3"))
     assert (found.values, found.files) == ([3], (NUM_FILES, 2))
+    (decision,) = rules.trace(events.frame.where("id = 3"))
+    assert (decision.num_files, decision.num_kept) == (NUM_FILES, 2)
 
 
 def test_a_replaced_file_of_a_table_of_the_catalog(session: SparkSession, events: Events) -> None:
@@ -163,7 +165,8 @@ def test_a_join_with_a_listed_file_that_is_gone(
     (events.folder / "1.parquet").unlink()
     joined = JOINS["inner"](others, events.frame)
     decisions = rules.trace(joined)
-    reasons = [one.reason for one in decisions if one.index == "ids" and one.reason]
+    of_join = [one for one in decisions if one.rule == "JoinBFIndexRule" and one.index == "ids"]
+    reasons = [one.reason for one in of_join if one.reason]
     assert [one.code for one in reasons] == [Code.SOURCE_DATA_CHANGED]
     assert "1.parquet, which is gone" in reasons[0].text
     with set_for_now(session, {"spark.sql.files.ignoreMissingFiles": "true"}):

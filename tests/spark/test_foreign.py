@@ -36,11 +36,12 @@ def session(
 ) -> Iterator[SparkSession]:
     """Return a session of its own that knows the foreign classes."""
     assert spark is not None
-    folder = tmp_path_factory.mktemp("jar")
-    with eager_session() as own, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "_SOURCES", SOURCES)
-        patch.setattr(compiling, "keep", lambda *_: None)
-        own.sql(f"ADD JAR '{compiling.put_jar(own, str(folder))}'")
+    with eager_session() as own:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiling, "_SOURCES", SOURCES)
+            patch.setattr(compiling, "keep", lambda *_: None)
+            jar = compiling.put_jar(own, str(tmp_path_factory.mktemp("jar")))
+        own.sql(f"ADD JAR '{jar}'")
         yield own
 
 
@@ -133,8 +134,9 @@ def check_reasons(df: DataFrame, rule: str, named: str) -> None:
 
 
 def test_columns_that_a_subclass_swaps(session: SparkSession, swapped: DataFrame) -> None:
+    swapped.createOrReplaceTempView("swapped")
     for condition in ("a = 1000005", "b = 5", "a = 1000005 AND b = 5"):
-        found = both_ways(session, lambda _, where=condition: swapped.where(where))
+        found = both_ways(session, f"SELECT * FROM swapped WHERE {condition}")  # noqa: S608
         assert found.rows.total() == 1
         assert found.files == (NUM_FILES, NUM_FILES)
     check_reasons(swapped.where("b = 5"), "PushDownBFIndexRule", "foreign.SwappedFormat")
@@ -153,6 +155,17 @@ def test_joins_on_columns_that_a_subclass_swaps(
     assert found.rows.total() == NUM_FILES * ROWS
     if not is_left:
         check_reasons(joined, "JoinBFIndexRule", "foreign.SwappedFormat")
+
+
+def test_rows_that_a_subclass_reads_may_be_dropped_by_their_keys(
+    session: SparkSession, swapped: DataFrame, table: DataFrame
+) -> None:
+    """The filter of a plain read is asked for the values that Spark has read."""
+    few = table.where("a >= 0")
+    found = both_ways(session, lambda _: swapped.join(few, swapped.a == few.b))
+    assert (found.rows.total(), found.on.num_probes) == (NUM_FILES * ROWS, 1)
+    found = both_ways(session, lambda _: swapped.join(few, swapped.b == few.b))
+    assert (found.rows.total(), found.on.num_probes) == (0, 1)
 
 
 def test_rows_that_another_listing_hides(session: SparkSession, hiding: DataFrame) -> None:

@@ -23,6 +23,7 @@ from parquet_bloomwriter import (
     UnsupportedFile,
     bloomify,
     strip,
+    verify,
 )
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
@@ -313,13 +314,27 @@ def test_fallback_is_told() -> None:
 
 @pytest.mark.parametrize("may_move", [True, False])
 def test_bytes_of_replaced_filters_are_counted_if_they_stay(*, may_move: bool) -> None:
-    before = written(bloom_filter_options={"id": {"ndv": 500}})
+    before = written(bloom_filter_options={"id": {"ndv": 500}}, write_page_index=True)
     before = before if may_move else with_unknown_field(before, "ColumnMetaData")
     before = bloomify(before, ["email"], placement="end").data or b""
     report = bloomify(before, ["id"], replace=True)
     assert report.num_built == 2
     old = [f.stop - f.offset for f in layout(before).existing if f.column == 0]
     assert report.left_bytes == (0 if may_move else sum(old))
+
+
+def test_filters_at_the_end_leave_nothing_behind_where_nothing_else_may_move() -> None:
+    before = with_unknown_field(written(write_page_index=True), "ColumnMetaData")
+    sizes = set()
+    data = bloomify(bloomify(before, ["id"]).data or b"", ["email"]).data or b""
+    for column in ("id", "email", "id"):
+        report = bloomify(data, [column], replace=True)
+        assert (report.num_built, report.left_bytes) == (2, 0)
+        data = report.data or b""
+        sizes.add(len(data))
+        assert verify(data).passed
+        assert strip(data).data == before
+    assert len(sizes) == 1
 
 
 def test_the_writer_s_name_stays() -> None:

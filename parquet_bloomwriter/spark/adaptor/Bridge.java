@@ -71,6 +71,16 @@ public final class Bridge {
         return JSON.readTree((String) this.python.apply(request.toString()));
     }
 
+    /** What the text of a setting means: Python knows, and says so if it means nothing. */
+    double setting(String name, String text) throws Exception {
+        if (text.matches("[0-9]{1,18}")) {
+            return Double.parseDouble(text);
+        }
+        ObjectNode request = JSON.createObjectNode();
+        request.put("ask", "setting").put("name", name).put("text", text);
+        return this.ask(request).get("value").asDouble();
+    }
+
     /** The files of a snapshot, by what they are known by, with their place in its manifest. */
     synchronized KnownFiles files(String snapshot) throws Exception {
         KnownFiles files = (KnownFiles) this.known.get(snapshot);
@@ -108,6 +118,10 @@ public final class Bridge {
     /** Whether decisions are reported from now on. */
     public void setTraced(boolean isTraced) {
         this.isTraced = isTraced;
+    }
+
+    boolean isTraced() {
+        return this.isTraced;
     }
 
     /** Report why a rule leaves a relation as it is. */

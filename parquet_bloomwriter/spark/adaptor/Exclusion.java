@@ -26,10 +26,16 @@ final class Exclusion {
         this.isChecked = isChecked;
     }
 
-    /** Whether a file is known as it is now, and can hold nothing that is asked for. */
-    boolean rulesOut(Path path, long size, long modified) {
+    /**
+     * Whether a file is known, and can hold nothing that is asked for.
+     *
+     * @param looks whether it must be known as it is now, and not only as it was listed
+     */
+    boolean rulesOut(Path path, long size, long modified, boolean looks) {
         return this.isExcluded(this.files.placeOf(path, size, modified))
-                && (!this.isChecked || LocalFiles.isUnchanged(path, size, modified));
+                && (!looks
+                        || !this.isChecked
+                        || LocalFiles.isUnchanged(path, size, modified));
     }
 
     /** Whether a file that is not ruled out is one of those that the index was made of. */

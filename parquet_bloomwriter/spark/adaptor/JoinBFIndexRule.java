@@ -92,9 +92,9 @@ public final class JoinBFIndexRule extends Rule {
         }
     }
 
-    private boolean isWorthwhile(LogicalPlan side) {
+    private boolean isWorthwhile(LogicalPlan side) throws Exception {
         String least = side.conf().getConfString(this.minBytes, this.usualMinBytes);
-        if (side.stats().sizeInBytes().toDouble() >= Double.parseDouble(least)) {
+        if (side.stats().sizeInBytes().toDouble() >= this.bridge.setting(this.minBytes, least)) {
             return true;
         }
         String size = "one side has an estimated " + side.stats().sizeInBytes() + " bytes";

@@ -51,7 +51,7 @@ public final class PrunedFileIndex implements FileIndex {
             List files = new ArrayList();
             for (scala.collection.Iterator j = directory.files().iterator(); j.hasNext();) {
                 FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
-                if (!rulesOut(this.exclusions, file)) {
+                if (!rulesOut(this.exclusions, file, true)) {
                     files.add(file);
                 }
             }
@@ -62,10 +62,11 @@ public final class PrunedFileIndex implements FileIndex {
         return Scala.seq(kept);
     }
 
-    static boolean rulesOut(List exclusions, FileStatusWithMetadata file) {
+    static boolean rulesOut(List exclusions, FileStatusWithMetadata file, boolean looks) {
         for (int i = 0; i < exclusions.size(); i++) {
             Exclusion exclusion = (Exclusion) exclusions.get(i);
-            if (exclusion.rulesOut(file.getPath(), file.getLen(), file.getModificationTime())) {
+            long modified = file.getModificationTime();
+            if (exclusion.rulesOut(file.getPath(), file.getLen(), modified, looks)) {
                 return true;
             }
         }

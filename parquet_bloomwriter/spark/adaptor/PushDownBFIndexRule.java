@@ -64,9 +64,11 @@ public final class PushDownBFIndexRule extends Rule {
             }
             ObjectNode report = Bridge.JSON.createObjectNode();
             report.setAll(request);
-            FileIndex fewer = withoutExcluded(all, exclusions, report);
+            boolean isHybrid = answer.get("hybrid").asBoolean();
+            boolean looks = !isHybrid || this.bridge.isTraced(); // else the scan does, later
+            FileIndex fewer = withoutExcluded(all, exclusions, looks, report);
             boolean isChanged = report.get("num_unknown").asInt() > 0;
-            if (isChanged && !answer.get("hybrid").asBoolean()) {
+            if (isChanged && !isHybrid) {
                 String why = "files were added since, and hybrid scans are switched off";
                 this.bridge.explain(report, NAME, "SOURCE_DATA_CHANGED", why);
                 return filter;
@@ -99,7 +101,8 @@ public final class PushDownBFIndexRule extends Rule {
         return exclusions;
     }
 
-    private static FileIndex withoutExcluded(FileIndex all, List exclusions, ObjectNode report) {
+    private static FileIndex withoutExcluded(
+            FileIndex all, List exclusions, boolean looks, ObjectNode report) {
         int files = 0;
         int kept = 0;
         int unknown = 0;
@@ -112,7 +115,7 @@ public final class PushDownBFIndexRule extends Rule {
                 FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
                 files += 1;
                 bytes += file.getLen();
-                if (!PrunedFileIndex.rulesOut(exclusions, file)) {
+                if (!PrunedFileIndex.rulesOut(exclusions, file, looks)) {
                     kept += 1;
                     bytesKept += file.getLen();
                     unknown += PrunedFileIndex.isKnown(exclusions, file) ? 0 : 1;

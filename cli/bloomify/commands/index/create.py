@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import click
@@ -22,6 +23,8 @@ from bloomify.options import one, parse_count, parse_rate, parse_size, split_col
 from bloomify.shared import all_of, printing_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bloomify.console import Console
     from bloomify.indexing_running import IndexRun
     from parquet_bloomwriter.index.contract import Contract
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.reports import IndexReport
 
 DEFAULT_FPP = 0.01
+_MAX_DEFAULT_NAME = 60
+"""Characters."""
 
 _EPILOG = """\b
 Examples:
@@ -130,7 +135,9 @@ class _Settings(TypedDict):
 )
 @table_argument
 @_filter_options
-@name_option("What to call the index: letters, digits, _ . and -.")
+@name_option(
+    "What to call the index: letters, digits, _ . and -.  [default: the names of its columns]"
+)
 @home_option
 @jobs_option
 @printing_options
@@ -144,7 +151,7 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     if not options["columns"]:
         ask_for_columns(ctx, table)
     if options["name"] is None:
-        raise click.UsageError("give the index a name with --name, as in --name ids", ctx)
+        options["name"] = _default_name(options["columns"])
     settings = _settings(options)
 
     def work(run: IndexRun, name: str) -> IndexReport:
@@ -162,6 +169,12 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
         )
 
     change(ctx, table, options, work)
+
+
+def _default_name(columns: Sequence[str]) -> str:
+    """Make a name of the columns' names: `id,address.city` is indexed as `id-address.city`."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(columns))
+    return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or "index"
 
 
 def _settings(options: CreateOptions) -> _Settings:
