@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 NUM_FILES = 8
 ROWS = 40
-ONE_FILE_EACH = {"spark.sql.files.maxPartitionBytes": "1", "spark.sql.files.openCostInBytes": "1"}
+ONE_FILE_EACH = {
+    "spark.sql.files.maxPartitionBytes": "10000",
+    "spark.sql.files.openCostInBytes": "10000",
+}
 """As in a table of large files: every file is a partition."""
 
 
