@@ -78,7 +78,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         f"index/test_{name}.py"
         for name in (
             *("changes", "snapshot", "broken", "part_reading", "joining", "conditions", "asking"),
-            *("changing", "files", "opening", "parts", "embedded"),
+            *("changing", "files", "opening", "parts", "embedded", "actions"),
         )
     ),
 }
