@@ -78,7 +78,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
         f"index/test_{name}.py"
         for name in (
             *("changes", "snapshot", "broken", "part_reading", "joining", "conditions", "asking"),
-            *("changing", "files", "opening", "parts", "embedded"),
+            *("changing", "files", "opening", "parts", "embedded", "actions"),
         )
     ),
 }
@@ -247,7 +247,7 @@ def _copy(folder: Path) -> Path:
 def _tests_of(copy: Path, module: str) -> list[list[str]]:
     """The tests that bear or import the module's name, and the others that guard its package."""
     path = Path(module)
-    guards = [copy / "tests" / name for name in GUARDS[path.parent.name]]
+    guards = [copy / "tests" / name for name in (*GUARDS[path.parent.name], "test_dataclasses.py")]
     files = dict.fromkeys(
         file
         for guard in guards

@@ -272,3 +272,22 @@ def test_row_groups_with_other_columns_than_the_schema() -> None:
     )
     with pytest.raises(MalformedFile, match="2 column chunks, the schema 1 leaf"):
         parse_footer(data, start=4)
+
+
+def wide(name: bytes) -> bytes:
+    """A footer without row groups, with one column of this name."""
+    root, x = (
+        plain((4, BINARY, b"r"), (5, I32, 1)),
+        plain((1, I32, 2), (3, I32, 0), (4, BINARY, name)),
+    )
+    return encode_struct(
+        plain((1, I32, 1), (2, LIST, (STRUCT, [root, x])), (3, I64, 0), (4, LIST, (STRUCT, [])))
+    )
+
+
+def test_equal_schemas_are_viewed_once_unless_they_are_large() -> None:
+    small, large = (wide(b"x" * size) for size in (60_000, 70_000))
+    assert parse_footer(small, start=4).leaves is parse_footer(small, start=9).leaves
+    one, other = parse_footer(large, start=4).leaves, parse_footer(large, start=4).leaves
+    assert one is not other
+    assert one == other

@@ -17,6 +17,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.sbbf import Dialect, FilterHeader, Sbbf, decode_header, encode_header
+from parquet_bloomwriter.sbbf import header as header_module
 
 Write = Callable[[TCompactProtocol], None]
 Field = tuple[int, int, Write]
@@ -268,3 +269,13 @@ def test_a_byte_between_the_size_and_the_unions_is_no_part_of_the_size() -> None
     longer = b"\x15\x80\x81\x00" + unions
     assert decode_header(longer) == expected(longer, 64)
     assert not decode_header(longer).is_usual
+
+
+@pytest.mark.parametrize("num_bytes", [32, 64, 8192, 2**20, 2**27, 2**31 - 32])
+def test_the_usual_header_is_read_without_the_scanner(
+    monkeypatch: pytest.MonkeyPatch, num_bytes: int
+) -> None:
+    """It stands before nearly every filter, and probes read one for each."""
+    monkeypatch.setattr(header_module, "scan", None)
+    raw = encode_header(num_bytes)
+    assert decode_header(raw) == expected(raw, num_bytes)
