@@ -91,10 +91,16 @@ def stored_filters(
             remedy="Name the data files instead.",
         )
     heads = _read_heads(source, footer)
+
+    def read_head(start: int, stop: int) -> bytes:
+        if stop - start > HEADER_BYTES:
+            heads[start] = source.read_at(start, stop)
+        return heads[start]
+
     edges = cache(footer.edges)
     return tuple(
         _described(footer, found, heads.get(found.offset, b""), edges)
-        for found in existing_filters(footer, lambda start, _: heads[start])
+        for found in existing_filters(footer, read_head)
         if found.column in ordinals
     )
 
@@ -138,7 +144,7 @@ def read_all_bits(
 
 
 def _read_heads(source: Source, footer: Footer) -> dict[int, bytes]:
-    """The first bytes of every filter, by its offset."""
+    """The first bytes of every filter, by its offset; most headers are shorter."""
     offsets = footer.chunks.value(ChunkField.BLOOM_FILTER_OFFSET)
     inside = footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET)
     inside &= (offsets > 0) & (offsets < footer.start)

@@ -33,12 +33,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import ENDS_EARLY, Grammar, Kind, scan
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.compact.scan import Table
     from parquet_bloomwriter.hashing import Dialect
 
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
@@ -49,7 +50,7 @@ _SIZE_FIELD = b"\x15"
 _UNIONS = _UNION * _FIELDS_AFTER_SIZE["xxhash"] + b"\x00"
 _MAX_VARINT_BYTES = 5 + len(_UNIONS)
 
-_MAX_HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
 """More than any header needs, whatever unknown fields it has."""
 
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 5, 8
@@ -77,6 +78,10 @@ _HEADER = Grammar.of(
         "Compression": _union_kind(_COMPRESSION),
     }
 )
+
+
+class HeaderCutShort(MalformedFilter):
+    """A header that goes on behind the bytes that were given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,18 +159,13 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
     """
     view = memoryview(buf).cast("B")
     if not 0 <= offset < len(view):
-        raise MalformedFilter(f"the Bloom filter header is cut short at byte {len(view)}")
-    data = bytes(view[offset : offset + _MAX_HEADER_BYTES])
+        raise HeaderCutShort(f"the Bloom filter header is cut short at byte {len(view)}")
+    data = bytes(view[offset : offset + MAX_HEADER_BYTES])
     common = _common_header(data)
     if common is not None:
         return common
-    try:
-        table = scan(data, _HEADER)
-    except MalformedFile as error:
-        raise MalformedFilter(f"the Bloom filter header cannot be read: {error.problem}") from error
+    table = _scanned(data)
     values, spans = table.values[0].tolist(), table.spans[0].tolist()
-    if spans[_NUM_BYTES][START] < 0:
-        raise MalformedFilter("the Bloom filter header has no numBytes")
     if not _is_bitset_size(values[_NUM_BYTES]):
         raise MalformedFilter(f"the Bloom filter header says numBytes = {values[_NUM_BYTES]}")
 
@@ -191,6 +191,42 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
         compression=member(_COMPRESSION, "compression", "UNCOMPRESSED"),
         length=table.stop,
     )
+
+
+def measured_length(data: bytes) -> int:
+    """Return the bytes of a header and its bitset, whatever algorithm and hash the header names.
+
+    Unlike `decode_header`, this takes any size, and unions of any members or of none, which
+    `@dsnp/parquetjs` writes: enough to know where the filter ends, not to look values up in it.
+
+    Args:
+        data: The header and any bytes that follow it.
+
+    Raises:
+        MalformedFilter: If the bytes are no BloomFilterHeader, or its numBytes cannot be true.
+    """
+    common = _common_header(data)
+    if common is not None:
+        return common.length + common.num_bytes
+    table = _scanned(data)
+    if (table.spans[0, [_ALGORITHM, _HASH], START] < 0).any():
+        raise MalformedFilter("the Bloom filter header has no algorithm or no hash")
+    num_bytes = int(table.values[0, _NUM_BYTES])
+    if num_bytes <= 0:
+        raise MalformedFilter(f"the Bloom filter header says numBytes = {num_bytes}")
+    return table.stop + num_bytes
+
+
+def _scanned(data: bytes) -> Table:
+    """Find the fields of a header, and check that numBytes is one of them."""
+    try:
+        table = scan(data, _HEADER)
+    except MalformedFile as error:
+        kind = HeaderCutShort if error.problem == ENDS_EARLY else MalformedFilter
+        raise kind(f"the Bloom filter header cannot be read: {error.problem}") from error
+    if table.spans[0, _NUM_BYTES, START] < 0:
+        raise MalformedFilter("the Bloom filter header has no numBytes")
+    return table
 
 
 def _common_header(data: bytes) -> FilterHeader | None:

@@ -33,6 +33,8 @@ Sizing = Literal["pow2", "exact"]
 
 MAX_BYTES = 128 * 1024 * 1024
 """Largest bitset, in bytes, that every mainstream reader accepts."""
+_TOO_MANY_BYTES = 1 << 31
+"""numBytes of the header is an i32."""
 MIN_BYTES: dict[Sizing, int] = {"pow2": 64, "exact": BYTES_PER_BLOCK}
 """Smallest bitset, bytes, by sizing. Impala does not take the single block."""
 
@@ -187,12 +189,26 @@ def _checked(fpp: float) -> float:
     return fpp
 
 
+def check_max_bytes(max_bytes: int) -> int:
+    """Return a limit for the bytes of a bitset.
+
+    Raises:
+        InvalidArgument: If no header can tell so many bytes.
+    """
+    if max_bytes >= _TOO_MANY_BYTES:
+        raise InvalidArgument(
+            f"no Bloom filter can have {max_bytes} bytes: its header has 31 bits for their number",
+            remedy="Limit filters to less than 2 GiB (2147483648 bytes).",
+        )
+    return max_bytes
+
+
 def _limits(sizing: Sizing, min_bytes: int | None, max_bytes: int | None) -> tuple[int, int]:
     """Fewest and most blocks, both of the sizing's own kind."""
     if sizing not in MIN_BYTES:
         raise InvalidArgument(f'{sizing!r} is not a sizing; there are "pow2" and "exact"')
     smallest = MIN_BYTES[sizing] if min_bytes is None else min_bytes
-    largest = MAX_BYTES if max_bytes is None else max_bytes
+    largest = MAX_BYTES if max_bytes is None else check_max_bytes(max_bytes)
     fewest, most = -(-smallest // BYTES_PER_BLOCK), largest // BYTES_PER_BLOCK
     if sizing == "pow2" and fewest >= 1 and most >= 1:
         fewest, most = _next_power_of_two(fewest), 1 << (most.bit_length() - 1)

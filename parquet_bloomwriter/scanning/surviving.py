@@ -15,6 +15,7 @@ from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import parse, to_arrow
 from parquet_bloomwriter.probing.pruning import Given, probe_locations
 from parquet_bloomwriter.scanning.guarding import TableBindings
+from parquet_bloomwriter.scanning.nan_rows import without_statistics
 from parquet_bloomwriter.scanning.versions import Versions, is_local, without_footer
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
@@ -85,8 +86,12 @@ def find_survivors(
     if filters is None:
         every = tuple(map(_whole, table.fragments))
         return Survivors(pieces=every, condition=None, versions=Versions(states={}))
+    import pyarrow.compute as pc
+
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
+    if condition.equals(pc.scalar(value=False)):
+        return Survivors(pieces=(), condition=condition, versions=Versions(states={}))
     bindings = TableBindings(
         tree,
         hash_kind=hash_kind,
@@ -98,7 +103,11 @@ def find_survivors(
     found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
-    return Survivors(pieces=pieces, condition=condition, versions=versions.of_these(cut))
+    return Survivors(
+        pieces=pieces,
+        condition=without_statistics(condition, tree, table.schema),
+        versions=versions.of_these(cut),
+    )
 
 
 def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.ParquetFileFragment]:

@@ -25,7 +25,7 @@ from parquet_bloomwriter.rewriting import (
     target_of,
     write_new_version,
 )
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, initial_num_blocks
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, digest_of
 from parquet_bloomwriter.splice.plan import (
     Chunk,
@@ -74,7 +74,7 @@ class _Silent:
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] = 0.01,
@@ -88,6 +88,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     overwrite: bool = False,
     force: bool = False,
     backup_suffix: str | None = None,
+    backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
     jobs: int | None = None,
     dry_run: bool = False,
@@ -108,7 +109,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
             many as there are values. For all columns, or by name.
-        max_bytes: Largest bitset, bytes. It wins over `fpp`.
+        max_bytes: Largest bitset, bytes, below 2 GiB. It wins over `fpp`.
         sizing: "pow2" for powers of two from 64 bytes, which every reader takes, or "exact" for
             any multiple of 32 bytes, which Arrow C++, Velox and Impala do not.
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
@@ -121,7 +122,10 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         replace: Build filters anew where there are some already.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix.
+        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
+            holds other Parquet files: its readers would read the backup, too.
+        backup_dir: Keep the old file under its name in this folder, which is made if it is
+            missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         jobs: Threads; by default all cores.
         dry_run: Build and plan, but write nothing.
@@ -142,6 +146,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         overwrite=overwrite,
         force=force,
         backup_suffix=backup_suffix,
+        backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
     )
     kind = HashKind(dialect, murmur3_seed)
@@ -149,6 +154,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
+    check_max_bytes(max_bytes)
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")

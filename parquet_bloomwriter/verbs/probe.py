@@ -32,7 +32,8 @@ def probe(
     Of each file its footer is read, and of each Bloom filter that is asked its header and 32 bytes
     for each value. Footers are kept in memory until their files change (`clear_cache` forgets
     them). Statistics are looked at first, Bloom filters second, and small dictionaries where there
-    is no filter. Whatever is not known for certain might match.
+    is no filter. Files in folders such as `year=2023` are not opened where the value in the path
+    cannot match. Whatever is not known for certain might match.
 
     Args:
         sources: A file, folder or glob pattern, by path or URL; an open file or a buffer; or
@@ -59,7 +60,8 @@ def probe(
         FileProblem: If the only file is no Parquet file, or a broken one.
         OSError: If the only file cannot be read, or a folder cannot be listed.
     """
-    bindings = Bindings.of(parse(filters), HashKind(dialect, murmur3_seed))
+    kind = HashKind(dialect, murmur3_seed)
+    bindings = Bindings.of(parse(filters), kind, reads_paths=True)
     report = probe_locations(list(openables(sources, filesystem)), bindings)
     if len(report.files) == 1 and report.files[0].error is not None:
         raise report.files[0].error

@@ -6,8 +6,10 @@ What is added is which row groups need not be looked at, by Bloom filters and di
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scanning.surviving import find_survivors
@@ -33,7 +35,7 @@ _FILE_NAME = "__filename"
 def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,
-    columns: Projection | None = None,
+    columns: str | Projection | None = None,
     filters: Filters | None = None,
     filesystem: object = None,
     partitioning: object = "hive",
@@ -79,12 +81,13 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
-    if use_pandas_metadata and columns is not None:
-        columns = _with_index(columns, table.schema)
+    projection = _as_pyarrow_takes_them(columns)
+    if use_pandas_metadata and projection is not None:
+        projection = _with_index(projection, table.schema)
 
     def scan(survivors: Survivors) -> pa.Table:
         return table.dataset_of(survivors.fragments).to_table(
-            columns=_as_pyarrow_takes_them(columns),
+            columns=projection,
             filter=survivors.condition,
             use_threads=use_threads,
         )
@@ -104,7 +107,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,
-    columns: Projection | None = None,
+    columns: str | Projection | None = None,
     filters: Filters | None = None,
     batch_size: int = BATCH_ROWS,
     filesystem: object = None,
@@ -208,8 +211,8 @@ def _need_no_name(*asked: object) -> bool:
     return not any(_FILE_NAME in str(one) for one in asked)
 
 
-def _as_pyarrow_takes_them(columns: Projection | None) -> Projection | None:
-    return list(columns) if isinstance(columns, tuple) else columns
+def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:
+    return columns if columns is None or isinstance(columns, Mapping) else list(names_of(columns))
 
 
 def _with_index(columns: Projection, schema: pa.Schema) -> list[str]:

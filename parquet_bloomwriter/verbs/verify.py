@@ -74,7 +74,7 @@ class Progress(Protocol):
 
 def verify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
     sample: float | None = None,
     absent: int = 100_000,

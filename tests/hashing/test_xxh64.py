@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -108,7 +108,23 @@ ARRAYS = st.one_of(
 )
 
 
+SLICED = [
+    (pa.int32(), [1, None, 3, None, 5]),
+    (pa.float64(), [1.5, None, 3.5, None, 5.5]),
+    (pa.string(), ["one", None, "three", None, "five"]),
+    (pa.large_binary(), [b"one", None, b"three", None, b"five"]),
+    (pa.binary(12), [b"one of twelve"[:12], None, b"two of twelve"[:12], None, bytes(12)]),
+]
+"""Arrays of which a slice from 2 on has other values, and other nulls, than their beginning."""
+
+
 @given(ARRAYS, st.integers(0, 20), st.integers(0, 20))
+@example(SLICED[0], 2, 3)
+@example(SLICED[1], 2, 3)
+@example(SLICED[2], 2, 3)
+@example(SLICED[3], 2, 3)
+@example(SLICED[4], 2, 3)
+@example((pa.string(), ["one", "two", "three"]), 1, 2)
 def test_nulls_and_slices_of_any_array(
     typed: tuple[pa.DataType, list[object]], start: int, length: int
 ) -> None:

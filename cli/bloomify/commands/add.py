@@ -11,7 +11,7 @@ from bloomify.console import Console, complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.helping import Verb, section
 from bloomify.messages import describe
-from bloomify.options import one, parse_count, parse_rate, parse_size, per_column
+from bloomify.options import one, parse_count, parse_filter_size, parse_rate, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
 from bloomify.shared import (
@@ -25,6 +25,7 @@ from bloomify.shared import (
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
     from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
@@ -65,7 +66,7 @@ _filter_options = all_of(
         metavar="SIZE",
         default="128MiB",
         show_default=True,
-        callback=one(parse_size),
+        callback=one(parse_filter_size),
         help="Largest filter, as in 65536, 512K or 1MiB. It wins over --fpp.",
     ),
     _which(
@@ -132,7 +133,15 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
     adding = _Adding(options, console)
-    ctx.exit(run(inputs, adding.add, AddView(), cast("FileOptions", options), console))
+    ctx.exit(
+        run(
+            inputs,
+            adding.add,
+            AddView(with_plan=options["plan"]),
+            cast("FileOptions", options),
+            console,
+        )
+    )
 
 
 class _Adding:
@@ -144,7 +153,16 @@ class _Adding:
         self._columns = None if options["all_columns"] else options["columns"]
         self._announcing = Lock()
 
-    def add(self, path: str, output: str | None, jobs: int) -> AddReport:
+    def add(
+        self,
+        path: str,
+        output: str | None,
+        jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
+    ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
         options = self._options
@@ -162,8 +180,8 @@ class _Adding:
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
             jobs=jobs,
-            progress=self._console.bar,
-            **destination(options),
+            progress=progress,
+            **destination(options, backup_dir),
         )
 
     def _announce_compilation(self) -> None:
@@ -187,7 +205,7 @@ def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptio
     from parquet_bloomwriter.errors import FileProblem
     from parquet_bloomwriter.many import find_files
 
-    (path, _), *_ = find_files(inputs)
+    path = find_files(inputs)[0].path
     try:
         choice = choice_of_columns(path, inputs)
     except (FileProblem, OSError) as error:

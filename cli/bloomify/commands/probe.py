@@ -11,7 +11,7 @@ from bloomify.document import failure_document, run_document
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.helping import Reading, section
 from bloomify.interruption import interruptible
-from bloomify.messages import describe
+from bloomify.messages import Failures, describe
 from bloomify.options import split_pairs
 from bloomify.reading import find, is_single
 from bloomify.shared import all_of, dialect_options, printing_options, sources_argument
@@ -160,18 +160,21 @@ def _probe(
 
 def _complain_of(report: ProbeReport, console: Console) -> tuple[list[ExitCode], list[Document]]:
     """Print why files could not be read."""
-    codes, documents = [], []
+    codes, documents, told = [], [], Failures()
     for file in report.failed:
         error = file.error
         if error is None:
             continue
         code = exit_code_of(error)
         message = describe(error, path=file.path, reads_only=True)
-        console.error(message if len(report.files) == 1 else f"{message} It might match.")
+        if told.add(error, file.path or ""):
+            console.error(message if len(report.files) == 1 else f"{message} It might match.")
         codes.append(code)
         documents.append(
             failure_document(file.path or "", None, error, message=message, exit_code=code)
         )
+    for line in told.others():
+        console.error(line)
     return codes, documents
 
 

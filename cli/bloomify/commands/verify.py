@@ -21,6 +21,7 @@ from bloomify.shared import (
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.source import Location
 
@@ -73,7 +74,7 @@ def verify(
     console = Console.open(is_quiet=options["quiet"])
     view = VerifyView()
 
-    def check(location: Location, jobs: int) -> VerifyReport:
+    def check(location: Location, jobs: int, progress: FileProgress) -> VerifyReport:
         from parquet_bloomwriter.verbs.verify import verify
 
         return verify(
@@ -83,7 +84,7 @@ def verify(
             dialect=options["dialect"],
             murmur3_seed=options["murmur3_seed"],
             jobs=jobs,
-            progress=console.bar,
+            progress=progress,
         )
 
     code = run(inputs, check, view, cast("ReadingOptions", options), console)
