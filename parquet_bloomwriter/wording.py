@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 ELLIPSIS = "…"
 
@@ -26,6 +26,9 @@ _MOST_RUNS = 12
 
 _MOST_NAMES = 10
 """Names that are listed in a sentence."""
+
+_LETTERS = 2
+"""Characters of a beginning that stands for a whole name."""
 
 _LONGEST_NAME = 100
 """Characters of a name in a sentence; who misspells a longer one is not helped."""
@@ -53,16 +56,44 @@ def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
     return text[: longest - 1 - after] + ELLIPSIS + text[-after:]
 
 
-def suggestion(wrong: str, columns: Iterable[str]) -> str:
-    """Say which column may have been meant, or which there are."""
+def suggestion(
+    wrong: str, columns: Iterable[str], *, typed: Mapping[str, str] | None = None
+) -> str:
+    """Say which column may have been meant, or which there are.
+
+    Args:
+        wrong: The name that no column has.
+        columns: The names that there are.
+        typed: What to type for names that cannot be typed as they are.
+    """
     names = list(dict.fromkeys(columns))
     by_case = [one for one in names if one.lower() == wrong.lower()]
-    short = [one for one in (wrong, *names) if len(one) <= _LONGEST_NAME]
-    close = by_case or (difflib.get_close_matches(wrong, short[1:], n=3) if wrong in short else [])
+    close = by_case or [one for one in [nearest(wrong, names)] if one is not None]
+    spelled = typed or {}
+    shown = [clipped(spelled.get(one, one), _LONGEST_NAME) for one in close or names[:_MOST_NAMES]]
     if close:
-        return f"Did you mean {' or '.join(clipped(one, _LONGEST_NAME) for one in close)}?"
-    shown = ", ".join(clipped(one, _LONGEST_NAME) for one in names[:_MOST_NAMES])
-    return f"The columns are: {shown}{', ...' if len(names) > _MOST_NAMES else ''}."
+        return f"Did you mean {' or '.join(shown)}?"
+    return f"The columns are: {', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''}."
+
+
+def nearest(wrong: str, names: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, or None.
+
+    Case does not matter. The last part of a dotted name, and a beginning that only one name has,
+    stand for the whole.
+    """
+    short = [one for one in names if len(one) <= _LONGEST_NAME]
+    key = wrong.lower()
+    if not key or len(key) > _LONGEST_NAME:
+        return None
+    whole = {one.lower(): one for one in reversed(short)}
+    parts = {one.rpartition(".")[2].lower(): one for one in reversed(short)}
+    begun = [one for lower, one in whole.items() if lower.startswith(key)]
+    if len(begun) == 1 and len(key) >= _LETTERS:
+        return begun[0]
+    known = parts | whole
+    close = difflib.get_close_matches(key, known, n=1)
+    return known[close[0]] if close else None
 
 
 def count(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from bloomify.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from bloomify.console import Console
     from parquet_bloomwriter import FileOutcome
@@ -115,6 +115,16 @@ class Run(Generic[R]):
             self.files.append(self.view.document(outcome.report))
         elif not self.console.is_quiet:
             self._show(outcome.report)
+
+    def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
+        """Say which inputs are not there, and that nothing was done to the others."""
+        for error in absent:
+            self._take_failure(error.filename, None, error)
+        if self.as_json:
+            return self.finish()
+        if num_inputs > len(absent):
+            self.console.error("no file was changed, as not all of them are there.")
+        return self.failures[0]
 
     def finish(self) -> ExitCode:
         """Print the summary."""

@@ -57,7 +57,9 @@ home_option = _index(
 )
 
 
-def name_option(help_: str = "Name of the index.") -> Decorator:
+def name_option(
+    help_: str = "Name of the index.  [default: the only one of the table]",
+) -> Decorator:
     """`--name`."""
     return _index("--name", metavar="NAME", help=help_)
 

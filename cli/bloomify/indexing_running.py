@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from bloomify.document import Document
     from bloomify.indexing_options import IndexOptions, NamedOptions
-    from parquet_bloomwriter.index.reports import IndexReport
+    from parquet_bloomwriter.index.reports import IndexInfo, IndexReport
 
 R = TypeVar("R")
 
@@ -192,23 +192,33 @@ def change(
     from bloomify.indexing import IndexText, report_code, report_document
 
     run = IndexRun.of(ctx, table, options)
-    name = insist_on_name(run, options)
+    name = name_of(run, options)
     text = IndexText(table=table, home=options["home"], columns=run.console.columns)
     report = run.attempt(lambda: work(run, name), changes=name)
     run.show(report, Shown(text=text.of, document=report_document, code=report_code))
 
 
-def insist_on_name(run: IndexRun, options: NamedOptions) -> str:
-    """Return the name of the index; whoever gives none is told which there are.
+def name_of(run: IndexRun, options: NamedOptions) -> str:
+    """Return the name of the index that is meant: the one given, or that of the table's only index.
 
     Raises:
-        click.UsageError: If none is given.
+        click.UsageError: If no name is given, and the table has no index or several.
     """
     if options["name"] is not None:
         return options["name"]
-    from parquet_bloomwriter import index
-
-    infos = run.attempt(lambda: index.indexes(run.table, home=run.options["home"]))
+    infos = run.attempt(lambda: _of_table(run))
+    if len(infos) == 1:
+        return infos[0].name
     names = [f"{info.name} ({info.state})" for info in infos[:_LISTED]]
     choice = f"; there are {', '.join(names)}" if names else "; the table has none"
     raise click.UsageError(f"say which index with --name{choice}", run.ctx)
+
+
+def _of_table(run: IndexRun) -> list[IndexInfo]:
+    """List the indexes of the table, but not those of others that are kept in the same folder."""
+    from parquet_bloomwriter import index
+    from parquet_bloomwriter.index.homes import table_root
+
+    root = table_root(run.table)
+    infos = index.indexes(run.table, home=run.options["home"])
+    return [info for info in infos if info.root in ("", root)]

@@ -22,6 +22,11 @@ _OPTIONS = (
     ("Have the checksum file regenerated", "Renew the checksum file with --regenerate-crc"),
     ("write to another path", "write to another path with -o"),
     ("write elsewhere", "write elsewhere with -o"),
+    ("as backup_dir", "with --backup-dir"),
+    (
+        "for_each_file applies a verb to every file of a folder",
+        "or give the folder as an INPUT",
+    ),
 )
 """What the library proposes, and the option that does it."""
 

@@ -9,6 +9,9 @@ stable entry refers to, so that queries go on with it, whatever becomes of the w
     its process is killed the log stays as it is: others are refused until somebody cancels
     somebody cancels it   the entry n + 1 is his, and the work finds that out when it ends
 
+Every attempt at an action has a random id, which its entries carry. So a process that lost the race
+for entry n never takes the winner's entry for its own, and never undoes the winner's work.
+
 Versions are numbered by the entries that announce them. So a number is never given twice, and what
 a process leaves behind that was taken for dead can never be in the way of another.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -132,8 +136,9 @@ def perform(log: IndexLog, rest: Rest, begin: Entry, op: Callable[[Work], Entry]
     Args:
         log: The index's.
         rest: How the index was found; if it is no longer so, the action does not begin.
-        begin: The entry to begin with, in its transient state; its id and time are filled in.
-        op: The work; returns the entry to end with, whose id and time are filled in.
+        begin: The entry to begin with, in its transient state; its id, its time and the attempt
+            are filled in.
+        op: The work; returns the entry to end with, of which the same is filled in.
 
     Returns:
         The entry that is in force now.
@@ -145,11 +150,12 @@ def perform(log: IndexLog, rest: Rest, begin: Entry, op: Callable[[Work], Entry]
     make_folders(log.log_folder)
     if rest.stable is None:
         _make_lasting(log)
-    work = Work(log=log, begun=_stamped(begin, rest.next_id), stable=rest.stable)
+    begun = _stamped(begin, rest.next_id, attempt=_new_attempt())
+    work = Work(log=log, begun=begun, stable=rest.stable)
     with _given_up_on_failure(work):
-        if not log.write(work.begun):
+        if not log.write(begun):
             raise _overtaken(log)
-        final = _stamped(op(work), work.begun.id + 1)
+        final = _stamped(op(work), begun.id + 1, attempt=begun.attempt)
         if not log.write(final):
             raise _cancelled(work)
     return final
@@ -169,7 +175,9 @@ def end_cancelling(log: IndexLog, cancelling: Entry, stable: Entry | None) -> En
     first = 0 if vanished or stable is None else stable.id
     discard_versions(log.folder, range(first, cancelling.id))
     after = blank(cancelling) if vanished or stable is None else stable
-    final = _stamped(replace(after, action=cancelling.action), cancelling.id + 1)
+    final = _stamped(
+        replace(after, action=cancelling.action), cancelling.id + 1, attempt=cancelling.attempt
+    )
     if not log.write(final):
         problem = f'somebody else has changed the index "{final.name}" meanwhile'
         raise IndexBusy(problem, path=log.folder, remedy="Look at it, and cancel again if need be.")
@@ -205,7 +213,8 @@ def unborn(log: IndexLog, entry_id: int) -> Entry:
 def cancelling_entry(latest: Entry, next_id: int) -> Entry:
     """Make the entry that begins to cancel."""
     action = latest.action.removeprefix("cancel ")
-    return _stamped(replace(latest, state=State.CANCELLING, action=f"cancel {action}"), next_id)
+    begin = replace(latest, state=State.CANCELLING, action=f"cancel {action}")
+    return _stamped(begin, next_id, attempt=_new_attempt())
 
 
 def _make_lasting(log: IndexLog) -> None:
@@ -257,8 +266,13 @@ def _cancelled(work: Work) -> IndexBusy:
     )
 
 
-def _stamped(entry: Entry, entry_id: int) -> Entry:
-    return replace(entry, id=entry_id, created_ms=time.time_ns() // 1_000_000)
+def _stamped(entry: Entry, entry_id: int, *, attempt: str) -> Entry:
+    now = time.time_ns() // 1_000_000
+    return replace(entry, id=entry_id, created_ms=now, attempt=attempt)
+
+
+def _new_attempt() -> str:
+    return secrets.token_hex(16)
 
 
 def _moment(milliseconds: int) -> str:

@@ -16,6 +16,7 @@ from parquet_bloomwriter.index.homes import HOME, root_of, table_root
 from parquet_bloomwriter.index.planning import TOO_MANY, surveyed
 from parquet_bloomwriter.index.recipe import recipe_of
 from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.table_formats import check_plain
 from parquet_bloomwriter.index.versions import Build, build_version
 
 if TYPE_CHECKING:
@@ -38,14 +39,16 @@ def create_index(
     table: StrPath,
     recipe: Recipe,
     *,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
     means: Means,
 ) -> IndexReport:
     """Do what `actions.create` says."""
     rest = at_rest(log)
     _check_free(log, rest)
     root = table_root(table)
-    found = surveyed(root, current_files(table, root, files), recipe)
+    current = current_files(table, root, files)
+    check_plain(root, current)
+    found = surveyed(root, current, recipe)
     begin = Entry(
         id=rest.next_id,
         name=os.path.basename(log.folder),

@@ -81,6 +81,7 @@ def _entry(found: Json) -> Entry:
         source_bytes=_integer(found["source_bytes"]),
         action=_text(found["action"]),
         created_ms=_integer(found["created_ms"], most=_LATEST_MS),
+        attempt=_text(found.get("attempt", "")),
         options={_text(name): _text(value) for name, value in found["options"].items()},
     )
 

@@ -123,7 +123,7 @@ class IndexLog:
         return create_once(os.path.join(self.log_folder, str(entry.id)), to_json(entry))
 
     def holds(self, entry: Entry) -> bool:
-        """Whether the log has this very entry."""
+        """Whether the log has this very entry, not an equal one of another attempt."""
         try:
             return self.get(entry.id) == entry
         except (IndexProblem, FileNotFoundError):

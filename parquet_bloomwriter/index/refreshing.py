@@ -31,6 +31,7 @@ from parquet_bloomwriter.index.planning import surveyed
 from parquet_bloomwriter.index.recipe import recipe_of
 from parquet_bloomwriter.index.reporting import report_of
 from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.table_formats import check_plain
 from parquet_bloomwriter.index.tables import some_of
 from parquet_bloomwriter.index.versions import Build, build_version
 
@@ -59,7 +60,7 @@ def refresh_index(
     table: StrPath,
     mode: Mode,
     *,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
     means: Means,
 ) -> IndexReport:
     """Do what `actions.refresh` says."""
@@ -72,6 +73,7 @@ def refresh_index(
         problem = f'the index "{stable.name}" is of another table'
         raise InvalidArgument(problem, path=log.folder, remedy=f'Name the folder "{root}".')
     current = current_files(table, root, files)
+    check_plain(root, current)
     if mode == "full":
         return refresh_in_full(log, rest, stable, current, means)
     with looking_at(log, rest):

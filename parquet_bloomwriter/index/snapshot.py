@@ -29,6 +29,7 @@ from parquet_bloomwriter.index.part_reading import read_part
 from parquet_bloomwriter.index.reasons import Code, Reason
 from parquet_bloomwriter.index.snapshot_cache import SnapshotCache
 from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.index.units import units_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.wording import safe
@@ -197,7 +198,8 @@ def open_snapshot(folder: str) -> Snapshot | Reason:
         folder: The index's, absolute.
     """
     try:
-        return _opened.get(folder) or _opened.put(folder, _open)
+        snapshot = _opened.get(folder) or _opened.put(folder, _open)
+        return why_not_plain(snapshot.root) or snapshot
     except _NotActiveError as error:
         return Reason(code=Code.INDEX_NOT_ACTIVE, text=str(error))
     except Exception as error:  # noqa: BLE001  see the head of the module

@@ -50,6 +50,9 @@ class FileProbe:
     error: BloomwriterError | OSError | None = None
     """Why the file could not be read; it might match then."""
 
+    is_excluded: bool = False
+    """Whether its path excludes it, by columns of partitions; it was not opened then."""
+
     requests: int = 0
     """Reads that it took."""
 
@@ -57,12 +60,12 @@ class FileProbe:
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups; 0 if the file could not be read."""
+        """Row groups; 0 if the file was not read."""
         return 0 if self.known is None else self.known.num_row_groups
 
     @property
     def num_rows(self) -> int:
-        """Rows; 0 if the file could not be read."""
+        """Rows; 0 if the file was not read."""
         return 0 if self.known is None else int(self.known.num_rows.sum())
 
     @cached_property
@@ -140,8 +143,13 @@ class ProbeReport:
         return tuple(one for one in self.files if one.error is not None)
 
     @property
+    def num_excluded(self) -> int:
+        """Files that their paths exclude, by columns of partitions; they were not opened."""
+        return sum(one.is_excluded for one in self.files)
+
+    @property
     def num_row_groups(self) -> int:
-        """Row groups of all files."""
+        """Row groups of all files that were read."""
         return sum(one.num_row_groups for one in self.files)
 
     @property

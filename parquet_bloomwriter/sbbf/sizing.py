@@ -36,7 +36,7 @@ MAX_BYTES = 128 * 1024 * 1024
 _TOO_MANY_BYTES = 1 << 31
 """numBytes of the header is an i32."""
 MIN_BYTES: dict[Sizing, int] = {"pow2": 64, "exact": BYTES_PER_BLOCK}
-"""Smallest bitset in bytes. Impala does not take the single block."""
+"""Smallest bitset, bytes, by sizing. Impala does not take the single block."""
 
 _KEEP = 1 - 1 / BITS_PER_WORD
 """Chance that one hash leaves a given bit of its block clear."""
@@ -50,11 +50,13 @@ _SLACK = 0.02
 
 
 def expected_fpp(ndv: float, num_blocks: int) -> float:
-    """Expected false positive probability of a filter.
+    """Return the expected false positive probability of a filter, in [0, 1].
+
+    The sum at the head of this module. Parquet specification, "Sizing an SBBF".
 
     Args:
         ndv: Distinct values inserted, n.
-        num_blocks: Blocks of 32 bytes, z.
+        num_blocks: Blocks of 32 bytes, z, at least 1.
     """
     return _fpp_of_load(ndv / num_blocks)
 
@@ -67,14 +69,14 @@ def num_blocks_for(
     min_bytes: int | None = None,
     max_bytes: int | None = None,
 ) -> int:
-    """Smallest number of blocks whose expected rate is within `fpp`.
+    """Return the smallest number of blocks of 32 bytes whose expected rate is within `fpp`.
 
     Args:
         ndv: Distinct values to insert.
         fpp: False positive probability asked for, in (0, 1).
         sizing: "pow2" for powers of two, "exact" for any number of blocks.
-        min_bytes: Smallest bitset; by default 64 for "pow2", 32 for "exact".
-        max_bytes: Largest bitset, by default 128 MiB. It wins over `fpp`.
+        min_bytes: Smallest bitset, bytes; by default 64 for "pow2", 32 for "exact".
+        max_bytes: Largest bitset, bytes; by default 128 MiB. It wins over `fpp`.
 
     Raises:
         InvalidArgument: If `ndv`, `fpp` or the limits are out of range.
@@ -117,12 +119,31 @@ def initial_num_blocks(
 
 
 def classic_num_bits(ndv: int, fpp: float) -> float:
-    """Bits by the classic formula, m = -8 n / ln(1 - fpp**(1/8)), not rounded."""
+    """Return the bits by the classic formula, m = -8 n / ln(1 - fpp**(1/8)), not rounded.
+
+    Drafts of the Parquet specification, "Build a Bloom filter". Filters of this size let more
+    absent values pass than asked for: see the head of this module.
+
+    Args:
+        ndv: Distinct values to insert, n.
+        fpp: False positive probability asked for, in (0, 1).
+
+    Raises:
+        InvalidArgument: If `fpp` is out of range.
+    """
     return -WORDS_PER_BLOCK * ndv / math.log(1 - _checked(fpp) ** (1 / WORDS_PER_BLOCK))
 
 
 def classic_num_bytes(ndv: int, fpp: float) -> int:
-    """Bytes by the classic formula: the next power of two, from 32 bytes to 128 MiB."""
+    """Return the bytes by the classic formula: the next power of two, from 32 bytes to 128 MiB.
+
+    Args:
+        ndv: As for `classic_num_bits`.
+        fpp: As for `classic_num_bits`.
+
+    Raises:
+        InvalidArgument: If `fpp` is out of range.
+    """
     needed = math.ceil(classic_num_bits(ndv, fpp) / 8)
     return max(BYTES_PER_BLOCK, min(MAX_BYTES, _next_power_of_two(needed)))
 

@@ -20,7 +20,8 @@ from parquet_bloomwriter.spark.settings import (
     MAX_APPENDED,
     MAX_APPENDED_BYTES,
     MAX_DELETED,
-    setting_of,
+    flag_of,
+    number_of,
 )
 from parquet_bloomwriter.wording import count, percent, size
 
@@ -101,23 +102,27 @@ def _problem(
 ) -> Reason | None:
     """Why an index is not used for a table that has changed."""
     paths = question["unknown"]
+    missing = next((path for path in paths if not os.path.exists(path)), None)
+    if missing is not None:
+        text = f"Spark lists {missing}, which is gone; refresh Spark's listing of the table"
+        return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
     gone = _bytes_gone(snapshot, present)
     if not question["num_unknown"] and not gone:
         return None
-    if setting_of(spark, HYBRID_ENABLED).lower() != "true":
+    if not flag_of(spark, HYBRID_ENABLED):
         text = "files of the table have changed, and hybrid scans are switched off"
         return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
     known = int(snapshot.files.sizes[present].sum())
     appended = sum(os.path.getsize(path) for path in paths)
     share = appended / max(1, appended + known)
     too_many = len(paths) < question["num_unknown"]
-    most = int(setting_of(spark, MAX_APPENDED_BYTES))
-    if too_many or appended > most or share > float(setting_of(spark, MAX_APPENDED)):
+    most = number_of(spark, MAX_APPENDED_BYTES)
+    if too_many or appended > most or share > number_of(spark, MAX_APPENDED):
         what = f"{count(question['num_unknown'], 'file')} of {size(appended)} ({percent(share)})"
         text = f"{what} are not in the index yet; refresh it"
         return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
     share = gone / max(1, gone + known)
-    if share > float(setting_of(spark, MAX_DELETED)):
+    if share > number_of(spark, MAX_DELETED):
         text = f"{percent(share)} of what the index knows is gone; refresh it"
         return Reason(code=Code.TOO_MUCH_DELETED, text=text)
     return None
@@ -127,6 +132,8 @@ def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """Bytes in files of the index that are no more; others may just not be read by the query."""
     import numpy as np
 
+    if snapshot.entry.contract == "immutable":
+        return 0
     absent = np.flatnonzero(~present)[:_MAX_LOOKED_FOR].tolist()
     files = snapshot.files
     return sum(

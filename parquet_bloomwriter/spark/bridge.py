@@ -21,6 +21,7 @@ from parquet_bloomwriter.spark.candidates import candidates, column_for, column_
 from parquet_bloomwriter.spark.catalyst import expression_of
 from parquet_bloomwriter.spark.decision import Decision
 from parquet_bloomwriter.spark.joins import Joins
+from parquet_bloomwriter.spark.settings import understood
 from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Bridge:
                 self._note(question, name, snapshot.problem or useless)
                 continue
             bits = _packed(excluded)
-            indexes.append({"name": name, "snapshot": self._keep(snapshot), "excluded": bits})
+            indexes.append({**self._about(name, snapshot), "excluded": bits})
         return {"indexes": indexes, "hybrid": self._joins.is_hybrid}
 
     def _files(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +111,7 @@ class Bridge:
                 text = f"the index has no column {'.'.join(question['column'])}"
                 self._note(question, name, Reason(code=Code.MISSING_INDEXED_COL, text=text))
                 continue
-            found.append({"name": name, "snapshot": self._keep(snapshot), "column": column})
+            found.append({**self._about(name, snapshot), "column": column})
         return {"candidates": found}
 
     def _join_filter(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -122,6 +123,9 @@ class Bridge:
             return {"filter": None}
         return {"filter": filter_}
 
+    def _setting(self, question: dict[str, Any]) -> dict[str, Any]:
+        return {"value": understood(question["name"], question["text"])}
+
     def _report(self, report: dict[str, Any]) -> dict[str, Any]:
         reason = _reason_of(report)
         names = report.get("indexes")
@@ -130,6 +134,11 @@ class Bridge:
         for name in [None] if names is None else names:
             self._note(report, name, reason)
         return {}
+
+    def _about(self, name: str, snapshot: Snapshot) -> dict[str, Any]:
+        """What every answer says of an index."""
+        is_checked = snapshot.entry.contract == "checked"
+        return {"name": name, "snapshot": self._keep(snapshot), "checked": is_checked}
 
     def _keep(self, snapshot: Snapshot) -> str:
         """Keep a snapshot for questions to come, by what its files are; the rule keeps these."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.homes import find_homes, index_folders
-from parquet_bloomwriter.index.reasons import Reason
+from parquet_bloomwriter.index.looking import is_about
 from parquet_bloomwriter.index.snapshot import open_snapshot
 from parquet_bloomwriter.spark.catalyst import data_type_of
 from parquet_bloomwriter.spark.stored_types import shows_as_stored
@@ -14,6 +14,7 @@ from parquet_bloomwriter.spark.stored_types import shows_as_stored
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from parquet_bloomwriter.index.reasons import Reason
     from parquet_bloomwriter.index.snapshot import Snapshot
 
 
@@ -26,22 +27,12 @@ def candidates(
         roots: Absolute paths of folders and files.
         homes: Homes of indexes that do not lie beside their tables.
     """
-    beside = dict.fromkeys(home for root in roots for home in find_homes(root))
-    for home in beside:
-        for folder in index_folders(home):
-            yield os.path.basename(folder), open_snapshot(folder)  # noqa: PTH119  a string
-    for home in homes:
-        if home in beside:
-            continue
+    beside = (home for root in roots for home in find_homes(root))
+    for home in dict.fromkeys([*beside, *homes]):
         for folder in index_folders(home):
             snapshot = open_snapshot(folder)
-            if isinstance(snapshot, Reason) or any(_touch(snapshot.root, one) for one in roots):
-                yield os.path.basename(folder), snapshot  # noqa: PTH119  as above
-
-
-def _touch(one: str, other: str) -> bool:
-    """Whether one path is, or lies in, the other."""
-    return os.path.commonpath([one, other]) in (one, other)
+            if is_about(folder, snapshot, roots):
+                yield os.path.basename(folder), snapshot  # noqa: PTH119  a string
 
 
 def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) -> str | None:

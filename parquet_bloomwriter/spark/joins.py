@@ -25,7 +25,7 @@ from parquet_bloomwriter.sbbf import decode_header
 from parquet_bloomwriter.spark.appended import Appended
 from parquet_bloomwriter.spark.catalyst import FIRST_DAY, FIRST_MICROSECOND, data_type_of
 from parquet_bloomwriter.spark.scratch import scratch_folder
-from parquet_bloomwriter.spark.settings import HYBRID_ENABLED, setting_of
+from parquet_bloomwriter.spark.settings import HYBRID_ENABLED, flag_of
 from parquet_bloomwriter.spark.stored_types import is_shown_as_stored
 from parquet_bloomwriter.wording import rate, size
 
@@ -86,7 +86,7 @@ class Joins:
     def is_hybrid(self) -> bool:
         """Whether indexes are used for tables whose files have changed."""
         spark = self._spark()
-        return spark is not None and setting_of(spark, HYBRID_ENABLED).lower() == "true"
+        return spark is not None and flag_of(spark, HYBRID_ENABLED)
 
     def _written(
         self, snapshot: Snapshot, column: str, found: JoinFilter, mode: str

@@ -1,10 +1,25 @@
-"""Settings of a Spark session, `spark.bloomwriter.*`, and what they are by default."""
+"""Settings of a Spark session, `spark.bloomwriter.*`, and what they are by default.
+
+    bytes      10485760, 10MB, 10m, 1GiB, as Spark's own settings; units are powers of 1024
+    flags      true, false
+    ratios     numbers from 0 to 1, as 0.3; not 30%, which no setting of Spark takes
+
+`Hyperspace.enable` refuses a setting that is none of these. If one is set later, a query must not
+fail for it: the first query says so in the log, and the default counts.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING, Final
 
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.wording import safe
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 _PREFIX = "spark.bloomwriter."
@@ -36,8 +51,92 @@ DEFAULTS: Final = {
     MIN_JOIN_BYTES: str(10 * 1024 * 1024),
 }
 
+_BYTES = re.compile(r"(?P<number>-?[0-9]+)(?:b|(?P<unit>[kmgtp])i?b?)?", re.IGNORECASE | re.ASCII)
+_UNITS = ("", "k", "m", "g", "t", "p")
+_MAX_BYTES = (1 << 63) - 1
+
+_log = logging.getLogger(__name__)
+_told: set[tuple[str, str]] = set()
+"""Settings and their values that were warned of."""
+
 
 def setting_of(spark: SparkSession, name: str) -> str:
-    """The value of a setting, as text."""
+    """Return the value of a setting, as text."""
     value = spark.conf.get(name, DEFAULTS[name])
     return DEFAULTS[name] if value is None else value
+
+
+def number_of(spark: SparkSession, name: str) -> float:
+    """Return the value of a setting in bytes, or of a ratio; the default if it is no such value."""
+    return understood(name, setting_of(spark, name))
+
+
+def flag_of(spark: SparkSession, name: str) -> bool:
+    """Return the value of a flag; the default if it is neither true nor false."""
+    return bool(understood(name, setting_of(spark, name)))
+
+
+def understood(name: str, text: str) -> float:
+    """Return what the text of a setting means; if it means nothing, the default, and warn once."""
+    try:
+        return _READERS[name](text.strip())
+    except ValueError as error:
+        if (name, text) not in _told:
+            _told.add((name, text))
+            _log.warning(
+                "%s; the default counts, %s", safe(_refusal(name, text, error)), DEFAULTS[name]
+            )
+        return _READERS[name](DEFAULTS[name])
+
+
+def check_settings(spark: SparkSession) -> None:
+    """Check the settings of a session.
+
+    Raises:
+        InvalidArgument: If one of them is set to what it cannot mean.
+    """
+    for name, read in _READERS.items():
+        text = setting_of(spark, name)
+        try:
+            read(text.strip())
+        except ValueError as error:
+            raise InvalidArgument(_refusal(name, text, error)) from error
+
+
+def _refusal(name: str, text: str, error: ValueError) -> str:
+    return f'{name} is set to "{text:.80}", which is not {error}'
+
+
+def _bytes(text: str) -> float:
+    match = _BYTES.fullmatch(text)
+    number = (
+        int(match["number"]) << 10 * _UNITS.index((match["unit"] or "").lower()) if match else None
+    )
+    if number is None or abs(number) > _MAX_BYTES:
+        raise ValueError("a number of bytes, such as 10485760, 10MB or 1g")
+    return number
+
+
+def _flag(text: str) -> float:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+def _ratio(text: str) -> float:
+    try:
+        ratio = float(text)
+    except ValueError:
+        ratio = -1
+    if not 0 <= ratio <= 1:
+        raise ValueError("a number from 0 to 1, such as 0.3 for 30 %")
+    return ratio
+
+
+_READERS: Final[dict[str, Callable[[str], float]]] = {
+    HYBRID_ENABLED: _flag,
+    MAX_APPENDED: _ratio,
+    MAX_APPENDED_BYTES: _bytes,
+    MAX_DELETED: _ratio,
+    MIN_JOIN_BYTES: _bytes,
+}

@@ -6,6 +6,7 @@ import heapq
 import os
 from typing import TYPE_CHECKING, TypeVar, get_args
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.homes import local_path
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
@@ -47,7 +48,7 @@ _SCHEMA = (
 def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     spark: SparkSession,
     path: StrPath,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] = 0.01,
@@ -124,7 +125,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         path=_local(path),
         output=None if output is None else _local(output),
         wishes=Wishes(
-            columns=None if columns is None else tuple(columns),
+            columns=None if columns is None else names_of(columns),
             fpp=fpp if isinstance(fpp, float | int) else dict(fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
             max_bytes=check_max_bytes(max_bytes),

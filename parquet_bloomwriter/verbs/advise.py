@@ -15,6 +15,7 @@ import numpy as np
 from parquet_bloomwriter.advising import ColumnEvidence, judge
 from parquet_bloomwriter.advising.evidence import merge_evidence
 from parquet_bloomwriter.advising.sampling import take_sample
+from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.footer import PhysicalType
@@ -48,7 +49,7 @@ _SAMPLED_ROW_GROUPS = 4
 
 def advise(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
     fpp: float = DEFAULT_FPP,
     sample_rows: int = 400_000,
@@ -104,7 +105,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
 
 
 def merge_advice(
-    reports: Sequence[AdviseReport], *, paths: Sequence[str] | None = None
+    reports: Sequence[AdviseReport], *, paths: str | Sequence[str] | None = None
 ) -> AdviseReport:
     """Take the reports of several files together, and judge their columns anew.
 
@@ -130,7 +131,7 @@ def merge_advice(
     fpp = reports[0].fpp
     every = tuple(path for report in reports for path in report.paths)
     return AdviseReport(
-        paths=every if paths is None else tuple(paths),
+        paths=every if paths is None else paths_of(paths),
         num_files=sum(report.num_files for report in reports),
         size=sum(report.size for report in reports),
         num_rows=sum(report.num_rows for report in reports),

@@ -138,11 +138,50 @@ def test_create_as_json(table: Path, invoke: Invoke) -> None:
     assert [column["name"] for column in whole["index"]["columns"]] == ["id"]
 
 
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [("id", "id"), ("id,address.city", "id-address.city"), ("_größe", "gr-e"), ("名", "index")],
+)
+def test_an_index_is_named_after_its_columns(
+    table: Path, invoke: Invoke, columns: str, name: str
+) -> None:
+    pq.write_table(pa.table({"_größe": [1], "名": [2], "id": [3]}), table / "more.parquet")
+    result = invoke("index", "create", "events", "--columns", columns)
+    assert (result.exit_code in {0, 3}, result.stdout.split(":")[0]) == (True, name)
+    assert [one.name for one in index.indexes(table)] == [name]
+
+
+def test_the_only_index_needs_no_name(table: Path, invoke: Invoke) -> None:
+    def run(verb: str, *options: str) -> str:
+        code, shown, errors = found(invoke("index", verb, "events", *options))
+        assert (verb, code, errors) == (verb, 0, "")
+        return shown.split(":")[0]
+
+    index.create(table, ["email"], name="mails")
+    index.delete(table, name="mails")
+    index.vacuum(table, name="mails")  # what is gone for good does not count
+    assert run("create", "--columns", "id") == "id"
+    write_file(table / "more.parquet", 8)
+    verbs = ["refresh", "optimize", "show", "delete", "restore", "cancel", "delete", "vacuum"]
+    assert [run(verb) for verb in verbs] == ["id"] * len(verbs)
+    assert index.indexes(table) == ()
+
+
 def test_quiet_says_nothing(table: Path, invoke: Invoke) -> None:
     options = ["--columns", "id", "--name", "ids", "--quiet"]
     assert found(invoke("index", "create", str(table), *options)) == (0, "", "")
     assert found(invoke("index", "lookup", "events", "--where", PRESENT, "--quiet")) == (0, "", "")
     assert found(invoke("index", "lookup", "events", "--where", ABSENT, "--quiet")) == (1, "", "")
+
+
+@pytest.mark.parametrize("contract", ["checked", "immutable"])
+def test_the_contract_is_asked_for_and_shown(table: Path, invoke: Invoke, contract: str) -> None:
+    asked = [] if contract == "checked" else ["--contract", contract]
+    result = invoke("index", "create", "events", "--columns", "id", "--name", "ids", *asked)
+    assert result.exit_code == 0
+    assert index.index(table, name="ids").options["contract"] == contract
+    _, shown, _ = found(invoke("index", "show", "events", "--name", "ids"))
+    assert ("immutable: files are not looked at" in shown) == bool(asked)
 
 
 def test_an_index_kept_elsewhere(table: Path, folder: Path, invoke: Invoke) -> None:

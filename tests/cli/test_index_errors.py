@@ -104,6 +104,12 @@ def test_a_column_that_is_not_there(refuses: Callable[..., str]) -> None:
 
 
 @pytest.mark.usefixtures("table")
+def test_a_column_that_is_named_twice(refuses: Callable[..., str]) -> None:
+    message = refuses(*CREATE, "--columns", "id,address.city,Address.City")
+    assert 'one column is named more than once, as "address.city" and "Address.City"' in message
+
+
+@pytest.mark.usefixtures("table")
 def test_a_name_of_folders_is_no_column(refuses: Callable[..., str]) -> None:
     message = refuses(*CREATE, "--columns", "kind")
     hint = "There are folders for that (kind=a): readers choose among them by themselves."
@@ -171,8 +177,6 @@ def test_no_name_is_given(indexed: Path, refuses: Callable[..., str], verb: str)
 def test_no_name_is_given_and_there_is_none(refuses: Callable[..., str]) -> None:
     message = refuses("index", "refresh", "events")
     assert message.startswith("say which index with --name; the table has none. ")
-    message = refuses("index", "create", "events", "--columns", "id")
-    assert message.startswith("give the index a name with --name, as in --name ids. ")
 
 
 @pytest.mark.usefixtures("table")
@@ -218,7 +222,9 @@ def test_a_folder_in_the_place_of_a_command(refuses: Callable[..., str]) -> None
     message = refuses("index", "events")
     proposal = 'as in "bloomify index list events"'
     assert message == f"say what to do with the table, {proposal}. See bloomify index --help."
-    assert refuses("index", "creat", "events").startswith("no such command 'creat'")
+    assert refuses("index", "creat", "events") == (
+        'there is no command of the name "creat". Did you mean create? See bloomify index --help.'
+    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -345,3 +351,12 @@ def test_the_defaults_are_those_of_the_library() -> None:
     sizes = [parameters[name].default for name in ("max_filter_size", "max_index_size")]
     assert sizes == [f"{recipe.MAX_FILE_BYTES >> 20}MiB", f"{recipe.MAX_TOTAL_BYTES >> 30}GiB"]
     assert DEFAULT_FPP == recipe.DEFAULT_FPP
+
+
+def test_a_table_of_another_format(table: Path, refuses: Callable[..., str]) -> None:
+    (table / "_delta_log").mkdir()
+    message = refuses(*CREATE, "--columns", "id")
+    assert (
+        f"events: files here belong to a table with records of its own: {table}/_delta" in message
+    )
+    assert "cannot be indexed" in message

@@ -26,11 +26,12 @@ BLOOMIFY = [sys.executable, "-m", "bloomify"]
 
 
 def test_results_and_errors_go_their_own_ways(events: Path, command: Command) -> None:
-    result = command("events.parquet", "nosuch.parquet", "--columns", "id")
+    events.with_name("text.parquet").write_bytes(b"no Parquet file")
+    result = command("events.parquet", "text.parquet", "--columns", "id")
     assert result.returncode == 3
     assert result.stdout.startswith("events.parquet: 2 filters added, ")
-    assert result.stderr == "bloomify: nosuch.parquet: there is no such file. Check the name.\n"
-    assert events.exists()
+    assert result.stderr.startswith("bloomify: text.parquet: ")
+    assert result.stderr.count("\n") == 1
 
 
 def test_in_pipes_there_is_neither_colour_nor_progress(events: Path, command: Command) -> None:

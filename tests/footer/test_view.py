@@ -122,6 +122,14 @@ def test_dictionaries_and_fallback(fixtures_dir: Path) -> None:
     assert encoded("pyarrow/dictionary_fallback") == [False, False, True, False, False]
 
 
+@pytest.mark.parametrize("none", [0, -1])
+def test_an_offset_of_no_page_is_not_where_a_chunk_starts(none: int) -> None:
+    """Writers give a chunk without a dictionary or index page an offset of 0, or of -1."""
+    without = [*column_metadata(), *plain((10, I64, none), (11, I64, none))]
+    footer = parse_footer(file_metadata([column_chunk(without)]), start=12)
+    assert footer.chunk_starts().tolist() == [[4]]
+
+
 # ---------------------------------------------------------------- the ends of the file
 
 

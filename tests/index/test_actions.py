@@ -217,7 +217,8 @@ def test_names_that_are_none(table: Path, name: str) -> None:
     ("arguments", "message"),
     [
         ({"columns": []}, "at least one column"),
-        ({"columns": ["id", "id"]}, "more than once"),
+        ({"columns": ["id", "id"]}, 'more than once, as "id"'),
+        ({"columns": ["id", "email", "ID"]}, 'more than once, as "id" and "ID"'),
         ({"columns": ["nothing"]}, "nothing"),
         ({"fpp": 0.0}, "not a probability"),
         ({"fpp": {"email": 0.1}}, "none of the index's columns"),
@@ -660,3 +661,33 @@ def test_no_history_of_a_table_loses_rows(
     index.refresh(root, name="ids")
     assert check_answers(root, values) <= len(values)
     assert index.lookup(root, "id = 77777").num_unknown == 0
+
+
+def test_only_indexes_of_the_table_are_asked(tmp_path: Path) -> None:
+    home, tables = tmp_path / "home", [tmp_path / "one", tmp_path / "two", tmp_path / "on"]
+    for table in tables:
+        write(table, "0.parquet", 0)
+    for number, name in enumerate(["of-one", "of-two", "deleted-of-one", "vacuumed"]):
+        index.create(tables[number % 2], ["id"], name=name, home=home)
+    index.delete(tables[0], name="deleted-of-one", home=home)
+    index.delete(tables[1], name="vacuumed", home=home)
+    index.vacuum(tables[1], name="vacuumed", home=home)
+
+    def asked(table: Path, name: str | None = None) -> list[str]:
+        report = index.lookup(table, "id = 5000", home=home, name=name)
+        return [use.name for use in report.indexes]
+
+    assert asked(tables[0]) == ["deleted-of-one", "of-one"]
+    assert asked(tables[1]) == ["of-two"]
+    assert asked(tmp_path) == ["deleted-of-one", "of-one", "of-two"]
+    with pytest.raises(IndexNotFound, match="no index of the table"):
+        asked(tables[2])
+    with pytest.raises(IndexNotFound, match='no index "vacuumed"'):
+        asked(tables[1], "vacuumed")
+    assert asked(tables[0], "of-two") == ["of-two"]
+
+
+def test_an_index_that_cannot_be_read_may_be_of_the_table(made: Path) -> None:
+    (made / "_bloom_index" / "broken" / "_log").mkdir(parents=True)
+    (made / "_bloom_index" / "broken" / "_log" / "0").write_bytes(b"?")
+    assert [use.name for use in index.lookup(made, "id = 3").indexes] == ["broken", "ids"]

@@ -42,6 +42,11 @@ def tree(folder: str) -> dict[str, str]:
     }
 
 
+def without_stamp(entry: Entry) -> Entry:
+    """What is in an entry, but for what every entry has anew."""
+    return replace(entry, id=0, created_ms=0, attempt="", action="")
+
+
 def folders(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder).iterdir())
 
@@ -121,7 +126,7 @@ def test_work_that_fails_leaves_the_stable_version_in_force(
     assert folders(made.folder) == ["_log", "v__=0"]
     now = made.latest_stable()
     assert now is not None
-    assert replace(now, id=1, created_ms=stable.created_ms, action="create") == stable
+    assert without_stamp(now) == without_stamp(stable)
 
 
 def test_creating_that_fails_leaves_an_index_that_does_not_exist(log: IndexLog) -> None:
@@ -365,9 +370,9 @@ def test_cancel_can_be_cancelled(made: IndexLog) -> None:
     assert made.write(replace(REFRESHING, id=3, state=State.CANCELLING))
     Path(made.folder, "v__=2").mkdir()
     Path(made.folder, "v__=2/data").write_text("half")
-    assert replace(lifecycle.cancel(made).entry, id=1, created_ms=stable.created_ms) == replace(
-        stable, action="cancel refresh full"
-    )
+    cancelled = lifecycle.cancel(made).entry
+    assert cancelled.action == "cancel refresh full"
+    assert without_stamp(cancelled) == without_stamp(stable)
     assert tree(made.folder) == ONE | {
         "_log/2": "REFRESHING",
         "_log/3": "CANCELLING",

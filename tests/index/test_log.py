@@ -53,6 +53,7 @@ entries = st.builds(
     source_bytes=counts,
     action=texts,
     created_ms=st.integers(min_value=0, max_value=253_402_300_799_999),
+    attempt=texts,
     options=st.dictionaries(texts, texts, max_size=3),
     kind=st.just("BloomFilterIndex"),
 )
@@ -118,6 +119,7 @@ def changed(**values: object) -> bytes:
         {"columns": [3]},
         {"options": []},
         {"options": {"a": 1}},
+        {"attempt": 3},
         {"manifest": {"path": "/etc/passwd", "size": 1}},
         {"manifest": {"path": "v__=0/../../x", "size": 1}},
         {"manifest": {"path": "", "size": 1}},
@@ -141,6 +143,19 @@ def test_a_missing_name_is_refused(name: str) -> None:
     del found[name]
     with pytest.raises(IndexProblem, match="cannot be read"):
         from_json(json.dumps(found).encode(), path="x")
+
+
+def test_an_entry_of_an_older_version_names_no_attempt() -> None:
+    found = json.loads(to_json(entry(0, attempt="mine")))
+    assert from_json(json.dumps(found).encode(), path="x").attempt == "mine"
+    del found["attempt"]
+    assert from_json(json.dumps(found).encode(), path="x") == entry(0, attempt="")
+
+
+def test_an_equal_entry_of_another_attempt_is_not_held(log: IndexLog) -> None:
+    mine, other = entry(0, attempt="mine"), entry(0, attempt="other")
+    assert log.write(other)
+    assert (log.write(mine), log.holds(mine), log.holds(other)) == (False, False, True)
 
 
 def test_names_that_are_not_known_are_passed_over() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.column_type import column_type
 from parquet_bloomwriter.index.part_reading import read_part
@@ -181,3 +182,18 @@ def test_no_flipped_bit_of_a_page_header_moves_a_filter(tmp_path: Path) -> None:
                 outcomes.add("same")
                 assert np.array_equal(found, expected)
     assert "refused" in outcomes
+
+
+@pytest.mark.parametrize("which", ["uncompressed", "compressed"])
+@pytest.mark.parametrize("wrong", [-1, 1])
+def test_a_page_of_another_size_than_its_filters_is_refused(
+    tmp_path: Path, which: str, wrong: int
+) -> None:
+    path = written(tmp_path)
+    data, size = path.read_bytes(), sum(4 + len(row.data) for row in ROWS)
+    field, changed = (b"\x15" + encode_zigzag(number) for number in (size, size + wrong))
+    assert data.count(2 * field) == 1
+    new = changed + field if which == "uncompressed" else field + changed
+    path.write_bytes(data.replace(2 * field, new))
+    with pytest.raises(IndexProblem, match="a page has"):
+        read(path)

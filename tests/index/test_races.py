@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from parquet_bloomwriter.index.log import IndexLog
 from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 WRITERS = 8
@@ -125,4 +127,116 @@ def test_actions_of_several_processes(tmp_path: Path) -> None:
     assert files == {folder / file.path for file in files_of(latest)}
     for number in range(4):
         kept = index.lookup(tmp_path, f"id = {10 * number}").paths
+        assert kept == (str(tmp_path / f"{number}.parquet"),)
+
+
+CONTENDERS = 3
+CONTENDER = """
+import sys, time
+from parquet_bloomwriter import index
+from parquet_bloomwriter.errors import IndexBusy
+from parquet_bloomwriter.index.log import IndexLog
+
+table = sys.argv[1]
+time.time_ns = lambda: 1_700_000_000_000_000_000  # entries of one content differ in nothing else
+write = IndexLog.write
+
+def say(word):
+    print(word, flush=True)
+
+def write_with_the_others(log, entry):
+    IndexLog.write = write
+    say("ready")
+    sys.stdin.readline()
+    return write(log, entry)
+
+for line in iter(sys.stdin.readline, ""):
+    verb, *mode = line.split()
+    IndexLog.write = write_with_the_others
+    try:
+        if verb == "create":
+            index.create(table, ["id"], name="ids")
+        elif verb == "refresh":
+            index.refresh(table, name="ids", mode=mode[0])
+        else:
+            getattr(index, verb)(table, name="ids")
+        say("won")
+    except IndexBusy:
+        say("lost")
+"""
+
+
+class Contenders:
+    """Processes that do one action at once: all of them reach the log before any writes to it."""
+
+    def __init__(self, table: Path) -> None:
+        command = [sys.executable, "-W", "error", "-c", CONTENDER, str(table)]
+        pipe = subprocess.PIPE
+        self.processes = [
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(CONTENDERS)
+        ]
+
+    def contend(self, action: str) -> list[str]:
+        """Begin an action in all processes at once, and return what became of it in each."""
+        self._tell(action)
+        assert self._answers() == ["ready"] * CONTENDERS
+        self._tell("go")
+        return sorted(self._answers())
+
+    def _tell(self, line: str) -> None:
+        for process in self.processes:
+            assert process.stdin is not None
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+
+    def _answers(self) -> list[str]:
+        pipes = [process.stdout for process in self.processes]
+        return [pipe.readline().strip() for pipe in pipes if pipe is not None]
+
+    def end(self) -> None:
+        """Let the processes end."""
+        for process in self.processes:
+            process.communicate(timeout=60)
+
+
+def test_of_several_processes_that_begin_at_once_exactly_one_wins(tmp_path: Path) -> None:
+    log = IndexLog(str(tmp_path / "_bloom_index" / "ids"))
+
+    def append(number: int) -> None:
+        pq.write_table(pa.table({"id": [number]}), tmp_path / f"{number}.parquet")
+
+    def die_at_work() -> None:
+        latest = log.latest()
+        assert latest is not None
+        begun = replace(latest, id=latest.id + 1, state=State.REFRESHING, attempt="of the dead")
+        assert log.write(begun)
+
+    before: dict[str, Callable[[], object]] = {
+        "refresh incremental": lambda: append(2),
+        "refresh quick": lambda: append(3),
+        "cancel": die_at_work,
+    }
+    actions = ["create", "refresh incremental", "refresh quick", "optimize", "refresh full"]
+    actions += ["vacuum", "delete", "restore", "cancel"]
+    append(1)
+    contenders = Contenders(tmp_path)
+    try:
+        for action in actions:
+            before.get(action, lambda: None)()
+            assert (action, contenders.contend(action)) == (action, ["lost", "lost", "won"])
+            latest = log.latest()
+            assert latest is not None
+            ended = State.DELETED if action == "delete" else State.ACTIVE
+            assert (action, latest.state, latest.action.split()[0]) == (
+                action,
+                ended,
+                action.split()[0],
+            )
+    finally:
+        contenders.end()
+    attempts = [entry.attempt for entry in log.entries() if entry.attempt != "of the dead"]
+    assert attempts[0::2] == attempts[1::2]
+    assert len(set(attempts)) == len(actions)
+    for number in (1, 2, 3):
+        kept = index.lookup(tmp_path, f"id = {number}").paths
         assert kept == (str(tmp_path / f"{number}.parquet"),)

@@ -119,6 +119,19 @@ def test_other_formats_are_refused(hs: Hyperspace, tmp_path: Path) -> None:
         hs.create_index(hs.spark.read.json(str(tmp_path / "json")), IDS)
 
 
+@pytest.mark.parametrize("record", ["_delta_log/0.json", "metadata/0.metadata.json", ".hoodie/x"])
+@pytest.mark.parametrize("by_path", [True, False])
+def test_tables_with_records_of_their_own_are_refused(
+    hs: Hyperspace, table: Path, record: str, *, by_path: bool
+) -> None:
+    df = hs.spark.read.parquet(str(table))
+    (table / record).parent.mkdir()
+    (table / record).write_text("{}")
+    with pytest.raises(InvalidArgument, match=f"records of its own: {table}"):
+        hs.createIndex(str(table) if by_path else df, IDS)
+    assert not (table / "_bloom_index").exists()
+
+
 def test_files_of_any_name_are_listed(spark: SparkSession, tmp_path: Path) -> None:
     table = make_table(tmp_path / "a[b]{c}*?", partitioned=True)
     write(table / "p=0" / "no-suffix", range(3))
@@ -330,6 +343,27 @@ def test_why_an_index_is_not_used(hs: Hyperspace, table: Path) -> None:
     assert "PushDownBFIndexRule" in text
     assert any(code in text for code in ("NO_USABLE_CONDITION", "MISSING_INDEXED_COL"))
     assert 'The index "other" is not known.' in hs.why_not(df, "other", redirect_func=told.append)
+
+
+def test_only_indexes_of_the_querys_tables_are_spoken_of(hs: Hyperspace, tmp_path: Path) -> None:
+    shared = Hyperspace(hs.spark, tmp_path / "indexes")
+    for name in ("one", "two", "gone"):
+        make_table(tmp_path / name)
+        shared.create_index(str(tmp_path / name), BFIndexConfig(f"of-{name}", ["id"]))
+    shared.delete_index("of-gone")
+    shared.create_index(str(tmp_path / "one"), BFIndexConfig("deleted-of-one", ["id"]))
+    shared.delete_index("deleted-of-one")
+    one = hs.spark.read.parquet(str(tmp_path / "one"))
+    for df in (one.filter("id = 15"), one.filter("name = 'n1'"), one.join(one.limit(3), "id")):
+        told: list[str] = []
+        shared.explain(df, verbose=True, redirect_func=told.append)
+        shared.why_not(df, extended=True, redirect_func=told.append)
+        text = "".join(told)
+        assert [name for name in ("of-two", "of-gone") if name in text] == []
+        assert "of-one" in text
+        assert "deleted-of-one" in text
+    where = shared.where("name = 'n1'")
+    assert {decision.index for decision in where.decisions(one)} == {"of-one", "deleted-of-one"}
 
 
 USED = Decision(

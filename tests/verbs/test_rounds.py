@@ -159,7 +159,7 @@ def test_replacing_does_not_make_the_file_grow(
 
 
 def _usual(dialect: Dialect = "xxhash") -> bytes:
-    return Sbbf.empty(2).to_bytes(dialect)
+    return Sbbf.empty(2, dialect=dialect).to_bytes()
 
 
 _HEADER = _usual()[:-64]

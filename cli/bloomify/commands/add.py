@@ -14,11 +14,18 @@ from bloomify.messages import describe
 from bloomify.options import one, parse_count, parse_filter_size, parse_rate, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
-from bloomify.shared import all_of, destination_options, inputs_argument, running_options
+from bloomify.shared import (
+    all_of,
+    destination_options,
+    dialect_options,
+    inputs_argument,
+    running_options,
+)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
-    from parquet_bloomwriter.sbbf import Dialect, Sizing
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
 _which = section("Which filters")
@@ -78,13 +85,10 @@ _filter_options = all_of(
         help="Filters before their column chunk, behind their row group, or before the footer. "
         "Only with 'end' no data move: take it for files that others are reading.",
     ),
-    _which(
-        "--dialect",
-        type=click.Choice(["xxhash", "murmur3"]),
-        default="xxhash",
-        show_default=True,
-        help="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
-        "other readers ignore the filters.",
+    dialect_options(
+        "Which filters",
+        help_="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
+        "other readers ignore the filters. 'probe' and 'verify' take the same options.",
     ),
     _which(
         "--replace",
@@ -105,7 +109,8 @@ class AddOptions(FileOptions):
     max_bytes: int
     sizing: str
     placement: str
-    dialect: str
+    dialect: Dialect
+    murmur3_seed: int
     replace: bool
 
 
@@ -139,7 +144,9 @@ class _Adding:
         self._columns = None if options["all_columns"] else options["columns"]
         self._announcing = Lock()
 
-    def add(self, path: str, output: str | None, jobs: int) -> AddReport:
+    def add(
+        self, path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None
+    ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
         options = self._options
@@ -153,21 +160,23 @@ class _Adding:
             max_bytes=options["max_bytes"],
             sizing=cast("Sizing", options["sizing"]),
             placement=cast("Placement", options["placement"]),
-            dialect=cast("Dialect", options["dialect"]),
+            dialect=options["dialect"],
+            murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
             jobs=jobs,
             progress=self._console.bar,
-            **destination(options),
+            **destination(options, backup_dir),
         )
 
     def _announce_compilation(self) -> None:
         """Compile what was never compiled on this machine, and say so: it takes some seconds."""
         from parquet_bloomwriter import native
 
+        needed = native.modules(drafts=self._options["dialect"] == "murmur3")
         with self._announcing:
-            if not native.are_compiled():
+            if not native.are_compiled(*needed):
                 self._console.note("compiling for this processor, once; it takes some seconds ...")
-                native.warm_up()
+                native.warm_up(*needed)
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:
@@ -180,7 +189,7 @@ def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptio
     from parquet_bloomwriter.errors import FileProblem
     from parquet_bloomwriter.many import find_files
 
-    (path, _), *_ = find_files(inputs)
+    path = find_files(inputs)[0].path
     try:
         choice = choice_of_columns(path, inputs)
     except (FileProblem, OSError) as error:

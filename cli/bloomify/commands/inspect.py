@@ -9,7 +9,13 @@ import click
 from bloomify.console import Console
 from bloomify.helping import Reading, section
 from bloomify.reading import ReadingOptions, run
-from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+from bloomify.shared import (
+    all_of,
+    columns_option,
+    local_output,
+    reading_options,
+    sources_argument,
+)
 from bloomify.text import safe, size
 
 if TYPE_CHECKING:
@@ -25,7 +31,12 @@ _shown_options = all_of(
         default="all that have some",
     ),
     _shown("--row-groups", is_flag=True, help="List every filter, however many there are."),
-    _shown("--html", metavar="FILE", help="Write a page with tables and plots."),
+    _shown(
+        "--html",
+        metavar="FILE",
+        callback=local_output,
+        help="Write a page with tables and plots.",
+    ),
     _shown("--overwrite", is_flag=True, help="Replace what exists at FILE of --html."),
 )
 

@@ -31,10 +31,13 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
 
     console = Console.open(is_quiet=options["quiet"])
 
-    def fill_in(path: str, output: str | None, _jobs: int) -> RepairReport:
+    def fill_in(
+        path: str, output: str | None, _jobs: int, /, *, backup_dir: str | None = None
+    ) -> RepairReport:
         from parquet_bloomwriter import repair
 
         console.begin_file(path, dry_run=options["dry_run"])
-        return repair(path, output=output, progress=console.bar.wrote, **destination(options))
+        wrote = console.bar.wrote
+        return repair(path, output=output, progress=wrote, **destination(options, backup_dir))
 
     ctx.exit(run(inputs, fill_in, RepairView(), options, console))

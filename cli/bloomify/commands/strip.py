@@ -43,7 +43,9 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
 
     console = Console.open(is_quiet=options["quiet"])
 
-    def take_out(path: str, output: str | None, _jobs: int) -> StripReport:
+    def take_out(
+        path: str, output: str | None, _jobs: int, /, *, backup_dir: str | None = None
+    ) -> StripReport:
         from parquet_bloomwriter import strip
 
         console.begin_file(path, dry_run=options["dry_run"])
@@ -52,7 +54,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
             options["columns"] or None,
             output=output,
             progress=console.bar.wrote,
-            **destination(options),
+            **destination(options, backup_dir),
         )
 
     ctx.exit(run(inputs, take_out, StripView(), cast("FileOptions", options), console))

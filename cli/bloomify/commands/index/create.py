@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import click
@@ -29,12 +30,17 @@ from bloomify.options import (
 from bloomify.shared import all_of, printing_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bloomify.console import Console
     from bloomify.indexing_running import IndexRun
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.reports import IndexReport
 
 DEFAULT_FPP = 0.01
+_MAX_DEFAULT_NAME = 60
+"""Characters."""
 
 _EPILOG = """\b
 Examples:
@@ -94,6 +100,15 @@ _filter_options = all_of(
         callback=one(parse_size),
         help="Largest index. An estimate beyond it is refused before any work.",
     ),
+    _which(
+        "--contract",
+        type=click.Choice(["checked", "immutable"]),
+        default="checked",
+        show_default=True,
+        help="checked: files are looked at before they are excluded. immutable: you promise that "
+        "no file is ever replaced or removed; nothing is looked at or listed, and rows are missed "
+        "if it is not true.",
+    ),
 )
 
 
@@ -106,6 +121,7 @@ class CreateOptions(NamedOptions):
     origin: str
     max_filter_size: int
     max_index_size: int
+    contract: str
     jobs: int | None
 
 
@@ -117,6 +133,7 @@ class _Settings(TypedDict):
     origin: Origin
     max_file_bytes: int
     max_total_bytes: int
+    contract: Contract
     home: str | None
 
 
@@ -125,7 +142,9 @@ class _Settings(TypedDict):
 )
 @table_argument
 @_filter_options
-@name_option("What to call the index: letters, digits, _ . and -.")
+@name_option(
+    "What to call the index: letters, digits, _ . and -.  [default: the names of its columns]"
+)
 @home_option
 @jobs_option
 @printing_options
@@ -139,7 +158,7 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     if not options["columns"]:
         ask_for_columns(ctx, table)
     if options["name"] is None:
-        raise click.UsageError("give the index a name with --name, as in --name ids", ctx)
+        options["name"] = _default_name(options["columns"])
     settings = _settings(options)
 
     def work(run: IndexRun, name: str) -> IndexReport:
@@ -159,6 +178,12 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     change(ctx, table, options, work)
 
 
+def _default_name(columns: Sequence[str]) -> str:
+    """Make a name of the columns' names: `id,address.city` is indexed as `id-address.city`."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(columns))
+    return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or "index"
+
+
 def _settings(options: CreateOptions) -> _Settings:
     """Translate options to the library's arguments.
 
@@ -174,6 +199,7 @@ def _settings(options: CreateOptions) -> _Settings:
         "origin": cast("Origin", options["origin"]),
         "max_file_bytes": options["max_filter_size"],
         "max_total_bytes": options["max_index_size"],
+        "contract": cast("Contract", options["contract"]),
         "home": options["home"],
     }
 

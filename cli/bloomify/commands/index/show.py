@@ -8,7 +8,7 @@ import click
 
 from bloomify.helping import Reading
 from bloomify.indexing_options import NamedOptions, named_options, table_argument
-from bloomify.indexing_running import IndexRun, Shown, insist_on_name
+from bloomify.indexing_running import IndexRun, Shown, name_of
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.reports import IndexInfo
@@ -23,7 +23,7 @@ def show(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> 
     from bloomify.indexing_infos import InfosText, info_document
 
     run = IndexRun.of(ctx, table, options)
-    name = insist_on_name(run, options)
+    name = name_of(run, options)
 
     def work() -> IndexInfo:
         from parquet_bloomwriter import index

@@ -1,0 +1,58 @@
+"""Tables of Delta, Iceberg and Hudi, for which there are no indexes.
+
+The records of such a table say which files in its folder count, which of their rows were deleted,
+and under which names columns are stored. An index knows none of that: it would take files for the
+table's that are not, and, after a column was renamed, exclude files by the wrong column.
+"""
+
+# ruff: noqa: PTH120  paths are strings, as in the log
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.splice.surroundings import find_table_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.index.files import FileId
+
+
+_REMEDY = (
+    "Tables of Delta, Iceberg and Hudi cannot be indexed: their records say which files and rows"
+    " count, and an index does not know them. Index a copy in plain Parquet files."
+)
+
+
+def check_plain(root: str, files: Sequence[FileId]) -> None:
+    """Check that a table is a folder of Parquet files, and no table of another format.
+
+    Args:
+        root: The table's folder, absolute.
+        files: Its files.
+
+    Raises:
+        InvalidArgument: If the folder, the folder of a file, or one above is such a table's.
+    """
+    folders = dict.fromkeys([root, *(os.path.dirname(location(root, file)) for file in files)])
+    for found in find_table_records(folders):
+        raise InvalidArgument(
+            f"files here belong to a table with records of its own: {found.path} ({found.kind})",
+            path=root,
+            remedy=_REMEDY,
+        )
+
+
+def why_not_plain(root: str) -> Reason | None:
+    """Return why an index of this folder must not be used any more, or None if it may be."""
+    for found in find_table_records([root]):
+        text = (
+            f'"{root}" has become a table with records of its own, which an index does not know:'
+            f" {found.path} ({found.kind}); delete the index"
+        )
+        return Reason(code=Code.TABLE_FORMAT, text=text)
+    return None

@@ -1,0 +1,99 @@
+"""Folders of Delta, Iceberg and Hudi tables: no index is made, and an old one excludes nothing."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import index
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.reasons import Code
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS = {
+    "Delta table log": "_delta_log/00000000000000000000.json",
+    "Iceberg table metadata": "metadata/00000-1f.metadata.json",
+    "Hudi table timeline": ".hoodie/hoodie.properties",
+}
+FILES = 3
+
+records = pytest.mark.parametrize(("kind", "record"), RECORDS.items(), ids=["d", "i", "h"])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Write files of the ids 0, 1 and 2, two folders below what `tmp_path` holds."""
+    for number in range(FILES):
+        path = tmp_path / "warehouse" / "events" / f"day={number}" / f"{number}.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [number]}), path)
+    return tmp_path / "warehouse" / "events"
+
+
+def keep_records(folder: Path, record: str) -> Path:
+    """Make a folder a table of another format; return its records."""
+    path = folder / record
+    path.parent.mkdir()
+    path.write_text("{}")
+    return path.parent
+
+
+@records
+@pytest.mark.parametrize("where", [".", "..", "day=1"])
+def test_no_index_is_made(table: Path, kind: str, record: str, where: str) -> None:
+    folder = keep_records((table / where).resolve(), record)
+    with pytest.raises(InvalidArgument) as caught:
+        index.create(table, ["id"], name="ids")
+    assert f"table with records of its own: {folder} ({kind})" in str(caught.value)
+    assert "cannot be indexed" in caught.value.remedy
+    assert not (table / "_bloom_index").exists()
+
+
+def test_none_is_made_of_files_that_lie_elsewhere(table: Path, tmp_path: Path) -> None:
+    keep_records(table, RECORDS["Delta table log"])
+    other = tmp_path / "other"
+    other.mkdir()
+    with pytest.raises(InvalidArgument, match="Delta table log"):
+        index.create(other, ["id"], name="ids", files=sorted(table.rglob("*.parquet")))
+
+
+def test_none_is_made_through_a_link(table: Path, tmp_path: Path) -> None:
+    keep_records(table, RECORDS["Delta table log"])
+    (tmp_path / "link").symlink_to(table / "day=1")
+    with pytest.raises(InvalidArgument, match="Delta table log"):
+        index.create(tmp_path / "link", ["id"], name="ids")
+
+
+@pytest.mark.parametrize("name", ["metadata/notes.json", "_delta_log", "hoodie/x"])
+def test_other_folders_do_no_harm(table: Path, name: str) -> None:
+    (table / name).parent.mkdir(exist_ok=True)
+    (table / name).write_text("{}")
+    assert index.create(table, ["id"], name="ids").num_files == FILES
+
+
+@records
+def test_an_index_of_what_has_become_such_a_table_excludes_nothing(
+    table: Path, kind: str, record: str
+) -> None:
+    index.create(table, ["id"], name="ids")
+    assert index.lookup(table, "id = 1").num_kept == 1
+    folder = keep_records(table, record)
+    report = index.lookup(table, "id = 1")
+    assert (report.num_kept, report.num_files) == (FILES, FILES)
+    (use,) = report.indexes
+    assert use.reason is not None
+    assert use.reason.code is Code.TABLE_FORMAT
+    assert f"{folder} ({kind})" in use.reason.text
+    with pytest.raises(InvalidArgument, match=kind):
+        index.refresh(table, name="ids")
+    shutil.rmtree(folder)
+    assert index.lookup(table, "id = 1").num_kept == 1
+    keep_records(table, record)
+    assert index.delete(table, name="ids").state is index.State.DELETED
+    assert index.vacuum(table, name="ids").changed
