@@ -120,7 +120,8 @@ class Case:
         if self.is_floating and notation != "sql":
             stored = self.array.type.to_pandas_dtype()
             value = float(literal.as_py() if isinstance(literal, pa.Scalar) else literal)
-            found = repr(float(stored(value))) == repr(key)
+            is_beyond = math.isfinite(value) and abs(value) > np.finfo(stored).max
+            found = not is_beyond and repr(float(stored(value))) == repr(key)
         else:
             found = key == wanted
         return found is (operator_ == "in")
@@ -180,7 +181,8 @@ def moments(unit: str, zone: str | None) -> Case:
         ]
     else:
         literals = [*stamps, NOON.to_datetime64(), NOON.to_pydatetime(warn=False)]
-        literals += [np.datetime64("2024-01-31T12:00:00"), date(1970, 1, 1)]
+        literals += [np.datetime64("2024-01-31T12:00:00"), np.datetime64("2024-01-31T12")]
+        literals += [date(1970, 1, 1)]
     literals += [
         pa.scalar(NOON.value // size, pa.timestamp(one, zone)) for one, size in UNITS.items()
     ]
@@ -204,7 +206,8 @@ def floats_of(type_: Any) -> Callable[[Any], float]:
 
     def key(literal: Any) -> float:
         value = literal.as_py() if isinstance(literal, pa.Scalar) else literal
-        return float(value if isinstance(value, float | np.floating) else type_(value))
+        is_rounded = not isinstance(value, float | np.floating) and value <= np.finfo(type_).max
+        return float(type_(value) if is_rounded else value)
 
     return key
 
