@@ -1,6 +1,7 @@
 """The verbs that read: `read_table`, `iter_batches` and `dataset`, of surviving row groups only.
 
-They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters.
+They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters,
+which are made of the very literals that row groups are pruned by.
 What is added is which row groups need not be looked at, by Bloom filters and dictionaries too.
 """
 
@@ -49,13 +50,14 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     The result is the same: schema, metadata, rows and their order, columns of hive folders. Files
     that cannot be probed (encrypted ones, for example) are read by pyarrow alone. The one thing
-    that is not looked for is pandas metadata in a file `_common_metadata`.
+    that is not looked for is pandas metadata in a file `_common_metadata`. Literals are compared
+    exactly, also where pyarrow would round them: docs/probing.md lists what differs.
 
     Args:
         source: A file or folder, by path or URL; a list of files; an open file or a buffer; a glob
             pattern; or bytes.
         columns: Names of the columns to return; None for all.
-        filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
+        filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec.
         partitioning: How paths tell the values of columns, as pyarrow takes it.

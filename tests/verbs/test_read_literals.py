@@ -80,7 +80,7 @@ def filters_of(notation: str, operator_: str, literal: Any) -> Any:
         return f"x {operator_} {f'({spelled})' if is_list else spelled}"
     scalar = literal if isinstance(literal, pa.Scalar) else pa.scalar(literal)
     if is_list:
-        found = pc.field("x").isin(pa.array([scalar.as_py()], scalar.type))
+        found = pc.field("x").isin(pa.repeat(scalar, 1))
         return found if operator_ == "in" else ~found
     return COMPARE[operator_](pc.field("x"), scalar)
 
@@ -120,7 +120,8 @@ class Case:
         if self.is_floating and notation != "sql":
             stored = self.array.type.to_pandas_dtype()
             value = float(literal.as_py() if isinstance(literal, pa.Scalar) else literal)
-            found = repr(float(stored(value))) == repr(key)
+            is_beyond = math.isfinite(value) and abs(value) > np.finfo(stored).max
+            found = not is_beyond and repr(float(stored(value))) == repr(key)
         else:
             found = key == wanted
         return found is (operator_ == "in")
@@ -180,7 +181,8 @@ def moments(unit: str, zone: str | None) -> Case:
         ]
     else:
         literals = [*stamps, NOON.to_datetime64(), NOON.to_pydatetime(warn=False)]
-        literals += [np.datetime64("2024-01-31T12:00:00"), date(1970, 1, 1)]
+        literals += [np.datetime64("2024-01-31T12:00:00"), np.datetime64("2024-01-31T12")]
+        literals += [date(1970, 1, 1)]
     literals += [
         pa.scalar(NOON.value // size, pa.timestamp(one, zone)) for one, size in UNITS.items()
     ]
@@ -204,7 +206,8 @@ def floats_of(type_: Any) -> Callable[[Any], float]:
 
     def key(literal: Any) -> float:
         value = literal.as_py() if isinstance(literal, pa.Scalar) else literal
-        return float(value if isinstance(value, float | np.floating) else type_(value))
+        is_rounded = not isinstance(value, float | np.floating) and value <= np.finfo(type_).max
+        return float(type_(value) if is_rounded else value)
 
     return key
 
@@ -446,14 +449,22 @@ def questions(draw: st.DrawFn) -> tuple[str, str, str, Any]:
     return name, notation, draw(st.sampled_from(OPERATORS)), draw(st.sampled_from(case.literals))
 
 
+def _is_scalar(literal: Any) -> bool:
+    """Whether pyarrow makes a scalar of it; of large integers, and hours of NumPy, it does not."""
+    try:
+        return isinstance(literal, pa.Scalar) or pa.scalar(literal) is not None
+    except (OverflowError, TypeError, pa.ArrowException):
+        return False
+
+
 def _is_asked(notation: str, literal: Any) -> bool:
     """Whether the literal can be written so, and keeps its value."""
     if notation == "sql":
         plain = plain_value(literal)
         is_special = isinstance(plain, float) and not math.isfinite(plain)
         return not is_special and not isinstance(plain, float)
-    if notation == "expression" and type(literal) is int and literal >= 2**63:
-        return False  # pyarrow makes no scalar of it
+    if notation == "expression" and not _is_scalar(literal):
+        return False
     is_cut = isinstance(literal, pd.Timestamp) and notation == "expression"
     return not (is_cut and literal.nanosecond)  # pyarrow cuts it before anybody sees it
 
