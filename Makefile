@@ -1,17 +1,21 @@
-# Needs Python 3.11 or newer with pip; the tests need Java 17 for Spark, Chromium for the HTML pages,
-# and strace for failing system calls: the last two they install where apt-get can.
+# Needs Python 3.11 or newer with pip. The tests and `make demo-spark` also need Java 17 or newer, for
+# Spark; the tests need Chromium for the HTML pages and strace for failing system calls, and install
+# these two where apt-get can.
 
 PYTHON ?= python3
 PYTEST_ARGS ?= -q -n auto --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
+SPARKS_ARGS ?=
+MUTANTS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench torture browser strace
+.PHONY: help demo demo-spark test test-sparks lint bench torture mutants browser strace java
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -25,19 +29,32 @@ INSTALL = command -v $(1) >/dev/null || { \
 
 help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
+	@echo "make demo-spark"
+	@echo "             the same rows as a table on Spark, without an index and with one"
 	@echo "make test    run the tests"
+	@echo "make test-sparks"
+	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
+	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
 	@echo "make lint    check style, types and the direction of imports"
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
 	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
+	@echo "make mutants change the code in 150 places, one at a time, and see whether a test fails (an hour);"
+	@echo "             MUTANTS_ARGS=\"--seed 7 --count 20\" for others"
 	@echo
-	@echo "Each sets up $(VENV) first, once."
+	@echo "The demos set up $(DEMO) first, once; the others $(VENV)."
 
-demo: $(STAMP)
-	@$(BIN)/python -m fixtures.demo
+demo: $(DEMO)/.installed
+	@$(DEMO)/bin/python -m fixtures.demo
 
-test: $(STAMP) browser strace
+demo-spark: java $(DEMO)/.installed-spark
+	@$(DEMO)/bin/python -m fixtures.spark_demo
+
+test: java $(STAMP) browser strace
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-sparks: java $(STAMP)
+	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
 
 lint: $(STAMP)
 	@$(BIN)/ruff format --check --quiet --diff .
@@ -52,20 +69,51 @@ bench: $(STAMP)
 torture: $(VENV)/.installed-torture strace
 	@$(BIN)/python -W ignore -m tests.failure.torture $(TORTURE_ARGS)
 
+mutants: $(VENV)/.installed-mutants strace
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
+
 browser:
 	@$(call INSTALL,chromedriver,chromium chromium-driver)
 
 strace:
 	@$(call INSTALL,strace,strace)
 
+java:
+	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
+	version=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); \
+	[ "$${version:-0}" -ge 17 ] || { \
+	    echo "Spark needs Java 17 or newer; $$java is $${version:+version }$${version:-not there}."; \
+	    echo "Install it, on Debian and Ubuntu by: apt-get install openjdk-17-jre-headless"; exit 1; }
+
+# Check the version of Python before an environment is made of it.
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
+PIP_INSTALL = python -m pip install -qq --disable-pip-version-check
+
+# What the demo shows needs the package as its users install it, and DuckDB as the judge.
+$(DEMO)/.installed: requirements-dev.lock pyproject.toml
+	@$(CHECK_PYTHON)
+	@echo "setting up $(DEMO) (once; fetches some 170 MB)"
+	@$(PYTHON) -m venv $(DEMO)
+	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e . duckdb
+	@touch $@
+
+$(DEMO)/.installed-spark: $(DEMO)/.installed
+	@echo "adding PySpark to $(DEMO) (once; fetches some 500 MB)"
+	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e '.[spark]'
+	@touch $@
+
 $(VENV): $(STAMP)
 
 $(STAMP): requirements-dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; try make PYTHON=python3.11")'
+	@$(CHECK_PYTHON)
 	@echo "setting up $(VENV) (once; takes a few minutes where packages must be fetched)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-mutants: $(STAMP) requirements-mutants.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-mutants.lock
 	@touch $@
 
 $(VENV)/.installed-torture: $(STAMP) requirements-torture.lock

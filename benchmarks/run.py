@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import index_figures, lookup_figures, report, spark_figures
+from benchmarks import index_figures, lookup_figures, report, scans, spark_figures
 from benchmarks.measure import (
     BLOOMIFY,
     OUTPUT,
@@ -157,6 +157,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "lookup": ("Looking up in many files", lookup_figures.lookup),
     "single": ("Looking up in one file", lookup_figures.single),
     "reading": ("Reading what survives", lookup_figures.reading),
+    "scans": ("What filters cost a scan of everything", scans.scans),
     "index": ("Making an index", index_figures.build),
     "index-lookup": ("Looking up in an index", index_figures.lookup),
     "spark-point": ("Point queries on Spark", spark_figures.point),
@@ -165,7 +166,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
 }
 _ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
-_ON_NO_DATA = ("fpp", "start", "index-lookup")
+_ON_NO_DATA = ("fpp", "start", "scans", "index-lookup")
 """They make what they need."""
 
 

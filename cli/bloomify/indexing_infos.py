@@ -62,6 +62,8 @@ class InfosText:
     def _changes(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
         if info.options.get("source"):
             yield "made from", safe(info.options["source"])
+        if info.options.get("contract") == "immutable":
+            yield "contract", "immutable: files are not looked at, and lookups list nothing"
         if info.action:
             yield "since", f"{_moment(info.created_ms)}, {safe(info.action)}"
         if info.appended is None or info.deleted is None:

@@ -54,8 +54,9 @@ LOAD_FROM, COMPILE_FROM = 16 * 1024, 256 * 1024
 """Bytes scanned by a process from which loading the compiled loop, and from which even compiling
 it, is quicker than running it as it is."""
 
+ENDS_EARLY = "the metadata ends in the middle of a value"
 _PROBLEMS = {
-    1: "the metadata ends in the middle of a value",
+    1: ENDS_EARLY,
     2: "the metadata uses a Thrift type that does not exist",
     3: "the metadata is nested too deeply",
     4: "the metadata claims more elements than it has bytes for",

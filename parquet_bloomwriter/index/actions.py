@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Engine, Origin, Progress
     from parquet_bloomwriter.index.reports import IndexInfo, IndexReport, LookupReport
 
@@ -37,16 +38,17 @@ if TYPE_CHECKING:
 
 def create(  # noqa: PLR0913  all by keyword
     table: StrPath,
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     name: str,
     home: StrPath | None = None,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
     fpp: float | Mapping[str, float] = DEFAULT_FPP,
     expected_num_items: int | Mapping[str, int] | None = None,
     origin: Origin = "auto",
     max_file_bytes: int = MAX_FILE_BYTES,
     max_total_bytes: int = MAX_TOTAL_BYTES,
+    contract: Contract = "checked",
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -69,6 +71,10 @@ def create(  # noqa: PLR0913  all by keyword
             have, "auto" does the first for files that lack some of the second.
         max_file_bytes: Largest filter of one file and column, bytes.
         max_total_bytes: Largest index that is begun, bytes, as estimated.
+        contract: "checked" looks at each file that is about to be excluded, whether it is still
+            the one that was indexed. "immutable" promises that files are never replaced or
+            removed: nothing is looked at, and lookups take the table for what the index knows.
+            If that is not true, answers lack rows.
         engine: What does the work; by default threads of this process.
         progress: Told how the work goes on.
 
@@ -81,12 +87,13 @@ def create(  # noqa: PLR0913  all by keyword
     from parquet_bloomwriter.index.creating import create_index
 
     recipe = recipe_for(
-        [columns] if isinstance(columns, str) else list(columns),
+        columns,
         fpp=fpp,
         expected_num_items=expected_num_items,
         origin=origin,
         max_file_bytes=max_file_bytes,
         max_total_bytes=max_total_bytes,
+        contract=contract,
     )
     log = IndexLog(index_folder(table, name, home))
     return create_index(log, table, recipe, files=files, means=Means.of(engine, progress))
@@ -98,7 +105,7 @@ def refresh(  # noqa: PLR0913  all by keyword
     name: str,
     mode: Literal["incremental", "full", "quick"] = "incremental",
     home: StrPath | None = None,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -223,7 +230,7 @@ def index(
     name: str,
     home: StrPath | None = None,
     changes: bool = True,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
 ) -> IndexInfo:
     """Say how one index is.
 
@@ -249,12 +256,14 @@ def lookup(
     *,
     name: str | None = None,
     home: StrPath | None = None,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
-    All active indexes of the table are asked. A file stays if one of them does not exclude it; one
-    that no index knows as it is now stays in any case.
+    All active indexes of the table are asked. A file that one of them excludes is left out; a file
+    that no index knows as it is now stays in any case. If the contract of all these indexes is
+    "immutable", the table is not listed, and no file is looked at: files that were added since the
+    last refresh are not found.
 
     Args:
         table: As for `create`; or a folder within the table, or a file of it.
@@ -273,7 +282,9 @@ def lookup(
     return look_up(table, filters, name=name, home=home, files=files)
 
 
-def _with_changes(table: StrPath, info: IndexInfo, files: Sequence[StrPath] | None) -> IndexInfo:
+def _with_changes(
+    table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
+) -> IndexInfo:
     from parquet_bloomwriter.index.current import current_files
 
     return with_changes(info, current_files(table, info.root, files)) if info.root else info

@@ -17,7 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.index.contract import contract_of
+
 if TYPE_CHECKING:
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.states import State
 
 
@@ -108,9 +111,15 @@ class Entry:
     in entries of older versions of this package."""
 
     options: dict[str, str] = field(default_factory=dict)
-    """How the index was made, for the next refresh: "source" ("values", "embedded", "auto")."""
+    """How the index was made, for the next refresh: "source" ("values", "embedded", "auto"),
+    "contract" (as in `contract`), and limits."""
 
     kind: str = KIND
+
+    @property
+    def contract(self) -> Contract:
+        """What may be taken for granted about the table's files."""
+        return contract_of(self.options)
 
     def column(self, name: str) -> IndexedColumn | None:
         """The indexed column of this name."""

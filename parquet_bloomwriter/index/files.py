@@ -5,7 +5,9 @@ differs in any of these is another file, about which an index says nothing.
 
 Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
 be written again without a sign of it; one that is read for the index is looked at again once that
-moment is over.
+moment is over. Some file systems and mounted stores know whole seconds only. A file whose time is a
+whole second, to the millisecond, might lie on one of them: it is not indexed within two seconds of
+that time, so that no second state of it can look the same.
 """
 
 # ruff: noqa: PTH116, PTH118  paths are strings, as in the entries
@@ -15,10 +17,15 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.source.folders import HIDDEN, SUFFIXES
+from parquet_bloomwriter.source.folders import HIDDEN, has_suffix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
+_MS_PER_S = 1000
 _TICK_NS = 20_000_000
 """More than the clock moves at once that file systems stamp changes by."""
 
@@ -63,7 +70,7 @@ def list_files(root: str) -> list[FileId]:
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, path + "/"))
-                elif entry.name.endswith(SUFFIXES) and not entry.is_dir():
+                elif has_suffix(entry.name) and not entry.is_dir():
                     with contextlib.suppress(FileNotFoundError):
                         found.append(identity(path, entry.stat()))
     return sorted(found)
@@ -82,6 +89,29 @@ def file_id(root: str, path: str) -> FileId:
     base = root if root.endswith(os.sep) else root + os.sep
     relative = path.removeprefix(base)
     return identity(relative.replace(os.sep, "/"), os.stat(path))
+
+
+def are_unchanged(
+    paths: Iterable[str], sizes: Iterable[int], modified_ms: Iterable[int]
+) -> list[bool]:
+    """Look at files: say of each whether it has this size and this time of modification now.
+
+    A file that is gone, or cannot be looked at, does not.
+
+    Args:
+        paths: Absolute.
+        sizes: Bytes.
+        modified_ms: As in `FileId`.
+    """
+    stat, found = os.stat, []
+    for path, size, modified in zip(paths, sizes, modified_ms, strict=True):
+        try:
+            now = stat(path)
+        except (OSError, ValueError):
+            found.append(False)
+        else:
+            found.append(now.st_size == size and now.st_mtime_ns // _NS_PER_MS == modified)
+    return found
 
 
 def location(root: str, file: FileId) -> str:
@@ -115,4 +145,6 @@ def settled(fd: int) -> os.stat_result:
 
 
 def _tick_of(found: os.stat_result) -> int:
-    return _TICK_NS if found.st_mtime_ns % _NS_PER_S else _COARSE_TICK_NS
+    """Return how long a change might stay invisible, as far as `FileId` tells times apart."""
+    is_fine = found.st_mtime_ns // _NS_PER_MS % _MS_PER_S
+    return _TICK_NS if is_fine else _COARSE_TICK_NS

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound
 from parquet_bloomwriter.index.changes import positions
-from parquet_bloomwriter.index.current import current_files, relative_to
+from parquet_bloomwriter.index.current import current_files, relative_path, relative_to
+from parquet_bloomwriter.index.files import FileId, file_id, location
 from parquet_bloomwriter.index.homes import (
     check_name,
     find_homes,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.predicate.expression import Expression
 
     StrPath = str | os.PathLike[str]
@@ -53,20 +54,22 @@ def look_up(
     *,
     name: str | None,
     home: StrPath | None,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
 ) -> LookupReport:
     """Do what `actions.lookup` says."""
     expression = parse(filters)
     root = table_root(table)
-    folders = _folders(table, name, home)
-    found = current_files(table, root, files)
-    said = []
-    for folder in folders:
-        opened = open_snapshot(folder)
-        answer = _ask(folder, opened, expression, found, root)
-        places = [root] if name is None else None
-        if answer.use.num_known or is_about(folder, opened, places):
-            said.append(answer)
+    opened = {folder: open_snapshot(folder) for folder in _folders(table, name, home)}
+    found = _promised_files(table, root, files, opened.values())
+    if found is None:
+        found = current_files(table, root, files)
+    places = [root] if name is None else None
+    answers = {folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()}
+    said = [
+        answer
+        for folder, answer in answers.items()
+        if answer.use.num_known or is_about(folder, opened[folder], places)
+    ]
     if not said:
         raise _none(table, name, home)
     kept = np.logical_and.reduce([answer.might_match for answer in said])
@@ -112,6 +115,39 @@ def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str
     if name is None:
         return folders
     return [folder for folder in folders if os.path.basename(folder) == check_name(name)]
+
+
+def _promised_files(
+    table: StrPath,
+    root: str,
+    files: StrPath | Sequence[StrPath] | None,
+    opened: Iterable[Snapshot | Reason],
+) -> list[FileId] | None:
+    """Return the files of a table as its indexes know them; None if they must be looked at.
+
+    That is so unless the contract of all indexes about the table is "immutable", and they know
+    something of what is asked about.
+    """
+    path = local_path(table)
+    about = [one for one in opened if isinstance(one, Snapshot) and _is_in(path, one.root)]
+    if not about or any(one.entry.contract != "immutable" for one in about):
+        return None
+    promised: dict[str, FileId] = {}
+    for one in about:
+        for file in relative_to(root, one.files.identities(), folder=one.root):
+            if path != one.root and not _is_in(location(root, file), path):
+                continue
+            if promised.setdefault(file.path, file) != file:
+                return None  # two indexes know it differently: the promise of one is not true
+    if files is None:
+        return sorted(promised.values()) or None
+    wanted = {local_path(file) for file in paths_of(files)}
+    return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder itself or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:

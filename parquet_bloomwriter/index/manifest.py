@@ -5,8 +5,10 @@
 All are required. Rows are in no order that matters; ids and names occur once.
 """
 
+# ruff: noqa: PTH118  paths are strings, as in the log
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.arrow_numbers import integers_of
+from parquet_bloomwriter.index.files import FileId, are_unchanged
 from parquet_bloomwriter.index.parquet_writing import ParquetOut
 from parquet_bloomwriter.source.local import open_local
 
@@ -41,6 +44,25 @@ class FileTable:
 
     num_rows: NDArray[np.int64]
     """By their footers."""
+
+    def identities(self) -> list[FileId]:
+        """Return the files one by one."""
+        facts = (self.paths.to_pylist(), self.sizes.tolist(), self.modified_ms.tolist())
+        return list(map(FileId, *facts))
+
+    def are_unchanged(self, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Look at files: say of each whether it is as the version knows it.
+
+        Args:
+            root: Of the table, absolute.
+            places: 0-based, shape (n,).
+
+        Returns:
+            Shape (n,).
+        """
+        paths = (os.path.join(root, path) for path in self.paths.take(places).to_pylist())
+        sizes, times = self.sizes[places].tolist(), self.modified_ms[places].tolist()
+        return np.array(are_unchanged(paths, sizes, times), np.bool_)
 
 
 def write_manifest(path: str, files: FileTable) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
 from parquet_bloomwriter.index.reports import LeftOut
 from parquet_bloomwriter.index.survey import Limits, survey
 from parquet_bloomwriter.sbbf import initial_num_blocks
+from parquet_bloomwriter.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,18 +50,37 @@ def surveyed(
         strict: Whether there must be a file with each column.
 
     Raises:
-        InvalidArgument: If that is not so, or the index would be too large.
+        InvalidArgument: If that is not so, the index would be too large, or a file cannot be read
+            though the contract asks for all of them.
     """
     limits = Limits(max_file_bytes=recipe.max_file_bytes, max_total_bytes=recipe.max_total_bytes)
     found = survey(root, files, recipe.columns, limits=limits, origin=recipe.origin, strict=strict)
     rows = zip(files, found.num_rows.tolist(), strict=True)
+    left_out = tuple(
+        LeftOut(path=file.path, reason=why) for file, why in sorted(found.unreadable.items())
+    )
+    check_complete(recipe, left_out)
     return Surveyed(
-        files=tuple((file, count) for file, count in rows if file not in found.unreadable),
-        left_out=tuple(
-            LeftOut(path=file.path, reason=why) for file, why in sorted(found.unreadable.items())
-        ),
+        files=tuple((file, num_rows) for file, num_rows in rows if file not in found.unreadable),
+        left_out=left_out,
         num_values={column.name: column.num_values for column in found.columns},
         has_global={column.name: column.global_blocks is not None for column in found.columns},
+    )
+
+
+def check_complete(recipe: Recipe, left_out: Sequence[LeftOut]) -> None:
+    """Check that a version knows all files, if lookups take the table for what it knows.
+
+    Raises:
+        InvalidArgument: If that is not so.
+    """
+    if recipe.contract != "immutable" or not left_out:
+        return
+    first = left_out[0]
+    raise InvalidArgument(
+        "lookups by an immutable index find only files that it knows, and "
+        f"{count(len(left_out), 'file')} cannot be indexed; {first.path}: {first.reason}",
+        remedy="Leave such files out of the table, or create the index with the contract checked.",
     )
 
 

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
+from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
+from parquet_bloomwriter.sbbf.sizing import check_max_bytes
 from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.entry import Entry
 
 V = TypeVar("V", float, int)
@@ -36,6 +40,8 @@ class Recipe:
     max_total_bytes: int
     """Largest index that is begun, bytes, as estimated."""
 
+    contract: Contract = "checked"
+
     @property
     def names(self) -> tuple[str, ...]:
         """Of the columns."""
@@ -45,30 +51,35 @@ class Recipe:
         """What an entry keeps of it, besides the columns."""
         return {
             "source": self.origin,
+            OPTION: self.contract,
             "max_file_bytes": str(self.max_file_bytes),
             "max_total_bytes": str(self.max_total_bytes),
         }
 
 
 def recipe_for(  # noqa: PLR0913  all by keyword
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     fpp: float | Mapping[str, float],
     expected_num_items: int | Mapping[str, int] | None,
     origin: Origin,
     max_file_bytes: int,
     max_total_bytes: int,
+    contract: Contract = "checked",
 ) -> Recipe:
     """Make a recipe of what a caller asks for.
 
     Raises:
         InvalidArgument: If it makes no sense by itself.
     """
+    columns = names_of(columns)
     if not columns:
         raise InvalidArgument("an index needs at least one column", remedy="Name one.")
     _check_distinct(columns)
     if origin not in _ORIGINS:
         raise InvalidArgument(f"{origin!r} is not an origin; there are {', '.join(_ORIGINS)}")
+    if contract not in CONTRACTS:
+        raise InvalidArgument(f"{contract!r} is not a contract; there are {', '.join(CONTRACTS)}")
     if max_file_bytes < _MIN_FILTER_BYTES:
         raise InvalidArgument(f"a filter has at least {_MIN_FILTER_BYTES} bytes")
     rates = _by_column(columns, fpp, "fpp")
@@ -83,8 +94,9 @@ def recipe_for(  # noqa: PLR0913  all by keyword
             for name in columns
         ),
         origin=origin,
-        max_file_bytes=max_file_bytes,
+        max_file_bytes=check_max_bytes(max_file_bytes),
         max_total_bytes=max_total_bytes,
+        contract=contract,
     )
 
 
@@ -118,6 +130,7 @@ def recipe_of(entry: Entry, *, path: str) -> Recipe:
         origin=cast("Origin", origin),
         max_file_bytes=max_file,
         max_total_bytes=max_total,
+        contract=entry.contract,
     )
 
 

@@ -12,7 +12,7 @@ from parquet_bloomwriter.index.entry import DataFile
 from parquet_bloomwriter.index.homes import root_of
 from parquet_bloomwriter.index.making import Made, make, sweep
 from parquet_bloomwriter.index.merging import with_values
-from parquet_bloomwriter.index.planning import Surveyed, plan_of, tasks_of
+from parquet_bloomwriter.index.planning import Surveyed, check_complete, plan_of, tasks_of
 from parquet_bloomwriter.index.reporting import report_of
 from parquet_bloomwriter.index.states import State
 from parquet_bloomwriter.index.tables import joined, table_of
@@ -73,6 +73,7 @@ def build_version(log: IndexLog, rest: Rest, begin: Entry, build: Build) -> Inde
         root, folder = root_of(log.folder, begin), work.make_folder()
         plan = plan_of(build.recipe, build.num_distinct, root=root, folder=folder)
         made = make(tasks, plan, build.means)
+        check_complete(build.recipe, made.left_out)
         files = table_of(made.tasks)
         return ended(
             work,

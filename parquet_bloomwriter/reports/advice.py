@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.wording import count, listed, name, safe
+
 if TYPE_CHECKING:
     from parquet_bloomwriter.advising.evidence import ColumnEvidence
 
@@ -96,6 +98,10 @@ class ColumnAdvice:
         """Share that readers skip without filters, for a value that is there."""
         return None if self.read_by_statistics is None else 1 - self.read_by_statistics
 
+    def __str__(self) -> str:
+        """One line."""
+        return f"{name(self.name)}: {self.verdict}, {safe(self.reason)}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviseReport:
@@ -150,6 +156,12 @@ class AdviseReport:
         if self.fpp != DEFAULT_FPP:
             words += ["--fpp", f"{self.fpp:g}"]
         return shlex.join(words)
+
+    def __str__(self) -> str:
+        """A line for the files, one for each column, and the command."""
+        head = f"{count(self.num_files, 'file')}, {count(self.num_row_groups, 'row group')}"
+        lines = [str(column) for column in self.columns]
+        return listed(head, [*lines, *([self.command] if self.command else [])])
 
     def _repr_html_(self) -> str:
         """For notebooks."""

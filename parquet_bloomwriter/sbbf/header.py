@@ -17,8 +17,9 @@ What every known writer makes of it, 15 to 19 bytes:
     1c 1c 00 00                     field 4, likewise
     00                              stop
 
-The Murmur3 drafts have no field 4. Their hash has the union id 1 too, so a header of three
-fields does not say which hash it means.
+The Murmur3 drafts have no field 4, and their numBytes "must be a power of 2 and larger than 32".
+Their hash has the union id 1 too, so a header of three fields does not say which hash it means:
+early files with XXH64 have the same.
 
 Rules of the decoder: any valid Thrift compact encoding is accepted, with long field headers,
 fields in any order and unknown fields of any type. Unknown members of the unions are
@@ -29,16 +30,17 @@ else, whatever the bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import ENDS_EARLY, Grammar, Kind, scan
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 
-Dialect = Literal["xxhash", "murmur3"]
-"""Which hash a filter was made with: the released specification's, or the drafts'."""
+if TYPE_CHECKING:
+    from parquet_bloomwriter.compact.scan import Table
+    from parquet_bloomwriter.hashing import Dialect
 
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
 _FIELD_NAMES = {_ALGORITHM: "algorithm", _HASH: "hash", _COMPRESSION: "compression"}
@@ -48,7 +50,7 @@ _SIZE_FIELD = b"\x15"
 _UNIONS = _UNION * _FIELDS_AFTER_SIZE["xxhash"] + b"\x00"
 _MAX_VARINT_BYTES = 5 + len(_UNIONS)
 
-_MAX_HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
 """More than any header needs, whatever unknown fields it has."""
 
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 5, 8
@@ -78,6 +80,10 @@ _HEADER = Grammar.of(
 )
 
 
+class HeaderCutShort(MalformedFilter):
+    """A header that goes on behind the bytes that were given."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FilterHeader:
     """What a header says."""
@@ -96,8 +102,12 @@ class FilterHeader:
     @property
     def is_usual(self) -> bool:
         """Whether it is as long as the one that every known writer makes."""
-        dialect: Dialect = "murmur3" if self.compression is None else "xxhash"
-        return self.length == len(encode_header(self.num_bytes, dialect))
+        return self.length == len(self.usual_bytes)
+
+    @property
+    def usual_bytes(self) -> bytes:
+        """The header that known writers make for this size, with or without compression."""
+        return _encode(self.num_bytes, "murmur3" if self.compression is None else "xxhash")
 
     @property
     def unsupported(self) -> str | None:
@@ -107,16 +117,38 @@ class FilterHeader:
                 return f"the Bloom filter header names an algorithm, hash or compression {what}"
         return None
 
+    @property
+    def not_of_a_draft(self) -> str | None:
+        """Why the filter cannot be one of the Murmur3 drafts, or None if it can."""
+        if self.compression is not None:
+            return "the Bloom filter header names a compression, which those of drafts do not"
+        if not _is_draft_size(self.num_bytes):
+            return (
+                f"the Bloom filter header says numBytes = {self.num_bytes}, "
+                "but the Murmur3 drafts ask for a power of two above 32"
+            )
+        return self.unsupported
+
 
 def encode_header(num_bytes: int, dialect: Dialect = "xxhash") -> bytes:
     """Encode the header of a bitset of `num_bytes` bytes.
 
     Raises:
-        InvalidArgument: If `num_bytes` is not a positive multiple of 32 below 2**31.
+        InvalidArgument: If `num_bytes` is not a positive multiple of 32 below 2**31; or, for
+            "murmur3", not a power of two above 32.
     """
     if not _is_bitset_size(num_bytes):
         raise InvalidArgument(f"no Bloom filter has a bitset of {num_bytes} bytes")
-    return b"\x15" + encode_zigzag(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
+    if dialect == "murmur3" and not _is_draft_size(num_bytes):
+        raise InvalidArgument(
+            f"a filter of the Murmur3 drafts cannot have {num_bytes} bytes",
+            remedy="Use a power of two above 32 bytes.",
+        )
+    return _encode(num_bytes, dialect)
+
+
+def _encode(num_bytes: int, dialect: Dialect) -> bytes:
+    return _SIZE_FIELD + encode_zigzag(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
 
 
 def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> FilterHeader:
@@ -127,18 +159,13 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
     """
     view = memoryview(buf).cast("B")
     if not 0 <= offset < len(view):
-        raise MalformedFilter(f"the Bloom filter header is cut short at byte {len(view)}")
-    data = bytes(view[offset : offset + _MAX_HEADER_BYTES])
+        raise HeaderCutShort(f"the Bloom filter header is cut short at byte {len(view)}")
+    data = bytes(view[offset : offset + MAX_HEADER_BYTES])
     common = _common_header(data)
     if common is not None:
         return common
-    try:
-        table = scan(data, _HEADER)
-    except MalformedFile as error:
-        raise MalformedFilter(f"the Bloom filter header cannot be read: {error.problem}") from error
+    table = _scanned(data)
     values, spans = table.values[0].tolist(), table.spans[0].tolist()
-    if spans[_NUM_BYTES][START] < 0:
-        raise MalformedFilter("the Bloom filter header has no numBytes")
     if not _is_bitset_size(values[_NUM_BYTES]):
         raise MalformedFilter(f"the Bloom filter header says numBytes = {values[_NUM_BYTES]}")
 
@@ -166,6 +193,42 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
     )
 
 
+def measured_length(data: bytes) -> int:
+    """Return the bytes of a header and its bitset, whatever algorithm and hash the header names.
+
+    Unlike `decode_header`, this takes any size, and unions of any members or of none, which
+    `@dsnp/parquetjs` writes: enough to know where the filter ends, not to look values up in it.
+
+    Args:
+        data: The header and any bytes that follow it.
+
+    Raises:
+        MalformedFilter: If the bytes are no BloomFilterHeader, or its numBytes cannot be true.
+    """
+    common = _common_header(data)
+    if common is not None:
+        return common.length + common.num_bytes
+    table = _scanned(data)
+    if (table.spans[0, [_ALGORITHM, _HASH], START] < 0).any():
+        raise MalformedFilter("the Bloom filter header has no algorithm or no hash")
+    num_bytes = int(table.values[0, _NUM_BYTES])
+    if num_bytes <= 0:
+        raise MalformedFilter(f"the Bloom filter header says numBytes = {num_bytes}")
+    return table.stop + num_bytes
+
+
+def _scanned(data: bytes) -> Table:
+    """Find the fields of a header, and check that numBytes is one of them."""
+    try:
+        table = scan(data, _HEADER)
+    except MalformedFile as error:
+        kind = HeaderCutShort if error.problem == ENDS_EARLY else MalformedFilter
+        raise kind(f"the Bloom filter header cannot be read: {error.problem}") from error
+    if table.spans[0, _NUM_BYTES, START] < 0:
+        raise MalformedFilter("the Bloom filter header has no numBytes")
+    return table
+
+
 def _common_header(data: bytes) -> FilterHeader | None:
     """Read the form that every known writer makes; None if it is another."""
     stop = data.find(_UNIONS, 2, 2 + _MAX_VARINT_BYTES)
@@ -186,3 +249,7 @@ def _common_header(data: bytes) -> FilterHeader | None:
 
 def _is_bitset_size(num_bytes: int) -> bool:
     return 0 < num_bytes < 1 << 31 and num_bytes % BYTES_PER_BLOCK == 0
+
+
+def _is_draft_size(num_bytes: int) -> bool:
+    return _is_bitset_size(num_bytes) and num_bytes > BYTES_PER_BLOCK and num_bytes.bit_count() == 1

@@ -102,6 +102,10 @@ def _problem(
 ) -> Reason | None:
     """Why an index is not used for a table that has changed."""
     paths = question["unknown"]
+    missing = next((path for path in paths if not os.path.exists(path)), None)
+    if missing is not None:
+        text = f"Spark lists {missing}, which is gone; refresh Spark's listing of the table"
+        return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
     gone = _bytes_gone(snapshot, present)
     if not question["num_unknown"] and not gone:
         return None
@@ -128,6 +132,8 @@ def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """Bytes in files of the index that are no more; others may just not be read by the query."""
     import numpy as np
 
+    if snapshot.entry.contract == "immutable":
+        return 0
     absent = np.flatnonzero(~present)[:_MAX_LOOKED_FOR].tolist()
     files = snapshot.files
     return sum(

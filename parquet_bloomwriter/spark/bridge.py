@@ -92,7 +92,7 @@ class Bridge:
                 self._note(question, name, snapshot.problem or useless)
                 continue
             bits = _packed(excluded)
-            indexes.append({"name": name, "snapshot": self._keep(snapshot), "excluded": bits})
+            indexes.append({**self._about(name, snapshot), "excluded": bits})
         return {"indexes": indexes, "hybrid": self._joins.is_hybrid}
 
     def _files(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Bridge:
                 text = f"the index has no column {'.'.join(question['column'])}"
                 self._note(question, name, Reason(code=Code.MISSING_INDEXED_COL, text=text))
                 continue
-            found.append({"name": name, "snapshot": self._keep(snapshot), "column": column})
+            found.append({**self._about(name, snapshot), "column": column})
         return {"candidates": found}
 
     def _join_filter(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -134,6 +134,11 @@ class Bridge:
         for name in [None] if names is None else names:
             self._note(report, name, reason)
         return {}
+
+    def _about(self, name: str, snapshot: Snapshot) -> dict[str, Any]:
+        """What every answer says of an index."""
+        is_checked = snapshot.entry.contract == "checked"
+        return {"name": name, "snapshot": self._keep(snapshot), "checked": is_checked}
 
     def _keep(self, snapshot: Snapshot) -> str:
         """Keep a snapshot for questions to come, by what its files are; the rule keeps these."""

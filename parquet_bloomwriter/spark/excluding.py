@@ -99,6 +99,8 @@ def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Ex
 
 
 def _ask(snapshot: Snapshot, question: Question) -> _Excluded:
+    import numpy as np
+
     index, condition = snapshot.entry.name, to_text(question.tree)
     locations = question.locations
     names = {one: _name_of(snapshot, one, question) for one in columns_of(question.tree)}
@@ -107,9 +109,11 @@ def _ask(snapshot: Snapshot, question: Question) -> _Excluded:
         why = snapshot.problem or _no_condition(snapshot)
         return _Excluded(sizes={}, decision=_decision(condition, locations, index, why))
     present = _present(snapshot, locations)
-    excluded = present & ~snapshot.might_match(asked)
-    sizes = _sizes_by_key(snapshot, excluded)
-    reason = snapshot.problem or (None if sizes else _nothing_excluded())
+    excluded = np.flatnonzero(present & ~snapshot.might_match(asked))
+    unchanged = _unchanged(snapshot, excluded)
+    sizes = _sizes_by_key(snapshot, unchanged)
+    why = _all_changed() if len(excluded) and not len(unchanged) else _nothing_excluded()
+    reason = snapshot.problem or (None if sizes else why)
     num_bytes = int(snapshot.files.sizes[present].sum())
     decision = replace(
         _decision(condition, locations, index, reason),
@@ -144,11 +148,21 @@ def _nothing_excluded() -> Reason:
     return Reason(code=Code.NOTHING_EXCLUDED, text=text)
 
 
-def _sizes_by_key(snapshot: Snapshot, excluded: NDArray[Any]) -> dict[str, int]:
-    import numpy as np
+def _all_changed() -> Reason:
+    text = "the files that could be left out have changed since they were indexed; refresh it"
+    return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
 
+
+def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
+    """Return the files that are as the index knows them, as far as its contract asks for that."""
+    if snapshot.entry.contract == "immutable":
+        return places
+    return places[snapshot.files.are_unchanged(snapshot.root, places)]
+
+
+def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any]) -> dict[str, int]:
+    """Return the sizes of files, by their keys."""
     files, root = snapshot.files, snapshot.root.rstrip("/")
-    places = np.flatnonzero(excluded)
     paths = files.paths.take(places).to_pylist()
     facts = zip(
         paths, files.sizes[places].tolist(), files.modified_ms[places].tolist(), strict=True

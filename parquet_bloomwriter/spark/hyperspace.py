@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
+from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index import actions
 from parquet_bloomwriter.index.entry import KIND
 from parquet_bloomwriter.index.homes import table_root
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.reports import IndexReport
     from parquet_bloomwriter.spark.config import BFIndexConfig
@@ -53,7 +55,7 @@ class Hyperspace:
         spark: SparkSession,
         system_path: StrPath | None = None,
         *,
-        tables: Iterable[StrPath] = (),
+        tables: StrPath | Iterable[StrPath] = (),
     ) -> None:
         """Work with a session, classic or of Spark Connect.
 
@@ -69,7 +71,7 @@ class Hyperspace:
 
     # Making and changing indexes.
 
-    def create_index(
+    def create_index(  # noqa: PLR0913  all by keyword but two
         self,
         df: DataFrame | StrPath,
         config: BFIndexConfig,
@@ -77,6 +79,7 @@ class Hyperspace:
         origin: Origin = "auto",
         max_file_bytes: int = MAX_FILE_BYTES,
         max_total_bytes: int = MAX_TOTAL_BYTES,
+        contract: Contract = "checked",
     ) -> IndexReport:
         """Make an index of a table, by a job.
 
@@ -86,6 +89,7 @@ class Hyperspace:
             origin: "values", "embedded" or "auto", as for `parquet_bloomwriter.index.create`.
             max_file_bytes: Largest filter of one file and column, bytes.
             max_total_bytes: Largest index that is begun, bytes, as estimated.
+            contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
@@ -104,6 +108,7 @@ class Hyperspace:
                 origin=origin,
                 max_file_bytes=max_file_bytes,
                 max_total_bytes=max_total_bytes,
+                contract=contract,
                 engine=self._engine(),
                 progress=line,
             )
@@ -175,10 +180,16 @@ class Hyperspace:
         Raises:
             InvalidArgument: If it is a session of Spark Connect: there, use `where`. If a setting
                 `spark.bloomwriter.*` is set to what it cannot mean.
+            BloomwriterError: If the rules cannot be added to this version of Spark.
         """
         spark, homes = _session(self)
         check_settings(spark)
-        rules.enable(spark, homes=homes)
+        if not rules.enable(spark, homes=homes):
+            problem = rules.problem_of(spark)
+            raise BloomwriterError(
+                problem.text if problem else "the rules cannot be added",
+                remedy="Rules are for Spark 3.5 to 4.3; `where` needs none.",
+            )
         return spark
 
     def disable(self: Hyperspace | SparkSession) -> SparkSession:

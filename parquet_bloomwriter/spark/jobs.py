@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
     import threading
@@ -41,6 +42,7 @@ _MANY_ROWS = 100_000
 """Rows that Spark spreads over as many partitions as it has by default."""
 
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
+_ABSENT_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -77,26 +79,39 @@ def run(
         told: Told in this thread how many tasks are done.
 
     Raises:
-        BloomwriterError: If `work` does, or if the workers lack a module.
+        BloomwriterError: If `work` does, or if the Python of the workers cannot do it.
         OSError: If `work` does.
         PySparkException: If the job fails otherwise.
     """
     if not arguments:
         return
+    if not is_connect(spark):
+        check_worker_python(spark)
     frame = _tasks(spark, work, [pickle.dumps(argument) for argument in arguments])
     rows = _streamed if is_connect(spark) else _collected
     try:
         for row in rows(frame, description, told or _nobody):
             yield _unpacked(row)
     except Exception as error:
-        found = _MISSING_MODULE.search(str(error))
-        if found is None or isinstance(error, BloomwriterError):
+        problem = None if isinstance(error, BloomwriterError) else _worker_problem(str(error))
+        if problem is None:
             raise
         raise BloomwriterError(
-            f"the Python workers of Spark cannot import {found.group(1)}",
+            f"the Python workers of Spark {problem}",
             remedy="Install parquet-bloomwriter on all executors, or let PYSPARK_PYTHON name a "
-            "Python that has it.",
+            "Python that has it, of the driver's version.",
         ) from error
+
+
+def _worker_problem(text: str) -> str | None:
+    """Return what a failed job says of the Python on executors, or None."""
+    missing = _MISSING_MODULE.search(text)
+    if missing is not None:
+        return f"cannot import {missing.group(1)}"
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return "have another version than the driver's Python"
+    absent = _ABSENT_PYTHON.search(text)
+    return None if absent is None else f"cannot be started: there is no {absent.group(1)}"
 
 
 def _tasks(spark: SparkSession, work: Callable[[Any], object], packed: list[bytes]) -> DataFrame:

@@ -57,7 +57,7 @@ def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
     """Let queries of a session use indexes.
 
     The first time, the rules are compiled (about a second) and added to the session. Where that
-    fails, queries go on without indexes, and `trace` says why.
+    fails, queries go on without indexes, and `problem_of` and `trace` say why.
 
     Args:
         spark: The session. Sessions made from it by `newSession` are not meant.
@@ -101,20 +101,29 @@ def trace(df: DataFrame) -> tuple[Decision, ...]:
     if isinstance(adaptor, Reason):
         rule: Rule = "PushDownBFIndexRule"
         return (Decision(rule=rule, relation="", index=None, condition="", reason=adaptor),)
-    context: Any = spark.sparkContext
     was_enabled = is_enabled(spark)
     enable(spark)
     adaptor.java.setTraced(True)
     try:
         with adaptor.bridge.traced() as decisions:
-            again: Any = context._jvm.org.apache.spark.sql.classic.Dataset
-            plan = df._jdf.queryExecution().analyzed()
-            again.ofRows(spark._jsparkSession, plan).queryExecution().optimizedPlan()
+            execution = df._jdf.queryExecution()
+            state = spark._jsparkSession.sessionState()
+            state.executePlan(execution.analyzed(), execution.mode()).optimizedPlan()
             return tuple(decisions)
     finally:
         adaptor.java.setTraced(False)
         if not was_enabled:
             disable(spark)
+
+
+def problem_of(spark: SparkSession) -> Reason | None:
+    """Return why a session can have no rules, or None.
+
+    Raises:
+        InvalidArgument: As for `enable`.
+    """
+    adaptor = _adaptor_of(spark)
+    return adaptor if isinstance(adaptor, Reason) else None
 
 
 def is_connect(spark: object) -> bool:
@@ -137,11 +146,20 @@ def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
             try:
                 adaptor = _make(spark)
             except (Py4JError, OSError) as error:
-                text = f"the rules cannot be added to Spark {spark.version}: {error}"
+                text = f"the rules cannot be added to Spark {spark.version}: {_message(error)}"
                 _log.warning("%s; queries go on without indexes", safe(text))
+                _log.debug("%s", safe(str(error)))
                 adaptor = Reason(code=Code.ADAPTOR_UNAVAILABLE, text=text)
             _adaptors[spark] = adaptor
     return adaptor
+
+
+def _message(error: Exception) -> str:
+    """Return the first line of what an error says, without the stack that py4j appends."""
+    from py4j.protocol import Py4JJavaError
+
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    return text.strip().partition("\n")[0]
 
 
 def _make(spark: SparkSession) -> _Adaptor:
@@ -186,7 +204,7 @@ def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
     java = jvm.java.util.ArrayList()
     for rule in rules:
         java.add(rule)
-    converted = jvm.scala.jdk.javaapi.CollectionConverters.asScala(java).toSeq()
+    converted = jvm.org.apache.spark.api.python.PythonUtils.toSeq(java)
     getattr(_experimental(spark), "extraOptimizations_$eq")(converted)
 
 

@@ -19,6 +19,7 @@ from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import decode_header
+from parquet_bloomwriter.sbbf.header import MAX_HEADER_BYTES, HeaderCutShort, measured_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]
     Edges = Callable[[], NDArray[np.int64] | None]
 
 HEADER_BYTES = 64
-"""Read for a header; known ones have 15 to 19 bytes."""
+"""Read for a header; known ones have 15 to 19 bytes. Longer headers are read again."""
 
 SHARED = "its offset is that of another column chunk's filter, too"
 BEYOND = "its bitset reaches into the footer"
@@ -52,10 +54,14 @@ class ExistingFilter:
     """Absolute position of the header, bytes."""
 
     length: int | None
-    """Bytes of header and bitset by its own header; None if there is no such header there."""
+    """Bytes of header and bitset by its own header, whatever algorithm that names; None if there
+    is no header, or the bitset would reach into the footer."""
 
     footer_length: int | None
     """`bloom_filter_length`; None where the writer left it out."""
+
+    is_too_long: bool
+    """Whether its header, or the footer if it has none, claims bytes of the footer for it."""
 
     problem: str | None
     """Why it must not be trusted; None if nothing speaks against it."""
@@ -102,11 +108,13 @@ def _look(  # noqa: PLR0913  one filter of many
     offset = int(chunk[ChunkField.BLOOM_FILTER_OFFSET])
     footer_length = int(chunk[ChunkField.BLOOM_FILTER_LENGTH])
     known = None if footer_length == ABSENT else footer_length
-    length: int | None = None
+    head = read_head(offset, footer.start, read_at) if 0 < offset < footer.start else b""
+    length = _measured(head)
+    claimed = known or 0 if length is None else length
+    is_too_long = offset < footer.start < offset + claimed
     problem: str | None = None
     try:
-        header = read_filter_header(offset, footer.start, read_at)
-        length = header.length + header.num_bytes
+        header = _checked_header(head, offset, footer.start)
         leaf = footer.leaves[column]
         check_filter(leaf, header, known, offset=offset, edges=edges, is_shared=is_shared)
     except MalformedFilter as error:
@@ -115,30 +123,71 @@ def _look(  # noqa: PLR0913  one filter of many
         row_group=row_group,
         column=column,
         offset=offset,
-        length=length,
+        length=None if is_too_long else length,
         footer_length=known,
+        is_too_long=is_too_long,
         problem=problem,
     )
 
 
-def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader:
+def read_head(offset: int, limit: int, read_at: ReadAt) -> bytes:
+    """Read the first bytes of a filter: the whole header, and perhaps some of the bitset.
+
+    Args:
+        offset: Absolute position of the header, bytes.
+        limit: Where the footer begins.
+        read_at: Returns the bytes [start, stop) of the file.
+    """
+    head = read_at(offset, min(offset + HEADER_BYTES, limit))
+    if offset + len(head) == limit:
+        return head
+    try:
+        measured_length(head)
+    except HeaderCutShort:
+        return read_at(offset, min(offset + MAX_HEADER_BYTES, limit))
+    except MalformedFilter:
+        pass
+    return head
+
+
+def _measured(head: bytes) -> int | None:
+    try:
+        return measured_length(head)
+    except MalformedFilter:
+        return None
+
+
+def read_filter_header(
+    offset: int, limit: int, read_at: ReadAt, *, dialect: Dialect = "xxhash"
+) -> FilterHeader:
     """Read the header of a filter, and see that it and its bitset can be what they claim.
 
     Args:
         offset: Absolute position by the footer, bytes.
         limit: Where the footer begins.
         read_at: Returns the bytes [start, stop) of the file.
+        dialect: What a header of a draft, which does not name its hash, is taken for: "murmur3", or
+            "xxhash" to distrust it.
 
     Raises:
         MalformedFilter: If it must not be trusted.
     """
+    head = read_head(offset, limit, read_at) if 0 < offset < limit else b""
+    return _checked_header(head, offset, limit, dialect)
+
+
+def _checked_header(
+    head: bytes, offset: int, limit: int, dialect: Dialect = "xxhash"
+) -> FilterHeader:
     if not 0 < offset < limit:
         raise MalformedFilter(f"its offset {offset} is outside the file's data")
-    header = decode_header(read_at(offset, min(offset + HEADER_BYTES, limit)))
+    header = decode_header(head)
     if header.unsupported is not None:
         raise MalformedFilter(header.unsupported)
-    if header.compression is None:
+    if header.compression is None and dialect == "xxhash":
         raise MalformedFilter("it is of a draft of the specification, which does not name its hash")
+    if header.compression is None and header.not_of_a_draft is not None:
+        raise MalformedFilter(header.not_of_a_draft)
     if offset + header.length + header.num_bytes > limit:
         raise MalformedFilter(BEYOND)
     return header

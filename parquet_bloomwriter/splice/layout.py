@@ -12,7 +12,7 @@ unit claims the bytes on both sides of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,10 +20,11 @@ import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
-from parquet_bloomwriter.footer.grammar import PAGE_OFFSETS, ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.footer.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.footer.patch import longer_than_needed
 from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
+from parquet_bloomwriter.splice.extents import OVERLAPS, Extents, Units, extents_of, have_pages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +42,6 @@ _INDEXES = (
 PAGE_HEADER_BYTES = 8
 """A page header has at least as many."""
 
-_ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
@@ -50,11 +49,14 @@ class Layout:
 
     footer: Footer
     existing: tuple[ExistingFilter, ...]
-    starts: NDArray[np.int64]
-    """First byte of every unit, ascending, shape (n,)."""
+    fixed: Units
+    """Column chunks and page indexes, which stay whatever becomes of filters."""
 
-    reaches: NDArray[np.int64]
-    """Furthest end of the units up to each one, shape (n,)."""
+    units: Units
+    """Those and the filters."""
+
+    extents: Extents
+    """The bytes of the filters."""
 
     read_at: ReadAt
 
@@ -90,15 +92,14 @@ class Layout:
             indexes = self.offset_indexes
         except MalformedFile as error:
             return error.problem
-        if not all(self.is_alone(index.start, index.stop) for index in indexes):
+        if not self._are_alone(indexes):
             return "a page index and something else overlap"
         return _why_not_rewrite(indexes)
 
     def cuts_are_safe(self, positions: Sequence[int]) -> bool:
         """Whether no unit has bytes on both sides of any of these positions."""
-        before = np.searchsorted(self.starts, np.asarray(positions, np.int64), side="left")
-        reached = np.concatenate(([0], self.reaches))[before]
-        return bool((reached <= positions).all())
+        cuts = np.asarray(positions, np.int64)
+        return not self.units.count(cuts, cuts).any()
 
     def pages_are_whole(self, positions: Sequence[int]) -> bool:
         """Whether no page that an OffsetIndex leads to has its header's first bytes cut there."""
@@ -109,22 +110,30 @@ class Layout:
         return bool((first == np.searchsorted(pages, cuts, side="left")).all())
 
     def next_start(self, position: int) -> int:
-        """The first unit's start after `position`, or the footer's."""
-        following = self.starts[np.searchsorted(self.starts, position, side="right") :]
-        return int(following[0]) if len(following) else self.footer.start
-
-    def is_alone(self, start: int, stop: int) -> bool:
-        """Whether one filter or index, and nothing else, claims any of the bytes [start, stop)."""
-        first, last = np.searchsorted(self.starts, (start, stop)).tolist()
-        reached = int(self.reaches[first - 1]) if first else 0
-        pages = np.searchsorted(self._page_offsets, (start, stop))
-        return last - first == 1 and reached <= start and pages[0] == pages[1]
+        """The first start of a unit after `position` that is certain, or the footer's."""
+        starts = np.concatenate((self.fixed.starts, self.extents.certain_spans[:, 0]))
+        return int(starts[starts > position].min(initial=self.footer.start))
 
     @cached_property
-    def _page_offsets(self) -> NDArray[np.int64]:
-        """Where the footer says that pages are, sorted; a chunk has up to three such offsets."""
-        has_pages = self.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE) > 0
-        return np.sort(self.footer.chunks.values[has_pages][:, PAGE_OFFSETS].ravel())
+    def filters_at_end(self) -> int:
+        """Where the filters begin that are certain and have only each other before the footer.
+
+        When some of them leave the file or more follow, nothing else moves.
+        """
+        start = self.footer.start
+        for first, stop in reversed(self.extents.certain_spans.tolist()):
+            if stop == start:
+                start = first
+        return start
+
+    def _are_alone(self, indexes: Sequence[OffsetIndex]) -> bool:
+        """Whether no other page index, column chunk or page claims any byte of an OffsetIndex.
+
+        Filters do not count: those that claim some of the bytes go if anything moves.
+        """
+        spans = np.array([(index.start, index.stop) for index in indexes], np.int64).reshape(-1, 2)
+        is_claimed = (self.fixed.count(*spans.T) > 1) | have_pages(self.footer, spans)
+        return not is_claimed.any()
 
 
 def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:
@@ -149,18 +158,20 @@ def layout_of(footer: Footer, read_at: ReadAt) -> Layout:
         MalformedFile: If a column chunk or an index lies outside the file's data.
     """
     _refuse_foreign(footer)
+    indexes = _index_spans(footer)
+    spans = np.concatenate([_chunk_spans(footer), *indexes])
+    fixed = Units.of(spans)
     existing = existing_filters(footer, read_at)
-    spans = [_chunk_spans(footer), *_index_spans(footer)]
-    spans.append(
-        np.array([(f.offset, f.stop) for f in existing if f.length], np.int64).reshape(-1, 2)
-    )
-    units = np.concatenate(spans)
-    units = units[np.argsort(units[:, 0], kind="stable")]
+    extents = extents_of(footer, existing, fixed=fixed, offset_indexes=Units.of(indexes[0]))
     return Layout(
         footer=footer,
-        existing=existing,
-        starts=units[:, 0],
-        reaches=np.maximum.accumulate(units[:, 1]),
+        existing=tuple(
+            replace(f, problem=f.problem or OVERLAPS) if overlaps else f
+            for f, overlaps in zip(existing, extents.overlaps.tolist(), strict=True)
+        ),
+        fixed=fixed,
+        units=Units.of(np.concatenate([spans, extents.spans])),
+        extents=extents,
         read_at=read_at,
     )
 
@@ -172,11 +183,7 @@ def _refuse_foreign(footer: Footer) -> None:
             "this is a summary file: its column chunks lie in other files",
             remedy="Name the data files instead.",
         )
-    if any(chunks.has(field).any() for field in _ENCRYPTED):
-        raise UnsupportedFile(
-            "columns are encrypted",
-            remedy="Filters for encrypted files can only be written by their writer.",
-        )
+    refuse_encrypted(footer)
     missing = np.argwhere(~chunks.has(ChunkField.META_DATA))
     if len(missing):
         row_group, column = missing[0].tolist()
@@ -185,6 +192,23 @@ def _refuse_foreign(footer: Footer) -> None:
             row_group=row_group,
             column=footer.leaves[column].name,
         )
+
+
+def refuse_encrypted(footer: Footer) -> None:
+    """Refuse files in which filters of any column would need the keys of the file.
+
+    Raises:
+        UnsupportedFile: If the footer is signed, or columns are encrypted.
+    """
+    remedy = "Filters for encrypted files can only be written by their writer, who has the keys."
+    if footer.is_signed:
+        raise UnsupportedFile(
+            "columns are encrypted and the footer is signed: with other filters the signature "
+            "would be wrong, and readers that check it would refuse the file",
+            remedy=remedy,
+        )
+    if footer.encrypted.any():
+        raise UnsupportedFile("columns are encrypted", remedy=remedy)
 
 
 def _chunk_spans(footer: Footer) -> NDArray[np.int64]:

@@ -25,10 +25,12 @@ from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.footer.edits import Edit, Shift, apply_edits
 from parquet_bloomwriter.footer.patch import bloom_edit, index_length_edits, offset_edits
 from parquet_bloomwriter.footer.view import MAGIC
-from parquet_bloomwriter.splice.existing import BEYOND, SHARED, UNCONFIRMED, UNUSUAL
+from parquet_bloomwriter.splice.extents import covered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer
     from parquet_bloomwriter.splice.existing import ExistingFilter
@@ -107,11 +109,8 @@ class Draft:
     repairs: tuple[ExistingFilter, ...] = ()
     """Old filters whose length is filled in."""
 
-    @property
-    def left_bytes(self) -> int:
-        """Bytes of `drops` that stay in the file, and nobody leads there."""
-        old = {(f.offset, f.length) for f in self.drops if f.length}
-        return sum(length for _, length in old) - sum(s.stop - s.start for s in self.skips)
+    left_bytes: int = 0
+    """Bytes of `drops` that stay in the file, where the footer leads no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,22 +155,19 @@ def make_draft(
         layout: The file.
         chunks: Column chunks that get a filter.
         placement: Where filters should go. If moving data is unsafe in this file, they go to the
-            end, and nothing else moves: bytes of old filters that are not the last ones stay, too,
-            and nobody leads there.
-        drops: Old filters to take out. With them go wrong ones that would look right in the new
-            file: that shared an offset with them, or reached beyond the end of the old one.
+            end, and nothing moves but filters that are there already: bytes of other old filters
+            stay, too, and the footer leads there no more.
+        drops: Old filters to take out. If any filter comes or goes, intruders go with them.
     """
     fallback = None
-    lost = {f.offset for f in drops}
-    sharers = (f for f in layout.existing if f.problem == SHARED and f.offset in lost)
-    too_long = (f for f in layout.existing if f.problem == BEYOND)
-    drops = tuple(dict.fromkeys((*drops, *sharers, *(too_long if chunks else ()))))
+    are_dropped = _are_dropped(layout, drops, chunks)
+    drops = [old for old, goes in zip(layout.existing, are_dropped, strict=True) if goes]
     positions = dict.fromkeys(chunks, layout.footer.start)
-    skips = _skips(layout, drops)
+    skips = _skips(layout, are_dropped)
     if placement != "end" or skips:
         reason = layout.why_not_move()
         if reason is not None:
-            skips = _at_the_end(skips, layout.footer.start)
+            skips = tuple(skip for skip in skips if skip.start >= layout.filters_at_end)
         elif placement != "end":
             wanted = _positions(layout, chunks, placement)
             reason = _why_not_cut(layout, list(wanted.values()), placement)
@@ -186,8 +182,9 @@ def make_draft(
         placement="end" if fallback else placement,
         fallback=fallback,
         insertions=tuple(insertions),
-        drops=drops,
+        drops=tuple(drops),
         skips=skips,
+        left_bytes=_left_bytes(layout, are_dropped, skips),
         repairs=_left_unconfirmed(layout, drops, skips),
     )
 
@@ -206,7 +203,7 @@ def make_plan(layout: Layout, draft: Draft, lengths: Mapping[Chunk, int]) -> Pla
     """
     footer = layout.footer
     changes = _changes(draft, lengths)
-    if any(stop < footer.start for _, stop, _ in changes):
+    if any(start < layout.filters_at_end for start, _, _ in changes):
         changes = _with_page_indexes(layout, changes)
     stops = [stop for _, stop, _ in changes]
     move = Shift.of(stops, [_length(piece) - (stop - start) for start, stop, piece in changes])
@@ -261,16 +258,26 @@ def _why_not_cut(layout: Layout, positions: list[int], placement: Placement) -> 
     return None
 
 
-def _skips(layout: Layout, drops: Sequence[ExistingFilter]) -> tuple[Skip, ...]:
-    """The bytes of old filters, where they are known and nobody else's."""
-    known = {
-        (f.offset, f.stop)
-        for f in drops
-        if f.length
-        and f.footer_length in (None, f.length)
-        and f.problem not in (UNUSUAL, UNCONFIRMED)
-    }
-    return tuple(Skip(*span) for span in sorted(known) if layout.is_alone(*span))
+def _are_dropped(
+    layout: Layout, drops: Sequence[ExistingFilter], chunks: Sequence[Chunk]
+) -> NDArray[np.bool_]:
+    """Whether each old filter goes: those named, and intruders if any filter comes or goes."""
+    named = {(old.row_group, old.column) for old in drops}
+    goes = np.array([(old.row_group, old.column) in named for old in layout.existing], np.bool_)
+    return goes | layout.extents.intruders if named or chunks else goes
+
+
+def _skips(layout: Layout, are_dropped: NDArray[np.bool_]) -> tuple[Skip, ...]:
+    """Return the bytes of old filters whose extent is certain, in the order of the file."""
+    spans = layout.extents.spans[layout.extents.certain & are_dropped]
+    return tuple(Skip(start, stop) for start, stop in sorted(spans.tolist()))
+
+
+def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[Skip]) -> int:
+    """Count the bytes that stay in the file, and that no filter claims any more."""
+    spans = layout.extents.spans
+    lost = covered(spans) - covered(spans[~are_dropped])
+    return lost - sum(skip.stop - skip.start for skip in skips)
 
 
 def _left_unconfirmed(
@@ -292,15 +299,6 @@ def _left_unconfirmed(
         return ()
     edges = set(known.tolist())
     return tuple(f for f in lengthless if not is_shown(f.stop))
-
-
-def _at_the_end(skips: Sequence[Skip], footer_start: int) -> tuple[Skip, ...]:
-    """Those with nothing but each other before the footer, as one: without them nothing moves."""
-    start = footer_start
-    for skip in reversed(skips):
-        if skip.stop == start:
-            start = skip.start
-    return (Skip(start, footer_start),) if start < footer_start else ()
 
 
 Change = tuple[int, int, Piece]

@@ -44,8 +44,10 @@ class LeafReader:
         """Prepare to read `leaf`.
 
         Raises:
-            OSError: If pyarrow cannot make sense of the column's metadata.
+            OSError: If the column is encrypted, or pyarrow cannot make sense of its metadata.
         """
+        if footer.encrypted[:, leaf.ordinal].any():
+            raise OSError("the column is encrypted")
         self._source = source
         self._footer = footer
         self._leaf = leaf

@@ -316,7 +316,7 @@ def test_compiling_is_announced(
 ) -> None:
     done: list[bool] = []
     monkeypatch.setattr("parquet_bloomwriter.native.are_compiled", lambda *_: bool(done))
-    monkeypatch.setattr("parquet_bloomwriter.native.warm_up", lambda: done.append(True))
+    monkeypatch.setattr("parquet_bloomwriter.native.warm_up", lambda *_: done.append(True))
     expected = "bloomify: compiling for this processor, once; it takes some seconds ...\n"
     assert invoke(str(events), "--columns", "id").stderr == expected
     assert invoke(str(events), "--columns", "id").stderr == ""

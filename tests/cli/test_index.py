@@ -174,6 +174,16 @@ def test_quiet_says_nothing(table: Path, invoke: Invoke) -> None:
     assert found(invoke("index", "lookup", "events", "--where", ABSENT, "--quiet")) == (1, "", "")
 
 
+@pytest.mark.parametrize("contract", ["checked", "immutable"])
+def test_the_contract_is_asked_for_and_shown(table: Path, invoke: Invoke, contract: str) -> None:
+    asked = [] if contract == "checked" else ["--contract", contract]
+    result = invoke("index", "create", "events", "--columns", "id", "--name", "ids", *asked)
+    assert result.exit_code == 0
+    assert index.index(table, name="ids").options["contract"] == contract
+    _, shown, _ = found(invoke("index", "show", "events", "--name", "ids"))
+    assert ("immutable: files are not looked at" in shown) == bool(asked)
+
+
 def test_an_index_kept_elsewhere(table: Path, folder: Path, invoke: Invoke) -> None:
     home = ["--home", str(folder / "indexes")]
     invoke("index", "create", "events", "--columns", "id", "--name", "ids", *home)

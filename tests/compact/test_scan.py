@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parquet_bloomwriter import native
 from parquet_bloomwriter.compact import scan as scanner
 from parquet_bloomwriter.compact.loop import (
     ABSENT,
@@ -352,3 +353,31 @@ def test_broken_footers_raise_nothing_else(fixtures_dir: Path, name: str) -> Non
 def test_wire_types_have_their_numbers() -> None:
     assert (I32, I64, BINARY, LIST, STRUCT, TRUE, FALSE) == (5, 6, 8, 9, 12, 1, 2)
     assert (HEADER, START, STOP) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "compiled", "enough"),
+    [(True, False, 0), (False, True, 1 << 14), (False, False, 1 << 18)],
+)
+def test_the_compiled_loop_is_taken_where_it_pays(
+    monkeypatch: pytest.MonkeyPatch,
+    loaded: bool,  # noqa: FBT001
+    compiled: bool,  # noqa: FBT001
+    enough: int,
+) -> None:
+    """Many small inputs count as much as a large one."""
+    monkeypatch.setattr(native, "is_loaded", lambda _: loaded)
+    monkeypatch.setattr(native, "are_compiled", lambda _: compiled)
+    taken: list[str] = []
+
+    def note(name: str) -> None:
+        real = getattr(scanner, name)
+        monkeypatch.setattr(scanner, name, lambda *args: (taken.append(name), real(*args))[1])
+
+    note("_interpreted")
+    note("_compiled")
+    monkeypatch.setattr(scanner, "_interpreted_bytes", max(enough - 11, 0))
+    grammar = Grammar.of({"Root": Kind(slots={1: (1, I32)})})
+    for _ in range(2):
+        scan(b"\x15\x02".ljust(10, b"\x00"), grammar)
+    assert taken == (["_compiled"] * 2 if loaded else ["_interpreted", "_compiled"])

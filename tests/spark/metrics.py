@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SCAN = "FileSourceScanExec"
-_PROBE = "mightContain"
+_PROBE = ".test(xxhash64("
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
+from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.reasons import Code
-from parquet_bloomwriter.spark import rules
+from parquet_bloomwriter.spark import Hyperspace, rules
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 
@@ -509,3 +510,8 @@ def test_rules_that_do_not_compile_leave_queries_alone(
     (decision,) = rules.trace(df)
     assert decision.reason is not None
     assert decision.reason.code is Code.ADAPTOR_UNAVAILABLE
+    with pytest.raises(BloomwriterError, match=r"cannot be added to Spark .*Bad\.java") as caught:
+        Hyperspace(another).enable()
+    assert "\n" not in caught.value.problem
+    assert "\tat " not in caught.value.problem
+    assert "`where` needs none" in str(caught.value)

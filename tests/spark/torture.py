@@ -22,8 +22,10 @@ PER_TRIAL = 60
 
 TEXT = """
 Random tables (types, nulls, partitions, structs) with an index each are asked random queries
-(filters, joins of every kind, subqueries, unions) with the optimizer's rules off and on, before and
-after files were appended, removed, overwritten and renamed. Whole results must be equal.
+(filters, joins of every kind, subqueries, unions) with the optimizer's rules off and on: before and
+after files were appended, removed, overwritten and renamed, and after files were replaced that
+Spark had listed before. Every second query with the rules on runs in a thread of its own. Whole
+results must be equal.
 """
 
 
@@ -53,6 +55,7 @@ def _counts(summary: Summary) -> list[Count]:
     tried = summary.num_queries
     remark = (
         f"files were left out in {summary.pruned.total():,}, "
-        f"rows dropped before a join in {summary.probed.total():,}"
+        f"rows dropped before a join in {summary.probed.total():,}; "
+        f"{summary.num_replaced:,} of replaced files, {summary.num_threaded:,} in other threads"
     )
     return [Count(what="queries", tried=tried, survived=tried - wrong, remark=remark)]

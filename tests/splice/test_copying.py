@@ -6,6 +6,8 @@ import errno
 import os
 import random
 from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +18,7 @@ from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.splice import copying
 from parquet_bloomwriter.splice.copying import copy_range, write_all
 from parquet_bloomwriter.splice.writeback import WriteBack
+from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,41 +185,39 @@ def test_write_back_begins_after_the_given_number_of_bytes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    synced: list[int] = []
-    monkeypatch.setattr("parquet_bloomwriter.splice.writeback._sync_data", synced.append)
+    synced: SimpleQueue[int] = SimpleQueue()
+    monkeypatch.setattr("parquet_bloomwriter.splice.writeback._sync_data", synced.put)
     with _opened(tmp_path) as (_, target):
         early = WriteBack(target, every=100)
         early.advance(99)
         early.stop()
-        assert synced == []
+        assert synced.empty()
         early = WriteBack(target, every=100)
         early.advance(99)
         early.advance(1)
-        while not synced:
-            pass
+        own = synced.get(timeout=PATIENCE_SECONDS)
         early.stop()
         early.check()
-    assert len(synced) == 1
+    assert synced.empty()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(synced[0])  # the thread closed its own
+        os.fstat(own)  # the thread closed its own
 
 
 def test_an_error_of_the_early_write_back_is_not_lost(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    met: list[int] = []
+    met = Event()
 
-    def fail(fd: int) -> None:
-        met.append(fd)
+    def fail(_: int) -> None:
+        met.set()
         raise OSError(errno.EIO, "the disk is broken")
 
     monkeypatch.setattr("parquet_bloomwriter.splice.writeback._sync_data", fail)
     with _opened(tmp_path) as (_, target):
         early = WriteBack(target, every=1)
         early.advance(1)
-        while not met:
-            pass
+        assert met.wait(PATIENCE_SECONDS)
         early.advance(1)
         early.stop()
         with pytest.raises(OSError, match="the disk is broken"):

@@ -27,25 +27,46 @@ def test_units_of_a_file() -> None:
     data = written(write_page_index=True, bloom_filter_options={"id": {"ndv": 9, "fpp": 0.1}})
     place = layout(data)
     starts = place.footer.chunk_starts().ravel().tolist()
-    assert place.starts.tolist() == sorted(place.starts.tolist())
-    assert len(place.starts) == 6 + 2 * 6 + 2
+    assert place.units.starts.tolist() == sorted(place.units.starts.tolist())
+    assert len(place.units.starts) == 6 + 2 * 6 + 2
     assert place.cuts_are_safe([4, *starts, place.footer.start])
     assert not place.cuts_are_safe([starts[1] + 1])
     assert not place.cuts_are_safe([4, starts[2] - 1])
     assert place.next_start(starts[0]) == starts[1]
     assert place.next_start(place.footer.start) == place.footer.start
     for old in place.existing:
-        assert place.is_alone(old.offset, old.stop)
-        assert not place.is_alone(old.offset + 1, old.stop)
-        assert not place.is_alone(old.offset - 1, old.stop + 1)
         assert not place.cuts_are_safe([old.offset + 1])
+    assert place.extents.certain.all()
+    assert not place.extents.intruders.any()
     assert place.why_not_move() is None
+
+
+@pytest.mark.parametrize(
+    ("distance", "is_certain"), [(-1, True), (0, False), (46, False), (47, True)]
+)
+def test_a_filter_with_a_page_in_it_is_not_certain(distance: int, is_certain: bool) -> None:  # noqa: FBT001
+    """A chunk begins at its dictionary page; where its data pages are, only the footer says."""
+    data = written(bloom_filter_options={"id": {"ndv": 9, "fpp": 0.5}})
+    first = layout(data).existing[0]
+    assert first.stop - first.offset == 47
+    page = first.offset + distance
+    place = layout(with_number(data, ChunkField.DATA_PAGE_OFFSET, page, chunk=(1, 2)))
+    assert place.extents.certain[0] == is_certain
+
+
+def test_a_page_is_not_cut_within_its_header() -> None:
+    place = layout(written(write_page_index=True, data_page_size=64, write_batch_size=16))
+    pages = place.offset_indexes[0].offsets.tolist()
+    assert len(pages) > 2
+    for page in pages:
+        cuts = [cut for cut in range(page - 1, page + 10) if place.pages_are_whole([cut])]
+        assert cuts == [page - 1, page, page + 8, page + 9]
 
 
 def test_sentinels_are_no_units() -> None:
     metadata = [(i, w, {5: 0, 6: 0, 7: 0, 9: 0}.get(i, v), f) for i, w, v, f in column_metadata()]
     place = layout(with_chunk(column_chunk(metadata, (4, I64, 0), (5, I32, 0))))
-    assert place.starts.tolist() == []
+    assert place.units.starts.tolist() == []
     assert place.offset_indexes == ()
     assert place.next_start(0) == place.footer.start
 

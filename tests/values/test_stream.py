@@ -19,8 +19,9 @@ from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.source import BufferSource, FileSource
 from parquet_bloomwriter.values import LeafReader, stream
+from parquet_bloomwriter.values.physical import physical_metadata
 from tests.values.stored import physical, stored
-from tests.verbs.files import footer_of, with_num_rows, with_number, written
+from tests.verbs.files import created_by, footer_of, people, with_num_rows, with_number, written
 
 FIXTURES = sorted((Path(__file__).resolve().parents[2] / "fixtures").glob("*/*.parquet"))
 CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
@@ -322,3 +323,19 @@ def test_files_of_any_name(tmp_path: Path) -> None:
             source = FileSource(str(path), file.fileno(), len(data))
             found = list(LeafReader(source, footer, footer.leaves[0]).batches(0))
         assert sum(map(len, found)) == 500
+
+
+def test_pyarrow_is_told_the_writer_of_the_file() -> None:
+    """Its workarounds for the bugs of known writers go by the name."""
+    data = created_by(written(), b"parquet-mr version 1.8.1")
+    footer = footer_of(data)
+    told = {physical_metadata(footer, leaf).created_by for leaf in footer.leaves}
+    assert told == {"parquet-mr version 1.8.1"}
+
+
+def test_values_larger_than_a_batch_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = written(people(20), row_group_size=20)
+    expected = [values(data, ordinal) for ordinal in range(3)]
+    monkeypatch.setattr(stream, "_BATCH_BYTES", 1)
+    assert [values(data, ordinal) for ordinal in range(3)] == expected
+    assert {len(array) for array in arrays(data, 0)} == {1}

@@ -23,6 +23,7 @@ from parquet_bloomwriter import (
     UnsupportedFile,
     bloomify,
     strip,
+    verify,
 )
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
@@ -286,6 +287,15 @@ def test_options_out_of_range(file: Path, options: dict[str, Any]) -> None:
     assert listing(file.parent) == before
 
 
+@pytest.mark.parametrize("max_bytes", [1 << 31, (1 << 31) + 1, 1 << 40])
+def test_filters_larger_than_their_header_can_tell_are_refused_at_once(max_bytes: int) -> None:
+    """Not when the first of them is built: the file is not even looked for."""
+    with pytest.raises(InvalidArgument, match="no Bloom filter can have"):
+        bloomify("/nowhere.parquet", ["id"], max_bytes=max_bytes)
+    largest = bloomify(written(), ["id"], max_bytes=(1 << 31) - 1, dry_run=True)
+    assert largest.num_built == 2
+
+
 def test_chosen_columns() -> None:
     report = bloomify(written(), ["city", "#0", "city"])
     assert list(statuses(report)) == ["city", "id"]
@@ -313,13 +323,27 @@ def test_fallback_is_told() -> None:
 
 @pytest.mark.parametrize("may_move", [True, False])
 def test_bytes_of_replaced_filters_are_counted_if_they_stay(*, may_move: bool) -> None:
-    before = written(bloom_filter_options={"id": {"ndv": 500}})
+    before = written(bloom_filter_options={"id": {"ndv": 500}}, write_page_index=True)
     before = before if may_move else with_unknown_field(before, "ColumnMetaData")
     before = bloomify(before, ["email"], placement="end").data or b""
     report = bloomify(before, ["id"], replace=True)
     assert report.num_built == 2
     old = [f.stop - f.offset for f in layout(before).existing if f.column == 0]
     assert report.left_bytes == (0 if may_move else sum(old))
+
+
+def test_filters_at_the_end_leave_nothing_behind_where_nothing_else_may_move() -> None:
+    before = with_unknown_field(written(write_page_index=True), "ColumnMetaData")
+    sizes = set()
+    data = bloomify(bloomify(before, ["id"]).data or b"", ["email"]).data or b""
+    for column in ("id", "email", "id"):
+        report = bloomify(data, [column], replace=True)
+        assert (report.num_built, report.left_bytes) == (2, 0)
+        data = report.data or b""
+        sizes.add(len(data))
+        assert verify(data).passed
+        assert strip(data).data == before
+    assert len(sizes) == 1
 
 
 def test_the_writer_s_name_stays() -> None:

@@ -10,10 +10,17 @@ import click
 from bloomify.console import Console
 from bloomify.helping import Reading, section
 from bloomify.reading import ReadingOptions, run, shown
-from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+from bloomify.shared import (
+    all_of,
+    columns_option,
+    local_output,
+    reading_options,
+    sources_argument,
+)
 from bloomify.text import safe, size
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.inspection import FileFilters
     from parquet_bloomwriter.source import Location
 
@@ -26,7 +33,12 @@ _shown_options = all_of(
         default="all that have some",
     ),
     _shown("--row-groups", is_flag=True, help="List every filter, however many there are."),
-    _shown("--html", metavar="FILE", help="Write a page with tables and plots."),
+    _shown(
+        "--html",
+        metavar="FILE",
+        callback=local_output,
+        help="Write a page with tables and plots.",
+    ),
     _shown("--overwrite", is_flag=True, help="Replace what exists at FILE of --html."),
 )
 
@@ -60,7 +72,7 @@ def inspect(
     console = Console.open(is_quiet=options["quiet"])
     view = InspectView(glyphs=console.glyphs, every_filter=options["row_groups"])
 
-    def look(location: Location, _jobs: int) -> FileFilters:
+    def look(location: Location, _jobs: int, _progress: FileProgress) -> FileFilters:
         from parquet_bloomwriter.verbs.inspect import inspect
 
         return inspect(location, options["columns"] or None)

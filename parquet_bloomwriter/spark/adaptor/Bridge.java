@@ -11,8 +11,6 @@ import java.util.Set;
 import java.util.function.Function;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,14 +35,6 @@ public final class Bridge {
         this.python = python;
     }
 
-    /** Whether a relation is one that an index can be of. */
-    static boolean isParquet(Object relation) {
-        if (!(relation instanceof HadoopFsRelation)) {
-            return false;
-        }
-        return ((HadoopFsRelation) relation).fileFormat() instanceof ParquetFileFormat;
-    }
-
     static ObjectNode request(String question, FileIndex location) {
         ObjectNode request = JSON.createObjectNode();
         request.put("ask", question);
@@ -58,7 +48,7 @@ public final class Bridge {
 
     /** The root paths on the local file system, or the folders that they lie in if they are many. */
     static Set rootsOf(FileIndex location) {
-        scala.collection.immutable.Seq paths = location.rootPaths();
+        scala.collection.Seq paths = location.rootPaths();
         Set roots = new java.util.LinkedHashSet();
         boolean areMany = paths.length() > MAX_ROOTS;
         for (scala.collection.Iterator i = paths.iterator(); i.hasNext();) {
@@ -130,6 +120,10 @@ public final class Bridge {
         this.isTraced = isTraced;
     }
 
+    boolean isTraced() {
+        return this.isTraced;
+    }
+
     /** Report why a rule leaves a relation as it is. */
     void explain(ObjectNode about, String rule, String code, String why) {
         if (this.isTraced) {
@@ -154,12 +148,14 @@ public final class Bridge {
         }
     }
 
-    /** Log and report that a rule has left a plan as it was because of an error. */
+    /** Log in one line, and report, that a rule has left a plan as it was because of an error. */
     void failed(String rule, Throwable error) {
         if (error instanceof VirtualMachineError || error instanceof ThreadDeath) {
             throw (Error) error;
         }
-        LOG.warn(rule + " left the plan as it is: " + error, error);
+        String line = String.valueOf(error).split("\n", 2)[0];
+        LOG.warn(rule + " left the plan as it is: " + line);
+        LOG.debug(rule, error);
         ObjectNode report = JSON.createObjectNode();
         report.put("rule", rule);
         report.put("error", String.valueOf(error));

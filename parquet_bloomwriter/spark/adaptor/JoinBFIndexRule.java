@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
@@ -20,7 +21,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.Option;
 import scala.Tuple8;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -28,7 +29,9 @@ import scala.runtime.AbstractPartialFunction;
  *
  * Only of sides whose rows without a match are dropped anyway:
  *
- *     INNER, CROSS, LEFT SEMI   both     LEFT OUTER, LEFT ANTI   the right     RIGHT OUTER   the left
+ *     INNER, CROSS, LEFT SEMI             both
+ *     LEFT OUTER, LEFT ANTI, EXISTENCE    the right
+ *     RIGHT OUTER                         the left
  *
  * and only where Spark is going to shuffle both sides: a broadcast join drops them as cheaply.
  */
@@ -52,7 +55,7 @@ public final class JoinBFIndexRule extends Rule {
 
     public TreeNode apply(TreeNode plan) {
         try {
-            return ((LogicalPlan) plan).transformUp(new Rewriting(this));
+            return new Filtering(this).of((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
@@ -100,9 +103,13 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     private void explain(LogicalPlan plan, String why) {
+        this.explain(plan, "NOT_ELIGIBLE_JOIN", why);
+    }
+
+    private void explain(LogicalPlan plan, String code, String why) {
         ObjectNode about = Bridge.JSON.createObjectNode();
         String text = plan instanceof Join ? plan.simpleString(100) : "";
-        this.bridge.explain(about.put("text", text), NAME, "NOT_ELIGIBLE_JOIN", why);
+        this.bridge.explain(about.put("text", text), NAME, code, why);
     }
 
     /**
@@ -115,14 +122,21 @@ public final class JoinBFIndexRule extends Rule {
         String type = Conditions.nameOf(indexedKey.dataType());
         boolean isSame = indexedKey.dataType().equals(key.dataType());
         if (origin == null) {
-            this.explain(sides.join, indexedKey.sql() + " is no column of Parquet files");
+            this.explain(sides.join, indexedKey.sql() + " is no column of files");
             return sides;
         }
         FileIndex all = ((HadoopFsRelation) origin.leaf.relation()).location();
+        String problem = Relations.problem((HadoopFsRelation) origin.leaf.relation());
+        if (problem != null) {
+            ObjectNode about = Bridge.request("join", all);
+            about.put("text", indexedKey.sql() + " = " + key.sql());
+            this.bridge.explain(about, NAME, Relations.UNSUPPORTED, problem);
+            return sides;
+        }
         FileIndex pinned = Relations.pinned(all);
         boolean isNamed = !origin.leaf.conf().parquetFieldIdReadEnabled();
         boolean isUsual = type != null && isSame && isNamed;
-        if (!isUsual || !Probing.isCheap(key) || pinned == null) {
+        if (!isUsual || !Probing.isCheap(key)) {
             this.explain(sides.join, "keys such as " + key.sql() + " are not looked up");
             return sides;
         }
@@ -164,6 +178,7 @@ public final class JoinBFIndexRule extends Rule {
             throws Exception {
         String snapshot = candidate.get("snapshot").asText();
         KnownFiles files = this.bridge.files(snapshot);
+        boolean isChecked = candidate.get("checked").asBoolean();
         byte[] present = new byte[(files.count + 7) / 8];
         ObjectNode wanted = request.deepCopy();
         wanted.put("ask", "join_filter");
@@ -171,19 +186,25 @@ public final class JoinBFIndexRule extends Rule {
         wanted.put("snapshot", snapshot);
         ArrayNode unknown = wanted.putArray("unknown");
         int numUnknown = 0;
-        Seq none = Scala.seq(new ArrayList());
+        scala.collection.immutable.Seq none = Scala.seq(new ArrayList());
         for (scala.collection.Iterator i = location.listFiles(none, none).iterator(); i.hasNext();) {
             Seq found = ((PartitionDirectory) i.next()).files();
             for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
                 FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
-                int place =
-                        files.placeOf(file.getPath(), file.getLen(), file.getModificationTime());
-                if (place >= 0) {
+                Path path = file.getPath();
+                long size = file.getLen();
+                long modified = file.getModificationTime();
+                int place = files.placeOf(path, size, modified);
+                boolean isKnown = place >= 0;
+                if (isKnown && isChecked) {
+                    isKnown = LocalFiles.isUnchanged(path, size, modified);
+                }
+                if (isKnown) {
                     present[place >> 3] |= 1 << (place & 7);
                 } else {
                     numUnknown += 1;
-                    if (numUnknown <= MAX_UNKNOWN && Bridge.isLocal(file.getPath())) {
-                        unknown.add(file.getPath().toUri().getPath());
+                    if (numUnknown <= MAX_UNKNOWN && Bridge.isLocal(path)) {
+                        unknown.add(path.toUri().getPath());
                     }
                 }
             }
@@ -209,7 +230,7 @@ public final class JoinBFIndexRule extends Rule {
             this.join = join;
             this.left = left;
             this.right = right;
-            this.type = join.joinType().sql();
+            this.type = Probing.typeOf(join);
         }
 
         Sides with(LogicalPlan newLeft, LogicalPlan newRight) {
@@ -231,7 +252,8 @@ public final class JoinBFIndexRule extends Rule {
         }
 
         boolean mayDropRight() {
-            boolean keepsLeft = this.is("LEFT OUTER") || this.is("LEFT ANTI");
+            boolean keepsLeft =
+                    this.is("LEFT OUTER") || this.is("LEFT ANTI") || this.is(Probing.EXISTENCE);
             return this.isInner() || keepsLeft || this.is("LEFT SEMI");
         }
 
@@ -274,19 +296,21 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     /** Filters joins. */
-    private static final class Rewriting extends AbstractPartialFunction {
+    private static final class Filtering extends Rewriting {
         private final JoinBFIndexRule rule;
 
-        Rewriting(JoinBFIndexRule rule) {
+        Filtering(JoinBFIndexRule rule) {
             this.rule = rule;
         }
 
-        public boolean isDefinedAt(Object node) {
-            return node instanceof Join;
+        LogicalPlan rewritten(LogicalPlan node) {
+            return node instanceof Join ? this.rule.filtered((Join) node) : node;
         }
 
-        public Object applyOrElse(Object node, scala.Function1 otherwise) {
-            return node instanceof Join ? this.rule.filtered((Join) node) : otherwise.apply(node);
+        void leave(LogicalPlan node) {
+            if (node instanceof Join) {
+                this.rule.explain(node, Rewriting.CODE, Rewriting.WHY);
+            }
         }
     }
 

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 
 /**
  * The stored column that a key comes from, unchanged.
@@ -72,7 +72,7 @@ final class Origin {
             LogicalRelation leaf = (LogicalRelation) plan;
             String name = nameIn(leaf, attribute);
             boolean isStored =
-                    Bridge.isParquet(leaf.relation())
+                    leaf.relation() instanceof HadoopFsRelation
                             && Relations.isStored((HadoopFsRelation) leaf.relation(), name);
             return isStored ? new Origin(leaf, names.insert(0, name)) : null;
         }

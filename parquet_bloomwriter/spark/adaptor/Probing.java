@@ -3,6 +3,7 @@ package bloomwriter;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongPredicate;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.UnscaledValue;
 import org.apache.spark.sql.catalyst.expressions.XxHash64;
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
+import org.apache.spark.sql.catalyst.plans.ExistenceJoin;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -30,11 +32,19 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.ObjectType;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 
 /** Puts a probe into a plan, as far down as it means the same. */
 final class Probing {
+    /** The join of `EXISTS (...) OR ...`: it keeps every left row, and adds whether there is a match. */
+    static final String EXISTENCE = "EXISTENCE";
+
     private Probing() {}
+
+    /** The name of a join's type. */
+    static String typeOf(Join join) { // Spark has no SQL for the join of EXISTS
+        return join.joinType() instanceof ExistenceJoin ? EXISTENCE : join.joinType().sql();
+    }
 
     /**
      * The key without Spark's normalization of zeros and NaNs: filters have both zeros and the
@@ -126,9 +136,9 @@ final class Probing {
     /** A side of a join can lose rows by itself if none of its columns is ever made null. */
     private static LogicalPlan sinkIntoJoin(
             Join join, Attribute key, SbbfProbe probe, JsonNode filter) {
-        String type = join.joinType().sql();
+        String type = typeOf(join);
         boolean isInner = type.equals("INNER") || type.equals("CROSS");
-        boolean keepsLeft = isInner || type.startsWith("LEFT ");
+        boolean keepsLeft = isInner || type.startsWith("LEFT ") || type.equals(EXISTENCE);
         boolean keepsRight = isInner || type.equals("RIGHT OUTER");
         LogicalPlan left = join.left();
         LogicalPlan right = join.right();
@@ -176,11 +186,11 @@ final class Probing {
 
     /** Whether the filter might contain the key; true below "cutoff", if there is one. */
     private static Expression condition(Expression key, SbbfProbe probe, JsonNode filter) {
-        Literal target = new Literal(probe, new ObjectType(SbbfProbe.class));
+        Literal target = new Literal(probe, new ObjectType(LongPredicate.class));
         Expression asked =
                 new Invoke(
                         target,
-                        "mightContain",
+                        "test",
                         DataTypes.BooleanType,
                         Scala.seqOf(hash(key, filter.get("mode").asText())),
                         Scala.seq(new ArrayList()),

@@ -7,13 +7,14 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 
 /**
  * The files of a relation but for those that indexes rule out.
  *
- * It asks the relation's own FileIndex every time, so that a refreshed listing counts. Files that no
- * index knows stay.
+ * It asks the relation's own FileIndex every time, so that a refreshed listing counts, and looks at
+ * the files that it leaves out, unless their index says that they never change. Files that no index
+ * knows stay.
  */
 public final class PrunedFileIndex implements FileIndex {
     private final FileIndex all;
@@ -31,11 +32,18 @@ public final class PrunedFileIndex implements FileIndex {
         return this.all;
     }
 
-    public Seq rootPaths() {
-        return this.all.rootPaths();
+    public scala.collection.immutable.Seq rootPaths() {
+        return Shims.immutable(this.all.rootPaths());
     }
 
-    public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    /** What Spark calls before 4.0. */
+    public scala.collection.immutable.Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+        return this.listFiles(Shims.immutable(partitionFilters), Shims.immutable(dataFilters));
+    }
+
+    public scala.collection.immutable.Seq listFiles(
+            scala.collection.immutable.Seq partitionFilters,
+            scala.collection.immutable.Seq dataFilters) {
         List kept = new ArrayList();
         Seq directories = this.all.listFiles(partitionFilters, dataFilters);
         for (scala.collection.Iterator i = directories.iterator(); i.hasNext();) {
@@ -43,7 +51,7 @@ public final class PrunedFileIndex implements FileIndex {
             List files = new ArrayList();
             for (scala.collection.Iterator j = directory.files().iterator(); j.hasNext();) {
                 FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
-                if (!rulesOut(this.exclusions, file)) {
+                if (!rulesOut(this.exclusions, file, true)) {
                     files.add(file);
                 }
             }
@@ -54,10 +62,11 @@ public final class PrunedFileIndex implements FileIndex {
         return Scala.seq(kept);
     }
 
-    static boolean rulesOut(List exclusions, FileStatusWithMetadata file) {
+    static boolean rulesOut(List exclusions, FileStatusWithMetadata file, boolean looks) {
         for (int i = 0; i < exclusions.size(); i++) {
             Exclusion exclusion = (Exclusion) exclusions.get(i);
-            if (exclusion.rulesOut(file.getPath(), file.getLen(), file.getModificationTime())) {
+            long modified = file.getModificationTime();
+            if (exclusion.rulesOut(file.getPath(), file.getLen(), modified, looks)) {
                 return true;
             }
         }
@@ -95,7 +104,7 @@ public final class PrunedFileIndex implements FileIndex {
     }
 
     public boolean isTimeTravel() {
-        return this.all.isTimeTravel();
+        return Shims.isTimeTravel(this.all);
     }
 
     public boolean equals(Object other) {

@@ -16,8 +16,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import scala.collection.immutable.Seq;
-import scala.runtime.AbstractPartialFunction;
+import scala.collection.Seq;
 
 /** Takes files out of relations that cannot hold what a filter right above them asks for. */
 public final class PushDownBFIndexRule extends Rule {
@@ -30,7 +29,7 @@ public final class PushDownBFIndexRule extends Rule {
 
     public TreeNode apply(TreeNode plan) {
         try {
-            return ((LogicalPlan) plan).transformDown(new Rewriting(this));
+            return new Pruning(this).of((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
@@ -42,12 +41,14 @@ public final class PushDownBFIndexRule extends Rule {
         LogicalRelation leaf = (LogicalRelation) filter.child();
         HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
         try {
-            FileIndex all = Relations.pinned(relation.location());
-            if (all == null) {
-                all = relation.location();
-            }
-            ObjectNode request = Bridge.request("prune", all);
+            String problem = Relations.problem(relation);
+            FileIndex all = problem == null ? Relations.pinned(relation.location()) : null;
+            ObjectNode request = Bridge.request("prune", all == null ? relation.location() : all);
             request.put("text", filter.condition().sql());
+            if (problem != null) {
+                this.bridge.explain(request, NAME, Relations.UNSUPPORTED, problem);
+                return filter;
+            }
             ObjectNode condition = new Conditions(relation).of(filter.condition());
             if (condition == null) {
                 String why = "no column is compared with literals by =, <=> or IN";
@@ -63,9 +64,11 @@ public final class PushDownBFIndexRule extends Rule {
             }
             ObjectNode report = Bridge.JSON.createObjectNode();
             report.setAll(request);
-            FileIndex fewer = withoutExcluded(all, exclusions, report);
+            boolean isHybrid = answer.get("hybrid").asBoolean();
+            boolean looks = !isHybrid || this.bridge.isTraced(); // else the scan does, later
+            FileIndex fewer = withoutExcluded(all, exclusions, looks, report);
             boolean isChanged = report.get("num_unknown").asInt() > 0;
-            if (isChanged && !answer.get("hybrid").asBoolean()) {
+            if (isChanged && !isHybrid) {
                 String why = "files were added since, and hybrid scans are switched off";
                 this.bridge.explain(report, NAME, "SOURCE_DATA_CHANGED", why);
                 return filter;
@@ -92,25 +95,27 @@ public final class PushDownBFIndexRule extends Rule {
                 throw new IllegalStateException("an answer is about fewer files than there are");
             }
             String name = index.get("name").asText();
-            exclusions.add(new Exclusion(name, snapshot, files, excluded));
+            boolean isChecked = index.get("checked").asBoolean();
+            exclusions.add(new Exclusion(name, snapshot, files, excluded, isChecked));
         }
         return exclusions;
     }
 
-    private static FileIndex withoutExcluded(FileIndex all, List exclusions, ObjectNode report) {
+    private static FileIndex withoutExcluded(
+            FileIndex all, List exclusions, boolean looks, ObjectNode report) {
         int files = 0;
         int kept = 0;
         int unknown = 0;
         long bytes = 0;
         long bytesKept = 0;
-        Seq none = Scala.seq(new ArrayList());
+        scala.collection.immutable.Seq none = Scala.seq(new ArrayList());
         for (scala.collection.Iterator i = all.listFiles(none, none).iterator(); i.hasNext();) {
             Seq found = ((PartitionDirectory) i.next()).files();
             for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
                 FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
                 files += 1;
                 bytes += file.getLen();
-                if (!PrunedFileIndex.rulesOut(exclusions, file)) {
+                if (!PrunedFileIndex.rulesOut(exclusions, file, looks)) {
                     kept += 1;
                     bytesKept += file.getLen();
                     unknown += PrunedFileIndex.isKnown(exclusions, file) ? 0 : 1;
@@ -129,26 +134,38 @@ public final class PushDownBFIndexRule extends Rule {
         return new PrunedFileIndex(all, exclusions, bytesKept);
     }
 
-    /** Finds the filters right above relations. */
-    private static final class Rewriting extends AbstractPartialFunction {
+    private void leave(Filter filter) {
+        HadoopFsRelation relation =
+                (HadoopFsRelation) ((LogicalRelation) filter.child()).relation();
+        ObjectNode about = Bridge.request("prune", relation.location());
+        about.put("text", filter.condition().sql());
+        this.bridge.explain(about, NAME, Rewriting.CODE, Rewriting.WHY);
+    }
+
+    /** Prunes the relations right below filters. */
+    private static final class Pruning extends Rewriting {
         private final PushDownBFIndexRule rule;
 
-        Rewriting(PushDownBFIndexRule rule) {
+        Pruning(PushDownBFIndexRule rule) {
             this.rule = rule;
         }
 
-        public boolean isDefinedAt(Object node) {
+        LogicalPlan rewritten(LogicalPlan node) {
+            return isPrunable(node) ? this.rule.pruned((Filter) node) : node;
+        }
+
+        void leave(LogicalPlan node) {
+            if (isPrunable(node)) {
+                this.rule.leave((Filter) node);
+            }
+        }
+
+        private static boolean isPrunable(LogicalPlan node) {
             if (!(node instanceof Filter)) {
                 return false;
             }
             LogicalPlan child = ((Filter) node).child();
             return child instanceof LogicalRelation && Relations.isIndexable((LogicalRelation) child);
-        }
-
-        public Object applyOrElse(Object node, scala.Function1 otherwise) {
-            return this.isDefinedAt(node)
-                    ? this.rule.pruned((Filter) node)
-                    : otherwise.apply(node);
         }
     }
 }

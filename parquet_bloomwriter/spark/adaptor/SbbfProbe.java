@@ -5,6 +5,7 @@ import java.io.RandomAccessFile;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.function.LongPredicate;
 import org.apache.spark.SparkContext;
 import org.apache.spark.broadcast.Broadcast;
 
@@ -13,8 +14,11 @@ import org.apache.spark.broadcast.Broadcast;
  *
  * Whether asking pays is watched: where nearly every row passes, most rows are not asked about. Rows
  * that are not asked about pass, which is never wrong.
+ *
+ * Spark's generated code knows a probe as a LongPredicate, a class of Java's own: this class is in a
+ * jar that the loaders of many threads do not have.
  */
-public final class SbbfProbe implements Serializable {
+public final class SbbfProbe implements LongPredicate, Serializable {
     private static final long serialVersionUID = 1L;
     private static final int WATCHED = 4096;
     private static final int FEW = WATCHED / 8;
@@ -61,7 +65,7 @@ public final class SbbfProbe implements Serializable {
     }
 
     /** Whether the filter might contain the hash. */
-    public boolean mightContain(long hash) {
+    public boolean test(long hash) {
         if (this.paused > 0) {
             this.paused--;
             return true;

@@ -2,18 +2,17 @@ package bloomwriter;
 
 import java.util.ArrayList;
 import java.util.List;
-import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
+import scala.collection.Seq;
 
 /** Between Scala's collections and Java's. */
 final class Scala {
     private Scala() {}
 
-    static Seq seq(List list) {
-        return CollectionConverters.asScala(list).toSeq();
+    static scala.collection.immutable.Seq seq(List list) {
+        return Shims.seq(list);
     }
 
-    static Seq seqOf(Object item) {
+    static scala.collection.immutable.Seq seqOf(Object item) {
         List list = new ArrayList(1);
         list.add(item);
         return seq(list);

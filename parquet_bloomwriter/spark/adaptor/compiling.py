@@ -34,7 +34,8 @@ def put_jar(spark: Any, folder: str) -> str:  # noqa: ANN401  a SparkSession; py
         OSError: If it cannot be written.
         py4j.protocol.Py4JError: If the sources do not compile with this Spark.
     """
-    path = Path(folder, f"bloomwriter-rules-{spark.version}-{_digest()}.jar")
+    scala = spark.sparkContext._jvm.scala.util.Properties.versionNumberString()  # noqa: SLF001  the way to the JVM
+    path = Path(folder, f"bloomwriter-rules-{spark.version}-{scala}-{_digest()}.jar")
     if not path.exists():
         path.write_bytes(_kept(path.name) or _made(spark, path.name))
     return str(path)

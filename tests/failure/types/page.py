@@ -10,7 +10,7 @@ from tests.failure.types.cases import CASES
 from tests.failure.types.engines import ENGINES
 from tests.failure.types.known import KNOWN
 from tests.failure.types.matrix import WRITERS
-from tests.failure.types.page_text import HEAD, NOTES, READ, REASONS, WRITTEN
+from tests.failure.types.page_text import HEAD, LINES, NOTES, READ, REASONS, WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,7 @@ def page_of(found: Matrix) -> str:
         WRITTEN,
         _table("type", WRITERS, (_written_row(case, found.written) for case in CASES)),
         _no_filters(found.written),
+        LINES,
         READ,
         _table("type", ENGINES, (_read_row(case, found.judged) for case in CASES)),
         *(_about(engine, found.judged) for engine in ENGINES),

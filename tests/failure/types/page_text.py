@@ -39,6 +39,24 @@ READ: Final = """
 | ‼ | filters change the answer; see below |
 """
 
+LINES: Final = """
+## Which Spark the index works with
+
+`make test-sparks` runs the tests of the Spark part, each line of Spark in an environment of its own
+with the newest release. The rules are compiled against the Spark that runs.
+
+| Spark | Scala | create, refresh, `bloomify_table` | `where` | both rules, `explain`, `why_not` |
+|---|---|---|---|---|
+| 3.5.9 | 2.12 | yes | yes | yes |
+| 4.0.5 | 2.13 | yes | yes | yes |
+| 4.1.4 | 2.13 | yes | yes | yes |
+| 4.2.1 | 2.13 | yes | yes | yes |
+| 4.3.0 | 2.13 | yes | yes | yes |
+
+With other versions `enable()` raises an error of one line where the rules do not compile; `where`
+needs no rules. PySpark 4.2 and 4.3 warn of pandas 3, so the extra `spark` asks for an earlier one.
+"""
+
 NOTES: Final = {
     "duckdb": """
 Uses filters. Push-down is switched off by `disabled_optimizers`. It reads FLOAT16 as FLOAT and

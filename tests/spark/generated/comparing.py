@@ -8,10 +8,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from tests.spark.metrics import Metrics, metrics_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from tests.spark.generated.queries import Query
 
@@ -59,13 +61,21 @@ def answer(spark: SparkSession, sql: str) -> Outcome:
     """Run one statement."""
     try:
         frame = spark.sql(sql)
-        table = frame.toArrow()
+        table = arrow_of(frame)
         metrics = metrics_of(frame)
     except Exception as error:  # noqa: BLE001  errors are outcomes
         return _failed(error)
     columns = [column.to_pylist() for column in table.columns]
     rows = Counter(tuple(map(canonical, row)) for row in zip(*columns, strict=True))
     return Outcome(rows=rows, error="", metrics=metrics)
+
+
+def arrow_of(frame: DataFrame) -> pa.Table:
+    """Run a query; Spark before 4.0 has no public way to Arrow."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    batches = frame._collect_as_arrow()  # noqa: SLF001
+    return pa.Table.from_batches(batches) if batches else pa.table({})
 
 
 def forgive(spark: SparkSession, statement: str) -> None:

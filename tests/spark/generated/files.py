@@ -76,10 +76,13 @@ class Filling:
         old = {name: str(self.spark.conf.get(name)) for name in settings}
         for name, value in settings.items():
             self.spark.conf.set(name, value)
-        frame = self.spark.createDataFrame(rows).coalesce(1)
+        given = self.table.folder.with_name(f"given-{self.table.name}.parquet")
+        pq.write_table(rows, given)
+        frame = self.spark.read.parquet(str(given)).coalesce(1)
         frame.write.partitionBy(*self.table.partitions).mode("append").parquet(
             str(self.table.folder)
         )
+        given.unlink()
         for name, value in old.items():
             self.spark.conf.set(name, value)
         self.story.append(f"append by Spark {settings}: {rows.num_rows} rows")
@@ -90,6 +93,14 @@ class Filling:
             [self.append, self.append, self._delete, self._overwrite, self._rename, self._touch]
         )
         happening()
+
+    def replace(self) -> None:
+        """Replace some files in place, as what rewrites a table's rows does."""
+        for path in self.rng.sample(self.files(), self.rng.randint(1, 3)):
+            new = path.with_name(f".{path.name}.new")
+            self._write(new)
+            new.replace(path)
+            _forget_crc(path)
 
     def files(self) -> list[Path]:
         """The files there are now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +45,12 @@ class Summary:
     spared: Counter[str] = field(default_factory=Counter)
     """Errors of files that were not read with the rules on."""
 
+    num_replaced: int = 0
+    """Queries of files that were replaced after Spark had listed them."""
+
+    num_threaded: int = 0
+    """Queries that were run with the rules on in a thread of their own."""
+
     num_empty: int = 0
     """Queries without any row."""
 
@@ -58,6 +65,7 @@ class Summary:
     def __str__(self) -> str:
         lines = [
             f"{self.num_queries} queries, {self.num_empty} without rows",
+            f"of replaced files {self.num_replaced}, in threads {self.num_threaded}",
             f"pruned {self.pruned.total()}, joins filtered {self.probed.total()}",
             f"failed alike {dict(self.failed)}, spared an error {dict(self.spared)}",
         ]
@@ -90,18 +98,23 @@ class Trial:
         self.fillings = [Filling(table=one, rng=self.rng, spark=self.spark) for one in tables]
 
     def run(self, *, num_queries: int) -> None:
-        """Write tables, ask; change them, ask again."""
+        """Write tables, ask; change files, ask; replace files that Spark has listed, ask."""
         for filling in self.fillings:
             filling.create()
             self._index(filling)
-        self._ask(num_queries // 2)
+        num_each = num_queries // 3
+        self._ask(num_queries - 2 * num_each)
         for filling in self.fillings:
             for _ in range(self.rng.randint(0, 4)):
                 filling.change()
             self._refresh(filling)
             for _ in range(self.rng.choice([0, 0, 1, 2])):
                 filling.change()
-        self._ask(num_queries - num_queries // 2)
+        self._ask(num_each)
+        self._list()
+        for filling in self.fillings:
+            filling.replace()
+        self._ask(num_each, is_listed=True)
         for filling in self.fillings:
             filling.table.forget(self.spark)
 
@@ -122,22 +135,38 @@ class Trial:
             index.refresh(filling.table.folder, name=INDEX, mode=mode)
             filling.story.append(f"refresh {mode}")
 
-    def _ask(self, count: int) -> None:
-        tables = [filling.table for filling in self.fillings]
-        for name, value in random_settings(random.Random(0)).items():
-            self.spark.conf.set(name, value)
-        for table in tables:
-            table.register(self.spark)
-        maker = Queries(rng=self.rng, tables=tables)
+    def _ask(self, count: int, *, is_listed: bool = False) -> None:
+        """Ask queries of the files as they are, or as Spark has listed them before."""
+        if not is_listed:
+            self._list()
+        maker = Queries(rng=self.rng, tables=[filling.table for filling in self.fillings])
         queries = [maker.query() for _ in range(count)]
         off = [run(self.spark, query) for query in queries]
         rules.enable(self.spark)
         try:
-            on = [run(self.spark, query) for query in queries]
+            on = [self._run_with_rules(query) for query in queries]
         finally:
             rules.disable(self.spark)
+        self.summary.num_replaced += count * is_listed
         for query, one, other in zip(queries, off, on, strict=True):
             self._compare(query, one, other)
+
+    def _list(self) -> None:
+        """Let Spark list the files of all tables."""
+        for name, value in random_settings(random.Random(0)).items():
+            self.spark.conf.set(name, value)
+        for filling in self.fillings:
+            filling.table.register(self.spark)
+            if filling.table.reading == "catalog":  # they are listed by the first query
+                self.spark.sql(f"SELECT count(*) FROM {filling.table.name}").collect()  # noqa: S608
+
+    def _run_with_rules(self, query: Query) -> Outcome:
+        """Run a query here, or in a thread that Spark and its class loaders do not know."""
+        if self.rng.random() < 0.5:
+            return run(self.spark, query)
+        self.summary.num_threaded += 1
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(run, self.spark, query).result()
 
     def _compare(self, query: Query, off: Outcome, on: Outcome) -> None:
         summary = self.summary

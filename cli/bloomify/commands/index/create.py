@@ -19,7 +19,14 @@ from bloomify.indexing_options import (
     table_argument,
 )
 from bloomify.indexing_running import change
-from bloomify.options import one, parse_count, parse_rate, parse_size, split_columns
+from bloomify.options import (
+    one,
+    parse_count,
+    parse_filter_size,
+    parse_rate,
+    parse_size,
+    split_columns,
+)
 from bloomify.shared import all_of, printing_options
 
 if TYPE_CHECKING:
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
 
     from bloomify.console import Console
     from bloomify.indexing_running import IndexRun
+    from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.reports import IndexReport
 
@@ -81,7 +89,7 @@ _filter_options = all_of(
         metavar="SIZE",
         default="16MiB",
         show_default=True,
-        callback=one(parse_size),
+        callback=one(parse_filter_size),
         help="Largest filter of one file, as in 65536, 512K or 1MiB. It wins over --fpp.",
     ),
     _which(
@@ -91,6 +99,15 @@ _filter_options = all_of(
         show_default=True,
         callback=one(parse_size),
         help="Largest index. An estimate beyond it is refused before any work.",
+    ),
+    _which(
+        "--contract",
+        type=click.Choice(["checked", "immutable"]),
+        default="checked",
+        show_default=True,
+        help="checked: files are looked at before they are excluded. immutable: you promise that "
+        "no file is ever replaced or removed; nothing is looked at or listed, and rows are missed "
+        "if it is not true.",
     ),
 )
 
@@ -104,6 +121,7 @@ class CreateOptions(NamedOptions):
     origin: str
     max_filter_size: int
     max_index_size: int
+    contract: str
     jobs: int | None
 
 
@@ -115,6 +133,7 @@ class _Settings(TypedDict):
     origin: Origin
     max_file_bytes: int
     max_total_bytes: int
+    contract: Contract
     home: str | None
 
 
@@ -180,6 +199,7 @@ def _settings(options: CreateOptions) -> _Settings:
         "origin": cast("Origin", options["origin"]),
         "max_file_bytes": options["max_filter_size"],
         "max_total_bytes": options["max_index_size"],
+        "contract": cast("Contract", options["contract"]),
         "home": options["home"],
     }
 

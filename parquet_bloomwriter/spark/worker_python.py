@@ -1,0 +1,78 @@
+"""The Python that Spark starts for tasks, which need not be the driver's.
+
+It is the one that `PYSPARK_PYTHON` names, and else the first `python3` of the `PATH`. If its
+version differs or packages are missing, the first task fails, with a long stack of Java. A local
+Spark starts that Python on this machine, so it can be checked before the first job.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import BloomwriterError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REMEDY = (
+    f"Set the environment variable PYSPARK_PYTHON to {sys.executable} before Spark starts, or to "
+    "another Python of that version that has parquet-bloomwriter."
+)
+_LOCAL = re.compile(r"local(\[|$)")
+_MODULES = ("parquet_bloomwriter", "pyarrow")
+_QUESTION = """
+import importlib.util, json, sys
+missing = [name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]
+print(json.dumps([list(sys.version_info[:2]), missing]))
+"""
+_PATIENCE_S = 60
+
+
+def check_worker_python(spark: SparkSession) -> None:
+    """Check that the Python of a local classic session's tasks can do the work.
+
+    Raises:
+        BloomwriterError: If it is not found, has another version, or lacks packages.
+    """
+    context: Any = spark.sparkContext
+    if not _LOCAL.match(context.master):
+        return
+    # Packages that Spark brings to its tasks itself are known to no other process.
+    modules = () if context._python_includes else _MODULES  # noqa: SLF001  no public way
+    problem = _problem(context.pythonExec, modules)
+    if problem:
+        raise BloomwriterError(
+            f"Spark would start the Python {context.pythonExec} for its tasks, which {problem}",
+            remedy=REMEDY,
+        )
+
+
+@functools.cache
+def _problem(command: str, modules: tuple[str, ...]) -> str:
+    """Return what is wrong with a Python, or an empty text."""
+    executable = shutil.which(command)
+    if executable is None:
+        return "is not found"
+    if Path(executable).absolute() == Path(sys.executable):
+        return ""
+    try:
+        told = subprocess.run(  # noqa: S603  what Spark would run as well
+            [executable, "-c", _QUESTION, *modules],
+            capture_output=True,
+            check=True,
+            timeout=_PATIENCE_S,
+        ).stdout
+        version, missing = json.loads(told)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return f"does not answer: {error}"
+    if tuple(version) != sys.version_info[:2]:
+        theirs, ours = (".".join(map(str, one[:2])) for one in (version, sys.version_info))
+        return f"is Python {theirs}, while the driver's is {ours}"
+    return f"lacks {' and '.join(missing)}" if missing else ""

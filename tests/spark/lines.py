@@ -1,0 +1,138 @@
+"""Try every line of Spark: `make test-sparks`, `python -m tests.spark.lines`.
+
+Each line has an environment of its own below build/sparks, with its newest release, made once. The
+tests of the Spark part run in it; with --queries also random queries with the rules off and on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.spark.torture import QUERIES
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "sparks"
+LINES = ("3.5", "4.0", "4.1", "4.2", "4.3")
+TESTS = (
+    "test_hyperspace.py",
+    "test_rules.py",
+    "test_places.py",
+    "test_threads.py",
+    "test_worker_python.py",
+    "test_where.py",
+    "test_bloomify_table.py",
+    "test_file_changes.py",
+    "generated",
+)
+"""Of tests/spark: create, refresh, both rules, explain, `where` and `bloomify_table`."""
+
+_NEEDS = ("pandas<3", "pytest", "pytest-xdist", "hypothesis", "duckdb", "hatchling")
+_QUERIES_DONE = re.compile(r"^queries +([\d,]+) +([\d,]+) +([\d,]+) ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one line came to."""
+
+    version: str
+    tests: str
+    queries: str
+    is_good: bool
+
+
+def main() -> int:
+    """Try the chosen lines, one after the other."""
+    options = _options()
+    outcomes = [_tried(line, options) for line in options.lines]
+    table = [("Spark", "tests", "queries with rules off and on")]
+    table += [(one.version, one.tests, one.queries) for one in outcomes]
+    _say("\n" + "\n".join("  ".join(f"{cell:<24}" for cell in row) for row in table))
+    return int(not all(one.is_good for one in outcomes))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.spark.lines", description=__doc__)
+    parser.add_argument(
+        "--lines",
+        type=lambda text: text.split(","),
+        default=list(LINES),
+        metavar="LINES",
+        help=f"some of {','.join(LINES)} (all)",
+    )
+    parser.add_argument("--queries", type=int, default=0, help="random queries for each line (0)")
+    parser.add_argument("--seed", type=int, default=0, help="where random choices begin (0)")
+    parser.add_argument("--no-tests", action="store_true", help="only the random queries")
+    options = parser.parse_args()
+    if unknown := [line for line in options.lines if line not in LINES]:
+        parser.error(f"{unknown[0]!r} is no line of Spark that is tried: {', '.join(LINES)}")
+    return options
+
+
+def _tried(line: str, options: argparse.Namespace) -> Outcome:
+    python = _environment(line)
+    version = _output(python, "-c", "import pyspark; print(pyspark.__version__)").strip()
+    _say(f"== Spark {version}")
+    tests, queries, is_good = "not run", "not run", True
+    if not options.no_tests:
+        paths = [str(ROOT / "tests" / "spark" / name) for name in TESTS]
+        # py4j of old releases warns of sockets that it leaves open.
+        code, text = _followed(python, "-m", "pytest", "-q", "-o", "filterwarnings=", *paths)
+        tests, is_good = text.strip().splitlines()[-1], code == 0
+    if options.queries:
+        share, seed = str(options.queries / QUERIES), str(options.seed)
+        torture = ("-m", "tests.failure.torture", "--only", "queries", "--share", share)
+        code, text = _followed(python, "-W", "ignore", *torture, "--seed", seed)
+        done = _QUERIES_DONE.search(text)
+        queries = f"{done[1]} run, {done[3]} differ" if done else "stopped"
+        is_good = is_good and code == 0
+    return Outcome(version=version, tests=tests, queries=queries, is_good=is_good)
+
+
+def _environment(line: str) -> str:
+    """Return the Python of a line's environment, made when it is first asked for."""
+    folder = FOLDER / line
+    python, stamp = str(folder / "bin" / "python"), folder / ".installed"
+    if not stamp.exists():
+        _say(f"setting up {folder.relative_to(ROOT)} (once; fetches some 500 MB)")
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = (python, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
+        subprocess.run([*install, f"pyspark=={line}.*", *_NEEDS], check=True)
+        subprocess.run([*install, "--no-build-isolation", "-e", str(ROOT)], check=True)
+        stamp.touch()
+    return python
+
+
+def _output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _followed(*command: str) -> tuple[int, str]:
+    """Run a command, show what it prints, and return its exit code and its output."""
+    lines = []
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        for line in process.stdout or ():
+            lines.append(line)
+            _say(line.rstrip("\n"))
+    return process.returncode, "".join(lines)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
