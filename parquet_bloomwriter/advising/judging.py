@@ -52,7 +52,7 @@ _STRONG_SHARE_SAVED = 0.4
 """The same, for filters that are recommended: two row groups with a key each save nearly a half."""
 
 _ALMOST_ONE = 1.25
-"""Row groups that are as good as one."""
+"""Row groups, or distinct values, that are as good as one."""
 
 _ONE_PERCENT = 0.01
 
@@ -116,7 +116,7 @@ def _settle(evidence: ColumnEvidence) -> Judgement | None:
     if evidence.has_filter.all():
         reason = "every row group that has values has a filter"
         return Judgement(verdict=Advice.HAS_FILTER, reason=reason)
-    reason = _what_statistics_tell(evidence) or _why_not_judged(evidence)
+    reason = _why_not_judged(evidence)
     return None if reason is None else Judgement(verdict=Advice.SKIP, reason=reason)
 
 
@@ -182,6 +182,8 @@ class _Figures:
 def _verdict(evidence: ColumnEvidence, figures: _Figures) -> tuple[Advice, str]:
     """The verdict and its reason."""
     count = evidence.num_row_groups
+    if figures.ndv < _ALMOST_ONE and len(evidence.lows) == count:
+        return Advice.SKIP, "a single value per row group, which statistics tell"
     if evidence.num_dictionaries == count and figures.ndv <= SMALL_DICTIONARY:
         return Advice.SKIP, (
             f"{_about(figures.ndv)} per row group, all in dictionaries: "
@@ -222,15 +224,6 @@ def _doubt(evidence: ColumnEvidence, figures: _Figures) -> str | None:
         return "its values are in dictionaries, which Spark reads before it asks filters"
     if evidence.num_row_groups > 1 and figures.saved < _STRONG_SHARE_SAVED * figures.left:
         return "that is not much less"
-    return None
-
-
-def _what_statistics_tell(evidence: ColumnEvidence) -> str | None:
-    """Say that statistics answer every lookup, or None if they may not."""
-    count = evidence.num_row_groups
-    # No minimum is above its maximum: if both are the same when sorted, each is its maximum.
-    if len(evidence.lows) == count and evidence.lows == evidence.highs:
-        return "a single value per row group, which statistics tell"
     return None
 
 

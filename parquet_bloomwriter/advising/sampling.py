@@ -64,12 +64,12 @@ def take_sample(  # noqa: PLR0913  what to read, and what is known of it
         return None
     distinct = np.unique(hashes)
     if is_dictionary:
-        present = num_values - max(num_nulls, 0)
-        growth = _growth_to(read, len(distinct), present)
+        whole = max(len(hashes), num_values - max(num_nulls, 0))
+        growth = _growth_to(read, len(distinct), whole)
     else:
         present = num_values - num_nulls if num_nulls >= 0 else num_values * len(hashes) / read
+        whole = max(len(hashes), round(present))
         growth = _growth(hashes, len(distinct))
-    whole = max(len(hashes), round(present))
     return RowGroupSample(
         num_read=len(hashes),
         num_distinct=len(distinct),

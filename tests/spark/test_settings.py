@@ -36,7 +36,7 @@ GOOD: dict[str, dict[str, float]] = {
     settings.MAX_DELETED: {"1.0": 1},
     settings.HYBRID_ENABLED: {"true": True, "FALSE": False, " True": True},
 }
-BAD = {
+BAD: dict[str, list[str]] = {
     settings.MIN_JOIN_BYTES: ["", "ten", "1.5g", "10 MB", "5ib", "5i", "5kbi", "1e6", "9000p", "٣"],
     settings.MAX_APPENDED_BYTES: ["256MBs"],
     settings.MAX_APPENDED: ["30%", "30", "-0.1", "nan", "", "some"],

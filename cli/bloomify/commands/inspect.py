@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
 from bloomify.console import Console
 from bloomify.helping import Reading, section
-from bloomify.reading import ReadingOptions, run
+from bloomify.reading import ReadingOptions, run, shown
 from bloomify.shared import (
     all_of,
     columns_option,
@@ -80,6 +81,10 @@ def inspect(
     code = run(inputs, look, view, shared, console, has_details=options["row_groups"])
     if options["html"] is not None and view.files:
         _write_page(options["html"], view.files, console, overwrite=options["overwrite"])
+    is_answer = view.files and not any(file.filters for file in view.files)
+    if is_answer and not (options["as_json"] or options["columns"]):
+        words = shlex.join(["bloomify", "advise", *map(shown, inputs)])
+        console.note(f"to see which columns deserve filters, type: {words}")
     ctx.exit(code)
 
 
