@@ -71,7 +71,7 @@ def settle_per_column(
 def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
     exact = [leaf for leaf in leaves if leaf.name == name]
     if len(exact) > 1:
-        ordinals = " or ".join(f"{_ORDINAL}{leaf.ordinal}" for leaf in exact)
+        ordinals = " or ".join(f"'{_ORDINAL}{leaf.ordinal}'" for leaf in exact)
         raise ColumnNotFound(
             f'{len(exact)} columns are named "{name}"',
             column=name,

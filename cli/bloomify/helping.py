@@ -18,6 +18,8 @@ from parquet_bloomwriter.wording import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from click.shell_completion import CompletionItem
+
 OTHER_OPTIONS = "Other options"
 _OWN_OPTIONS = ("--help", "-h", "--version")
 _FIRST = "bloomify.first"
@@ -89,6 +91,12 @@ class Verbs(click.Group):
         """The commands in the order of the help page."""
         return list(self.commands)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command, an option of the default one, or else the name of an input."""
+        commands = super().shell_complete(ctx, incomplete)
+        options = self.commands[self.default].shell_complete(ctx, incomplete)
+        return commands + options or complete_path(ctx, None, incomplete)
+
     def _reads_only(self, ctx: click.Context) -> bool:
         return isinstance(self.commands.get(ctx.invoked_subcommand or ""), Reading)
 
@@ -124,6 +132,15 @@ def _names_something(given: str) -> bool:
     from parquet_bloomwriter.source.folders import is_pattern
 
     return os.path.lexists(given) or is_pattern(given)
+
+
+def complete_path(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete the path of a file or a folder."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 def section(title: str) -> Callable[..., Callable[[Any], Any]]:

@@ -83,7 +83,10 @@ def add_summary(totals: Sequence[ColumnTotals], *, warning: str | None, columns:
 
 def _by_options(text: str) -> str:
     """Name the options where the library names arguments."""
-    return text.replace("max_bytes", "--max-bytes").replace("fpp", "--fpp")
+    proposal = "a higher --fpp, a smaller --max-bytes"
+    return text.replace(": max_bytes is", ": --max-bytes is").replace(
+        "a higher fpp, a smaller max_bytes", proposal
+    )
 
 
 def totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bloomify.helping import section
+from bloomify.helping import complete_path, section
 from bloomify.options import one, parse_count, split_columns
 
 if TYPE_CHECKING:
@@ -67,11 +67,21 @@ def _check_local(path: str) -> None:
 
 
 inputs_argument = click.argument(
-    "inputs", metavar="INPUT...", nargs=-1, required=True, callback=_local_files
+    "inputs",
+    metavar="INPUT...",
+    nargs=-1,
+    required=True,
+    callback=_local_files,
+    shell_complete=complete_path,
 )
 
 sources_argument = click.argument(
-    "inputs", metavar="INPUT...", nargs=-1, required=True, callback=_files
+    "inputs",
+    metavar="INPUT...",
+    nargs=-1,
+    required=True,
+    callback=_files,
+    shell_complete=complete_path,
 )
 
 
@@ -86,6 +96,7 @@ destination_options = all_of(
         "--output",
         metavar="PATH",
         callback=local_output,
+        shell_complete=complete_path,
         help="Write here, and leave the input alone: a file, or a folder for many inputs. "
         "Without it the file is replaced in place, atomically.",
     ),
@@ -100,6 +111,7 @@ destination_options = all_of(
         "--backup-dir",
         metavar="DIR",
         callback=local_output,
+        shell_complete=complete_path,
         help="Keep the files that are replaced in DIR, outside of the inputs, under the same "
         "relative paths.",
     ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 import click
 
 from bloomify.console import Console
-from bloomify.helping import Reading, section
+from bloomify.helping import Reading, complete_path, section
 from bloomify.reading import ReadingOptions, run, shown
 from bloomify.shared import (
     all_of,
@@ -37,6 +37,7 @@ _shown_options = all_of(
         "--html",
         metavar="FILE",
         callback=local_output,
+        shell_complete=complete_path,
         help="Write a page with tables and plots.",
     ),
     _shown("--overwrite", is_flag=True, help="Replace what exists at FILE of --html."),
