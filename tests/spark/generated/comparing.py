@@ -13,7 +13,7 @@ import pyarrow as pa
 from tests.spark.metrics import Metrics, metrics_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from tests.spark.generated.queries import Query
 
@@ -70,7 +70,7 @@ def answer(spark: SparkSession, sql: str) -> Outcome:
     return Outcome(rows=rows, error="", metrics=metrics)
 
 
-def arrow_of(frame: DataFrame) -> pa.Table:
+def arrow_of(frame: Any) -> pa.Table:  # noqa: ANN401  a DataFrame of any line of Spark
     """Run a query; Spark before 4.0 has no public way to Arrow."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
