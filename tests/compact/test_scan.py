@@ -129,7 +129,10 @@ def test_integers_of_64_bits(compiled: bool) -> None:  # noqa: FBT001  a paramet
         (b"\x15", "ends in the middle"),
         (b"\x16\x80", "ends in the middle"),
         (b"\x18\x05abc\x00", "ends in the middle"),
-        (b"\x18" + varint(2**64 - 1) + b"\x00", "ends in the middle"),
+        *(
+            (b"\x18" + varint(size) + b"\x00" * 20, "ends in the middle")
+            for size in (21, 2**31, 2**62, 2**63 - 11, 2**63 - 10, 2**63 - 1, 2**63, 2**64 - 1)
+        ),
         (bytes([0x70 | DOUBLE]) + b"1234567", "ends in the middle"),
         (bytes([0x70 | UUID]) + b"123456789012345", "ends in the middle"),
         (b"\x1e\x00", "does not exist"),
