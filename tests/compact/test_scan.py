@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
@@ -50,7 +50,7 @@ from tests.compact.structs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 LOOPS = (False, True)
@@ -129,7 +129,10 @@ def test_integers_of_64_bits(compiled: bool) -> None:  # noqa: FBT001  a paramet
         (b"\x15", "ends in the middle"),
         (b"\x16\x80", "ends in the middle"),
         (b"\x18\x05abc\x00", "ends in the middle"),
-        (b"\x18" + varint(2**64 - 1) + b"\x00", "ends in the middle"),
+        *(
+            (b"\x18" + varint(size) + b"\x00" * 20, "ends in the middle")
+            for size in (21, 2**31, 2**62, 2**63 - 11, 2**63 - 10, 2**63 - 1, 2**63, 2**64 - 1)
+        ),
         (bytes([0x70 | DOUBLE]) + b"1234567", "ends in the middle"),
         (bytes([0x70 | UUID]) + b"123456789012345", "ends in the middle"),
         (b"\x1e\x00", "does not exist"),
@@ -370,12 +373,15 @@ def test_the_compiled_loop_is_taken_where_it_pays(
     monkeypatch.setattr(native, "are_compiled", lambda _: compiled)
     taken: list[str] = []
 
-    def note(name: str) -> None:
-        real = getattr(scanner, name)
-        monkeypatch.setattr(scanner, name, lambda *args: (taken.append(name), real(*args))[1])
+    def noting(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*args: object) -> object:
+            taken.append(name)
+            return run(*args)
 
-    note("_interpreted")
-    note("_compiled")
+        return note
+
+    for name in ("_interpreted", "_compiled"):
+        monkeypatch.setattr(scanner, name, noting(name, getattr(scanner, name)))
     monkeypatch.setattr(scanner, "_interpreted_bytes", max(enough - 11, 0))
     grammar = Grammar.of({"Root": Kind(slots={1: (1, I32)})})
     for _ in range(2):

@@ -147,6 +147,15 @@ def test_an_array_of_nulls_has_no_hashes() -> None:
     assert hash_array(pa.array([], pa.binary(3))).tolist() == []
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_string(), pa.int64(), pa.binary(3)])
+def test_an_array_without_values_needs_no_memory(kind: pa.DataType) -> None:
+    """Others may hand over arrays of length 0 that have no buffer of offsets, or of numbers."""
+    texts = [] if kind in (pa.int64(), pa.binary(3)) else [pa.py_buffer(b"")]
+    buffers = [None, None, *texts]
+    empty = pa.Array.from_buffers(kind, 0, buffers)
+    assert hash_array(empty).tolist() == hash_array(empty, dialect="murmur3").tolist() == []
+
+
 @pytest.mark.parametrize(
     "array",
     [

@@ -225,3 +225,17 @@ def test_a_page_of_another_kind_is_refused(
     path.write_bytes(data[:start] + data[start:].replace(old, bytes.fromhex(after), 1))
     with pytest.raises(IndexProblem, match="a page is not PLAIN, or holds other rows"):
         read(path)
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_values_without_a_filter_are_refused(tmp_path: Path, is_missing: bool) -> None:  # noqa: FBT001
+    path = tmp_path / "part.bfindex"
+    table = part_table(ROWS)
+    place = table.schema.get_field_index("numValues")
+    other = pa.array([5, int(is_missing), 1, 1], pa.int64())
+    write_part(str(path), [table.set_column(place, table.schema.field(place), other)])
+    if is_missing:
+        with pytest.raises(IndexProblem, match="a filter is missing"):
+            read(path)
+    else:
+        assert read(path).num_values.tolist() == [5, 0, 1, 1]

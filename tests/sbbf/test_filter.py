@@ -266,3 +266,19 @@ def test_no_kernel_reads_behind_the_hashes() -> None:
         [sys.executable, "-c", GUARDED], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "nothing behind the hashes was read\n")
+
+
+def test_a_filter_has_fewer_than_two_to_the_31_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Allocated(Exception):
+        """The memory was asked for."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Allocated
+
+    monkeypatch.setattr(np, "zeros", refuse)
+    for num_blocks in (1, 2**31 - 1):
+        with pytest.raises(Allocated):
+            Sbbf.empty(num_blocks)
+    for num_blocks in (-1, 0, 2**31):
+        with pytest.raises(InvalidArgument, match="cannot have"):
+            Sbbf.empty(num_blocks)
