@@ -119,7 +119,7 @@ class Case:
         if self.is_floating and notation != "sql":
             stored = self.array.type.to_pandas_dtype()
             value = float(literal.as_py() if isinstance(literal, pa.Scalar) else literal)
-            is_beyond = math.isfinite(value) and abs(value) > np.finfo(stored).max
+            is_beyond = math.isfinite(value) and abs(value) > float(np.finfo(stored).max)
             found = not is_beyond and repr(float(stored(value))) == repr(key)
         else:
             found = key == wanted
@@ -205,7 +205,8 @@ def floats_of(type_: Any) -> Callable[[Any], float]:
 
     def key(literal: Any) -> float:
         value = literal.as_py() if isinstance(literal, pa.Scalar) else literal
-        is_rounded = not isinstance(value, float | np.floating) and value <= np.finfo(type_).max
+        is_beyond = value > float(np.finfo(type_).max)
+        is_rounded = not isinstance(value, float | np.floating) and not is_beyond
         return float(type_(value) if is_rounded else value)
 
     return key
@@ -252,7 +253,15 @@ def floats(type_: pa.DataType) -> Case:
             Decimal("0.1"),
             Decimal("1.5"),
         ),
-        *(np.float32(0.1), np.float16(0.1), pa.scalar(0.1, pa.float32()), keys[2], 2**40, -5),
+        *(
+            np.float32(0.1),
+            np.float16(0.1),
+            pa.scalar(0.1, pa.float32()),
+            keys[2],
+            2**40,
+            -5,
+            1e300,
+        ),
     ]
     array = pa.array(np.array(values, narrow)) if narrow is np.float16 else pa.array(values, type_)
     array = pa.concat_arrays([array, pa.nulls(1, type_)])
