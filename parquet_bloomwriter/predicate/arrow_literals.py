@@ -130,7 +130,8 @@ def rounded(value: Value, type_: pa.DataType) -> Value:
     if not isinstance(value, float) or not pa.types.is_floating(type_):
         return value
     with np.errstate(over="ignore"):
-        return float(_FLOATS[type_.bit_width](value))
+        number = float(_FLOATS[type_.bit_width](value))
+    return value if math.isinf(number) else number
 
 
 def _inside(type_: pa.DataType) -> Finder:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import operator
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -120,7 +119,7 @@ class Case:
         if self.is_floating and notation != "sql":
             stored = self.array.type.to_pandas_dtype()
             value = float(literal.as_py() if isinstance(literal, pa.Scalar) else literal)
-            is_beyond = math.isfinite(value) and abs(value) > np.finfo(stored).max
+            is_beyond = math.isfinite(value) and abs(value) > float(np.finfo(stored).max)
             found = not is_beyond and repr(float(stored(value))) == repr(key)
         else:
             found = key == wanted
@@ -206,7 +205,8 @@ def floats_of(type_: Any) -> Callable[[Any], float]:
 
     def key(literal: Any) -> float:
         value = literal.as_py() if isinstance(literal, pa.Scalar) else literal
-        is_rounded = not isinstance(value, float | np.floating) and value <= np.finfo(type_).max
+        is_beyond = value > float(np.finfo(type_).max)
+        is_rounded = not isinstance(value, float | np.floating) and not is_beyond
         return float(type_(value) if is_rounded else value)
 
     return key
@@ -253,7 +253,15 @@ def floats(type_: pa.DataType) -> Case:
             Decimal("0.1"),
             Decimal("1.5"),
         ),
-        *(np.float32(0.1), np.float16(0.1), pa.scalar(0.1, pa.float32()), keys[2], 2**40, -5),
+        *(
+            np.float32(0.1),
+            np.float16(0.1),
+            pa.scalar(0.1, pa.float32()),
+            keys[2],
+            2**40,
+            -5,
+            1e300,
+        ),
     ]
     array = pa.array(np.array(values, narrow)) if narrow is np.float16 else pa.array(values, type_)
     array = pa.concat_arrays([array, pa.nulls(1, type_)])
@@ -359,7 +367,6 @@ def binaries(type_: pa.DataType, *values: bytes) -> Case:
     return Case(pa.array([*values, None], type_), [*values, None], bytes_of, literals)
 
 
-IDS = [uuid.UUID(int=one) for one in (1, 2, 2**127)]
 CASES: dict[str, Case] = {
     **{
         f"{unit} {zone}": moments(unit, zone)
@@ -404,13 +411,6 @@ CASES: dict[str, Case] = {
     },
     "binary": binaries(pa.binary(), b"", b"a", b"aa", b"a\x00", b"\xff"),
     "fixed": binaries(pa.binary(2), b"aa", b"a\x00", b"\xff\xff", b"\x00\x00"),
-    "uuid": Case(
-        pa.array([*IDS, None], pa.uuid()),
-        [*(one.bytes for one in IDS), None],
-        lambda one: one.bytes,
-        IDS,
-        ("list", "sql"),
-    ),
     "boolean": Case(
         pa.array([True, False, None]),
         [True, False, None],
@@ -493,16 +493,17 @@ def test_moments_beyond_nanoseconds_are_compared_with_nanoseconds() -> None:
     """Casts of the column, as by pyarrow, would fail."""
     far = pa.array([datetime(1000, 1, 1), datetime(2024, 1, 31), datetime(3000, 1, 1)])
     table = pa.table({"x": far, "row": range(3)})
-    for size in SIZES:
-        data = bloomed(table, "x", row_group_size=size)
-        assert _read_table(data, [("x", ">", NOON)]) == [2]
-        assert _read_table(data, [("x", "<", NOON)]) == [0, 1]
-        assert _read_table(data, [("x", "=", NOON)]) == []
+    for literal in (NOON, pa.scalar(NOON.value, pa.timestamp("ns"))):
+        for size in SIZES:
+            data = bloomed(table, "x", row_group_size=size)
+            assert _read_table(data, [("x", ">", literal)]) == [2]
+            assert _read_table(data, [("x", "<", literal)]) == [0, 1]
+            assert _read_table(data, [("x", "=", literal)]) == []
 
 
 def test_row_groups_are_still_pruned_by_exact_literals() -> None:
     data = file_of("ns None", 1)
 
     assert len(probe(data, [("x", "=", NOON)]).files[0].surviving) == 1
-    assert _read_table(data, [("x", "=", NOON)]) == [3]
+    assert _read_table(data, [("x", "=", NOON)]) == [4]
     assert pq.read_table(io.BytesIO(data), filters=[("x", "=", NOON)])["row"].to_pylist() == [2]
