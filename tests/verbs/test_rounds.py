@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import bloomify, strip
 from parquet_bloomwriter.columns import why_no_filter
+from parquet_bloomwriter.compact.loop import STOP
+from parquet_bloomwriter.footer.edits import Edit
+from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import Dialect, Sbbf
 from parquet_bloomwriter.splice.plan import Placement
 from tests.support import compact
@@ -19,6 +22,7 @@ from tests.verbs.broken_filters import with_filter
 from tests.verbs.files import (
     footer_of,
     read,
+    with_edits,
     with_filter_at,
     with_unknown_field,
     without_length,
@@ -223,9 +227,20 @@ def test_a_filter_that_is_not_certain_confirms_no_other() -> None:
 
 
 def test_new_filters_do_not_go_before_a_filter_that_is_not_certain() -> None:
-    last = max(row for row, _ in compact.chunks_of(compact.footer_of(PLAIN)))
-    data = File(with_filter(PLAIN, (last, 0), UNCERTAIN["no Thrift"]))
+    draft = CERTAIN["draft"]
+    data = File(with_filter(PLAIN, (1, 0), draft, length=len(draft) - 1))
     check_rounds(data, [Add(["email"], placement="row-group")])
+
+
+def test_the_spelling_of_a_filter_s_offset_does_not_matter() -> None:
+    """Its varint has a byte too many; it goes when the filter is replaced."""
+    options = {name: {"ndv": 9} for name in ("id", "email")}
+    data = written(bloom_filter_options=options, write_page_index=True)
+    footer = footer_of(data)
+    stop = int(footer.chunks.spans[0, 0, ChunkField.BLOOM_FILTER_OFFSET, STOP])
+    data = with_edits(data, Edit(stop - 1, stop, bytes([footer.data[stop - 1] | 0x80, 0])))
+    check_rounds(File(data), [Add(["id"], replace=True)])
+    assert strip(data).left_bytes == 0
 
 
 @pytest.mark.parametrize("gap", [0, 8])
