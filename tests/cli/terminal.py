@@ -61,9 +61,11 @@ def watch(program: str, *arguments: str, columns: int, interrupt_at: str | None 
     """
     process, terminal = pty.fork()
     if process == 0:
-        os.environ.pop("COLUMNS", None)
+        # Not os.environ: readline, which pytest imports, puts COLUMNS into that of C.
+        environment = {name: os.environ[name] for name in os.environ if name != "COLUMNS"}
         fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.execv(sys.executable, [sys.executable, "-c", program, *arguments])  # noqa: S606
+        command = [sys.executable, "-c", program, *arguments]
+        os.execve(sys.executable, command, environment)  # noqa: S606
     shown = b""
     while part := _read(terminal):
         shown += part
