@@ -40,8 +40,6 @@ from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 Dialect = Literal["xxhash", "murmur3"]
 """Which hash a filter was made with: the released specification's, or the drafts'."""
 
-_NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
-_FIELD_NAMES = {_ALGORITHM: "algorithm", _HASH: "hash", _COMPRESSION: "compression"}
 _UNION = bytes.fromhex("1c1c0000")
 _FIELDS_AFTER_SIZE = {"xxhash": 3, "murmur3": 2}
 _SIZE_FIELD = b"\x15"
