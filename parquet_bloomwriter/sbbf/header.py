@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.compact.scan import Table
     from parquet_bloomwriter.hashing import Dialect
 
-_NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
-_FIELD_NAMES = {_ALGORITHM: "algorithm", _HASH: "hash", _COMPRESSION: "compression"}
 _UNION = bytes.fromhex("1c1c0000")
 _FIELDS_AFTER_SIZE = {"xxhash": 3, "murmur3": 2}
 _SIZE_FIELD = b"\x15"

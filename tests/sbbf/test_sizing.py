@@ -157,3 +157,7 @@ def test_other_impossible_requests() -> None:
         num_blocks_for(1, 0.01, sizing="round")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="The smallest has 64 bytes"):
         num_blocks_for(1, 0.01, max_bytes=32)
+    for sizing in SIZINGS:
+        for least in (0, -32):
+            with pytest.raises(InvalidArgument, match=f"at least {least} and at most"):
+                num_blocks_for(1, 0.01, min_bytes=least, sizing=sizing)

@@ -251,3 +251,35 @@ def test_a_sparse_source_that_ends_early(tmp_path: Path, monkeypatch: pytest.Mon
         source.truncate(8 << 20)
         with pytest.raises(FileChanged, match="became shorter"):
             copy_range(source.fileno(), target.fileno(), 0, 9 << 20)
+
+
+@pytest.mark.skipif(not hasattr(os, "SEEK_HOLE"), reason="the platform tells of no holes")
+@pytest.mark.parametrize(("num_blocks", "are_sought"), [(2048, False), (2049, False), (2047, True)])
+def test_holes_are_sought_only_where_some_may_be(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    num_blocks: int,
+    are_sought: bool,  # noqa: FBT001
+) -> None:
+    """A file of 1 MiB takes 2048 blocks of 512 bytes if there is no hole in it."""
+    sought: list[int] = []
+
+    def seek(_: int, start: int, what: int) -> int:
+        sought.append(what)
+        return start if what == os.SEEK_DATA else 1 << 20
+
+    real = os.fstat
+
+    def stat_of(fd: int) -> os.stat_result:
+        found = real(fd)
+        return os.stat_result(tuple(found), {"st_blocks": num_blocks})
+
+    monkeypatch.setattr(copying, "SLICE", 1 << 19)
+    monkeypatch.setattr(copying, "_seek", seek)
+    (tmp_path / "source").write_bytes(bytes(1 << 20))
+    with (tmp_path / "source").open("rb") as source, (tmp_path / "target").open("wb") as target:
+        monkeypatch.setattr(os, "fstat", stat_of)
+        copy_range(source.fileno(), target.fileno(), 0, 1 << 20)
+        monkeypatch.undo()
+    assert bool(sought) is are_sought
+    assert (tmp_path / "target").stat().st_size == 1 << 20
