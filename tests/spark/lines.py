@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "sparks"
 LINES = ("3.5", "4.0", "4.1", "4.2", "4.3")
 TESTS = (
+    "test_tour.py",
     "test_hyperspace.py",
     "test_rules.py",
     "test_places.py",

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SCAN = "FileSourceScanExec"
-_PROBE = ".test(xxhash64("
+_PROBE = "Bloom filter of "
+"""How a probe describes itself; lines of Spark differ in how they show that it is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

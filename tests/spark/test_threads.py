@@ -120,7 +120,9 @@ def test_queries_of_any_thread_use_indexes(
 
 
 def test_rules_switched_on_in_a_thread_work_in_others(session: SparkSession, tables: Path) -> None:
-    in_a_thread(lambda: rules.enable(session))
+    switched: list[bool] = []
+    in_a_thread(lambda: switched.append(rules.enable(session)))
+    assert switched == [True]
     check(session, tables, 105)
 
 
@@ -164,5 +166,5 @@ def test_a_stream_reads_the_indexed_side_of_its_plan(
     query = writer.option("checkpointLocation", str(tmp_path / "memory")).start()
     assert query.awaitTermination(100)
     assert [row["id"] for row in session.sql("SELECT id FROM out").collect()] == [10 * 1_000_003]
-    plan = query._jsq.streamingQuery().lastExecution().executedPlan()  # type: ignore[attr-defined]  # noqa: SLF001
+    plan = query._jsq.streamingQuery().lastExecution().executedPlan()  # noqa: SLF001
     assert "Bloom filter of ids.id" in plan.toString()
