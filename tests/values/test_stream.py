@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.footer import PhysicalType, Repetition
+from parquet_bloomwriter.footer import PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.source import BufferSource, FileSource
 from parquet_bloomwriter.values import LeafReader, stream
 from parquet_bloomwriter.values.physical import physical_metadata
+from tests.footer.synthetic import column_chunk, column_metadata, file_metadata
 from tests.values.stored import physical, stored
 from tests.verbs.files import created_by, footer_of, people, with_num_rows, with_number, written
 
@@ -339,3 +340,16 @@ def test_values_larger_than_a_batch_are_read_one_by_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(stream, "_BATCH_BYTES", 1)
     assert [values(data, ordinal) for ordinal in range(3)] == expected
     assert {len(array) for array in arrays(data, 0)} == {1}
+
+
+def test_pyarrow_is_told_the_encodings_of_the_file() -> None:
+    """Some writers leave them out, although they are required."""
+    data = written(use_dictionary=["city"], column_encoding={"id": "DELTA_BINARY_PACKED"})
+    footer, referee = footer_of(data), pq.read_metadata(io.BytesIO(data)).row_group(0)
+    for leaf in footer.leaves:
+        told = physical_metadata(footer, leaf).row_group(0).column(0).encodings
+        assert set(told) == set(referee.column(leaf.ordinal).encodings) != set()
+    metadata = [field for field in column_metadata() if field[0] != 2]
+    bare = parse_footer(file_metadata([column_chunk(metadata)]), start=12)
+    told = physical_metadata(bare, bare.leaves[0]).row_group(0).column(0).encodings
+    assert told == ()
