@@ -153,7 +153,7 @@ def test_an_array_without_values_needs_no_memory(kind: pa.DataType) -> None:
     texts = [] if kind in (pa.int64(), pa.binary(3)) else [pa.py_buffer(b"")]
     buffers = [None, None, *texts]
     empty = pa.Array.from_buffers(kind, 0, buffers)
-    assert hash_array(empty).tolist() == hash_array(empty, dialect="murmur3").tolist() == []
+    assert hash_array(empty).tolist() == []
 
 
 @pytest.mark.parametrize(
