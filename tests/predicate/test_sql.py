@@ -344,3 +344,10 @@ def test_ten_thousand_alternatives_are_no_matter_of_depth() -> None:
 def test_a_word_of_a_statement_may_be_a_column() -> None:
     assert parse_sql("update IN (1)") == IsIn("update", (1,))
     assert parse_sql("copy = 1") == Comparison("copy", "=", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["-TRUE", "-FALSE", "-'5'", "-NULL", "-X'05'", "-DATE '2024-01-31'", "-(TRUE)"]
+)
+def test_what_is_no_number_has_no_negative(text: str) -> None:
+    assert isinstance(parse_sql(f"a = {text}"), Opaque)
