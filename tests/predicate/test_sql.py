@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from time import process_time as time_spent
 from uuid import UUID
 
 import pytest
@@ -270,9 +269,8 @@ def test_where_is_a_word_like_others_inside_a_condition(value: str) -> None:
 
 
 def test_blanks_take_no_time() -> None:
-    began = time_spent()
-    assert parse_sql("a = 1" + " " * 50_000) == A
-    assert time_spent() - began < 5
+    """What takes the square of their number would not end before the time limit of a test."""
+    assert parse_sql("a = 1" + " " * 2_000_000) == A
 
 
 @pytest.mark.parametrize(
