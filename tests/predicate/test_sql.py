@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from time import process_time as time_spent
 from uuid import UUID
 
 import pytest
@@ -270,9 +269,8 @@ def test_where_is_a_word_like_others_inside_a_condition(value: str) -> None:
 
 
 def test_blanks_take_no_time() -> None:
-    began = time_spent()
-    assert parse_sql("a = 1" + " " * 50_000) == A
-    assert time_spent() - began < 5
+    """What takes the square of their number would not end before the time limit of a test."""
+    assert parse_sql("a = 1" + " " * 2_000_000) == A
 
 
 @pytest.mark.parametrize(
@@ -344,3 +342,10 @@ def test_ten_thousand_alternatives_are_no_matter_of_depth() -> None:
 def test_a_word_of_a_statement_may_be_a_column() -> None:
     assert parse_sql("update IN (1)") == IsIn("update", (1,))
     assert parse_sql("copy = 1") == Comparison("copy", "=", 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["-TRUE", "-FALSE", "-'5'", "-NULL", "-X'05'", "-DATE '2024-01-31'", "-(TRUE)"]
+)
+def test_what_is_no_number_has_no_negative(text: str) -> None:
+    assert isinstance(parse_sql(f"a = {text}"), Opaque)
