@@ -223,3 +223,22 @@ def test_padded_varints_are_noticed(field: ChunkField | None) -> None:
         _, _, stop = footer.chunks.spans[0, 0, field].tolist()
     padded = data[: stop - 1] + bytes([data[stop - 1] | 0x80, 0]) + data[stop:]
     assert longer_than_needed(parse_footer(padded, start=10_000))
+
+
+def with_positions(shift: int) -> bytes:
+    """A column chunk with every absolute position that Parquet has for it, each `shift` further."""
+    metadata = [field for field in column_metadata() if field[0] != 9]
+    pages = plain((9, I64, 300 + shift), (10, I64, 200 + shift), (11, I64, 100 + shift))
+    chunk = plain(
+        (2, I64, 50 + shift),
+        (3, STRUCT, sorted([*metadata, *pages, *plain((14, I64, 400 + shift))])),
+        (4, I64, 500 + shift),
+        (6, I64, 600 + shift),
+    )
+    return file_metadata([chunk])
+
+
+def test_every_position_moves() -> None:
+    """The list of fields is the specification's, not that of the code."""
+    footer = parse_footer(with_positions(0), start=10_000)
+    assert edited(footer, Shift.of([10], [1000])).data == with_positions(1000)
