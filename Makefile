@@ -7,6 +7,7 @@ PYTEST_ARGS ?= -q -n auto --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 SPARKS_ARGS ?=
+MUTANTS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +15,7 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-sparks lint bench torture browser strace java
+.PHONY: help demo demo-spark test test-sparks lint bench torture mutants browser strace java
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -38,6 +39,8 @@ help:
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
 	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
+	@echo "make mutants change the code in 150 places, one at a time, and see whether a test fails (an hour);"
+	@echo "             MUTANTS_ARGS=\"--seed 7 --count 20\" for others"
 	@echo
 	@echo "The demos set up $(DEMO) first, once; the others $(VENV)."
 
@@ -65,6 +68,9 @@ bench: $(STAMP)
 
 torture: $(VENV)/.installed-torture strace
 	@$(BIN)/python -W ignore -m tests.failure.torture $(TORTURE_ARGS)
+
+mutants: $(VENV)/.installed-mutants strace
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 browser:
 	@$(call INSTALL,chromedriver,chromium chromium-driver)
@@ -104,6 +110,10 @@ $(STAMP): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-mutants: $(STAMP) requirements-mutants.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-mutants.lock
 	@touch $@
 
 $(VENV)/.installed-torture: $(STAMP) requirements-torture.lock

@@ -25,7 +25,7 @@ import numpy as np
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.hashing import hash_array, hash_plain
+from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_array, hash_plain, special_floats
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_blocks
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer, Leaf
-    from parquet_bloomwriter.sbbf.header import Dialect
     from parquet_bloomwriter.values import LeafReader
 
 SAMPLED_HASHES = 4096
@@ -76,7 +75,7 @@ class FilterOptions:
     """Largest bitset, bytes. It wins over `fpp`."""
 
     sizing: Sizing = "pow2"
-    dialect: Dialect = "xxhash"
+    hash_kind: HashKind = XXHASH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -121,7 +120,7 @@ def build_filter(
             better = _smaller(filter_.num_blocks, folded, ndv, options)
         if better is None:
             return BuiltFilter(
-                data=folded.to_bytes(options.dialect),
+                data=folded.to_bytes(),
                 num_bytes=folded.num_bytes,
                 ndv=ndv,
                 fpp=folded.exact_fpp(),
@@ -169,9 +168,8 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
-    return all(
-        filter_.contains_all(hashes) for hashes in hashes_of(reader, leaf, row_group, "xxhash")
-    )
+    kind = HashKind(filter_.dialect, filter_.murmur3_seed)
+    return all(filter_.contains_all(hashes) for hashes in hashes_of(reader, leaf, row_group, kind))
 
 
 def _fill(
@@ -181,9 +179,10 @@ def _fill(
     filter_: Sbbf | None = None
     inserted = 0
     samples: list[NDArray[np.uint64]] = []
-    for hashes in hashes_of(reader, leaf, row_group, options.dialect):
+    kind = options.hash_kind
+    for hashes in hashes_of(reader, leaf, row_group, kind):
         if filter_ is None:
-            filter_ = Sbbf.empty(num_blocks)
+            filter_ = Sbbf.empty(num_blocks, dialect=kind.dialect, murmur3_seed=kind.murmur3_seed)
         filter_.insert_hashes(hashes)
         if not filter_.contains_all(hashes):
             raise BloomwriterError(
@@ -201,7 +200,7 @@ def _fill(
 
 
 def hashes_of(
-    reader: LeafReader, leaf: Leaf, row_group: int, dialect: Dialect
+    reader: LeafReader, leaf: Leaf, row_group: int, kind: HashKind
 ) -> Iterator[NDArray[np.uint64]]:
     """Yield the hashes of every batch, and last those that zeros and NaNs ask for.
 
@@ -210,25 +209,17 @@ def hashes_of(
             those that are stored.
     """
     dtype = floating_dtype(leaf)
-    zero = nan = False
+    special: set[bytes] = set()
     for array in reader.batches(row_group):
         if has_odd_instants(leaf, array):
             raise OSError(ODD_INSTANTS)
-        hashes = hash_array(array, dialect=dialect)
+        hashes = hash_array(array, kind)
         if len(hashes):
             yield hashes
-        if dtype is not None and len(hashes):
-            valid = array.drop_null() if array.null_count else array
-            values = np.frombuffer(valid.buffers()[1], dtype)[valid.offset :][: len(valid)]
-            zero = zero or bool((values == 0).any())  # all() warns of signalling NaNs
-            nan = nan or bool(np.isnan(values).any())
-    if dtype is not None and (zero or nan):
-        plus, minus, canonical_nan = (
-            hash_plain(np.array(value, dtype).tobytes(), dialect=dialect)
-            for value in (0.0, -0.0, np.nan)
-        )
-        wanted = [plus, minus] * zero + [canonical_nan] * nan
-        yield np.array(wanted, np.uint64)
+        if dtype is not None:
+            special |= special_floats(array, dtype)
+    if special:
+        yield np.array([hash_plain(plain, kind) for plain in sorted(special)], np.uint64)
 
 
 def _blocks(values: int, options: FilterOptions) -> int:

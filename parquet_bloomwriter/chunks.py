@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -15,14 +16,16 @@ from parquet_bloomwriter.building import (
 )
 from parquet_bloomwriter.columns import why_no_filter
 from parquet_bloomwriter.compact.loop import START
-from parquet_bloomwriter.errors import UnsupportedFile
+from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.footer.patch import bloom_edit
+from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.parallel import in_order
 from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
+from parquet_bloomwriter.stored_filters import stored_filters
 from parquet_bloomwriter.values import LeafReader
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.splice.existing import ExistingFilter
     from parquet_bloomwriter.splice.layout import Layout
     from parquet_bloomwriter.splice.plan import Chunk
+    from parquet_bloomwriter.stored_filters import StoredFilter
 
 R = TypeVar("R")
 Outcome: TypeAlias = BuiltFilter | ChunkReport
@@ -89,6 +93,7 @@ class ChunkWork:
         """
         found = Candidates()
         existing = {(f.row_group, f.column): f for f in self.layout.existing}
+        drafts = self._drafts()
         doubtful: list[Chunk] = []
         for ordinal in self.options:
             for row_group in range(self.layout.footer.num_row_groups):
@@ -98,11 +103,15 @@ class ChunkWork:
                     found.settled[chunk] = settled
                 elif chunk not in existing:
                     found.to_build[chunk] = ""
-                elif replace or existing[chunk].problem is not None:
+                elif replace or (existing[chunk].problem is not None and chunk not in drafts):
                     found.replace(existing[chunk], existing[chunk].problem or "")
                 else:
                     doubtful.append(chunk)
-        with self._each(doubtful, lambda chunk: self._examine(existing[chunk])) as verdicts:
+
+        def examine(chunk: Chunk) -> ChunkReport | str:
+            return self._examine(existing[chunk], drafts.get(chunk))
+
+        with self._each(doubtful, examine) as verdicts:
             for chunk, verdict in verdicts:
                 if isinstance(verdict, str):
                     found.replace(existing[chunk], verdict)
@@ -147,10 +156,29 @@ class ChunkWork:
             return _skipped(chunk, error.problem)
         return None
 
-    def _examine(self, old: ExistingFilter) -> ChunkReport | str:
+    def _drafts(self) -> dict[Chunk, StoredFilter]:
+        """Return the filters that may be of Murmur3 drafts, for columns that shall have such."""
+        asked = {
+            ordinal
+            for ordinal, options in self.options.items()
+            if options.hash_kind.dialect == "murmur3"
+        }
+        if not (asked and self.layout.existing):
+            return {}
+        claims = Counter(old.offset for old in self.layout.existing)
+        return {
+            (one.row_group, one.ordinal): one
+            for one in stored_filters(self.source, self.layout.footer, asked)
+            if one.is_draft and one.problem is None and claims[one.offset] == 1
+        }
+
+    def _examine(self, old: ExistingFilter, draft: StoredFilter | None) -> ChunkReport | str:
         """Look up every value in a filter that is there; return a sentence if it is no good."""
         chunk = (old.row_group, old.column)
-        filter_ = Sbbf.from_bytes(self.source.read_at(old.offset, old.stop))
+        try:
+            filter_ = self._old_bits(old, draft)
+        except MalformedFilter as error:
+            return error.problem
         reader = self._reader(chunk)
         unchecked = "the filter that is there was kept unchecked: "
         if isinstance(reader, str):
@@ -166,10 +194,15 @@ class ChunkWork:
             row_group=chunk[0],
             status=Status.KEPT,
             offset=old.offset,
-            length=old.length or 0,
+            length=(old.length if draft is None else draft.length) or 0,
             num_bytes=filter_.num_bytes,
             fpp=filter_.exact_fpp(),
         )
+
+    def _old_bits(self, old: ExistingFilter, draft: StoredFilter | None) -> Sbbf:
+        data = self.source.read_at(old.offset, old.stop if draft is None else draft.stop)
+        kind = XXHASH if draft is None else self.options[old.column].hash_kind
+        return Sbbf.from_bytes(data, kind.dialect, murmur3_seed=kind.murmur3_seed)
 
     def _build(self, chunk: Chunk) -> Outcome:
         reader = self._reader(chunk)

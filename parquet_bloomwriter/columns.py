@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.wording import suggestion
@@ -22,16 +23,17 @@ EVERY_COLUMN = "*"
 _ORDINAL = "#"
 
 
-def select_columns(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[Leaf, ...]:
-    """Find leaf columns by name, in the order of the names, each once.
+def select_columns(leaves: Sequence[Leaf], names: str | Iterable[str]) -> tuple[Leaf, ...]:
+    """Find leaf columns by one name or several, in the order of the names, each once.
 
     A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
     0-based leaf ordinal, which is unambiguous where paths are not.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or two leaves of the same path.
+        InvalidArgument: If a name is not text.
     """
-    return tuple(dict.fromkeys(leaf for name in names for leaf in _select(leaves, name)))
+    return tuple(dict.fromkeys(leaf for name in names_of(names) for leaf in _select(leaves, name)))
 
 
 def settle_per_column(
@@ -69,7 +71,7 @@ def settle_per_column(
 def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
     exact = [leaf for leaf in leaves if leaf.name == name]
     if len(exact) > 1:
-        ordinals = " or ".join(f"{_ORDINAL}{leaf.ordinal}" for leaf in exact)
+        ordinals = " or ".join(f"'{_ORDINAL}{leaf.ordinal}'" for leaf in exact)
         raise ColumnNotFound(
             f'{len(exact)} columns are named "{name}"',
             column=name,
@@ -83,8 +85,23 @@ def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
     inside = [leaf for leaf in leaves if leaf.name.startswith(f"{name}.")]
     if inside:
         return inside
-    remedy = suggestion(name, (leaf.name for leaf in leaves))
+    typed = {
+        leaf.name: f"'{_ORDINAL}{leaf.ordinal}' ({leaf.name})"
+        for leaf in leaves
+        if not can_be_listed(leaf.name)
+    }
+    remedy = suggestion(name, (leaf.name for leaf in leaves), typed=typed)
     raise ColumnNotFound(f'there is no column "{name}"', remedy=remedy)
+
+
+def can_be_listed(name: str) -> bool:
+    """Whether a name can stand in a list that commas and spaces separate."""
+    return bool(name) and "," not in name and name == name.strip()
+
+
+def listed_name(leaf: Leaf) -> str:
+    """Return what names a column in such a list: its name, or `#` and its ordinal."""
+    return leaf.name if can_be_listed(leaf.name) else f"{_ORDINAL}{leaf.ordinal}"
 
 
 def why_no_filter(leaf: Leaf) -> str | None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Leaf
-    from parquet_bloomwriter.sbbf import Dialect, Sbbf
+    from parquet_bloomwriter.hashing import HashKind
+    from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.values import LeafReader
 
 _SHOWN = 5
@@ -50,7 +51,7 @@ class Lookups:
 
 
 def look_up(
-    bits: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int, *, dialect: Dialect
+    bits: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int, *, kind: HashKind
 ) -> Lookups:
     """Look up every value of one column chunk.
 
@@ -60,7 +61,7 @@ def look_up(
     found = Lookups()
     dtype = floating_dtype(leaf)
     for array in reader.batches(row_group):
-        hashes = hash_array(array, dialect=dialect)
+        hashes = hash_array(array, kind)
         if not len(hashes):
             continue
         valid = array.drop_null() if array.null_count else array
@@ -72,7 +73,7 @@ def look_up(
             values = np.frombuffer(valid.buffers()[1], dtype)[valid.offset :][: len(valid)]
             found.has_zero |= bool((values == 0).any())
             found.has_nan |= bool(np.isnan(values).any())
-    found.warnings = tuple(_warnings(found, bits, dtype, dialect))
+    found.warnings = tuple(_warnings(found, bits, dtype, kind))
     return found
 
 
@@ -90,12 +91,12 @@ def _note_missing(
 
 
 def _warnings(
-    found: Lookups, bits: Sbbf, dtype: type[np.floating] | None, dialect: Dialect
+    found: Lookups, bits: Sbbf, dtype: type[np.floating] | None, kind: HashKind
 ) -> Iterator[str]:
     """What readers look up for values that are there, and do not find."""
 
     def lacks(value: float) -> bool:
-        return not bits.check_hash(hash_plain(np.array(value, dtype).tobytes(), dialect=dialect))
+        return not bits.check_hash(hash_plain(np.array(value, dtype).tobytes(), kind))
 
     if found.has_zero and (lacks(0.0) or lacks(-0.0)):
         yield "0.0 and -0.0 are equal, but only one of them is in it"

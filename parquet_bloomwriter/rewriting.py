@@ -18,6 +18,7 @@ from parquet_bloomwriter.errors import (
     VerificationFailed,
 )
 from parquet_bloomwriter.source import BufferSource, FileSource, Source, read_footer
+from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, Readable, WrittenFilter, verify
 from parquet_bloomwriter.splice.layout import Layout, layout_of
 from parquet_bloomwriter.splice.replace import replacing
@@ -56,6 +57,9 @@ class Destination:
 
     backup_suffix: str | None = None
     """Keep the replaced file under its name and this suffix."""
+
+    backup_dir: StrPath | None = None
+    """Keep the replaced file under its name in this folder, which is made if it is missing."""
 
     regenerate_crc: bool = False
     """Renew the Hadoop checksum file beside the file."""
@@ -99,8 +103,11 @@ def opened(source: Input, destination: Destination) -> Iterator[Opened]:
 
     Raises:
         FileProblem: If it cannot be worked on.
-        InvalidArgument: If an output is named for a buffer.
+        InvalidArgument: If an output is named for a buffer, or a URL is given.
     """
+    for path in (source, destination.output, destination.backup_dir):
+        if isinstance(path, str | os.PathLike):
+            check_local(path)
     if isinstance(source, bytes | bytearray | memoryview):
         if destination.output is not None:
             raise InvalidArgument(
@@ -115,6 +122,11 @@ def opened(source: Input, destination: Destination) -> Iterator[Opened]:
             destination=destination,
         )
         return
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidArgument(
+            f"a file is named by its path, or given as bytes, not as {type(source).__name__}",
+            remedy="for_each_file applies a verb to several files.",
+        )
     with open_source(source) as file:
         try:
             on_disk = FileSource(file.path, file.fd, file.identity.size)
@@ -140,6 +152,7 @@ def target_of(opened: Opened) -> Target | None:
         overwrite=options.overwrite,
         permit_hard_links=options.force,
         backup_suffix=options.backup_suffix,
+        backup_dir=options.backup_dir,
     )
     if target.replaces is not None:
         check_surroundings(target.name, force=options.force, regenerates_crc=options.regenerate_crc)

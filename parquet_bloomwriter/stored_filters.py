@@ -19,7 +19,7 @@ import numpy as np
 
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.sbbf import Sbbf, decode_header, encode_header
+from parquet_bloomwriter.sbbf import Sbbf, decode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
 from parquet_bloomwriter.splice.existing import HEADER_BYTES, check_filter, existing_filters
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from parquet_bloomwriter.footer import Footer, Leaf
-    from parquet_bloomwriter.sbbf import Dialect, FilterHeader
+    from parquet_bloomwriter.hashing import HashKind
+    from parquet_bloomwriter.sbbf import FilterHeader
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.splice.existing import Edges, ExistingFilter
 
@@ -104,13 +105,14 @@ def stored_filters(
     )
 
 
-def read_bits(source: Source, filter_: StoredFilter, *, dialect: Dialect) -> Sbbf | None:
+def read_bits(source: Source, filter_: StoredFilter, *, kind: HashKind) -> Sbbf | None:
     """Read one filter; None if it has no header to go by.
 
     Args:
         source: The file.
         filter_: The filter.
-        dialect: What a draft is taken for: "murmur3", or "xxhash" for blocks in the order stored.
+        kind: What a draft is taken for: "murmur3" with a seed, or "xxhash" for blocks in the order
+            stored.
 
     Raises:
         MalformedFilter: If a draft cannot be one of Murmur3.
@@ -119,8 +121,8 @@ def read_bits(source: Source, filter_: StoredFilter, *, dialect: Dialect) -> Sbb
     if filter_.header is None:
         return None
     data = source.read_at(filter_.offset, filter_.stop)
-    if filter_.is_draft and dialect == "murmur3":
-        return Sbbf.from_bytes(data, dialect)
+    if filter_.is_draft and kind.dialect == "murmur3":
+        return Sbbf.from_bytes(data, kind.dialect, murmur3_seed=kind.murmur3_seed)
     return _as_stored(filter_.header, data)
 
 
@@ -202,8 +204,7 @@ def _oddities(found: ExistingFilter, header: FilterHeader | None, head: bytes) -
         yield "it has a single block: Impala does not take it"
     if size > MAX_BYTES:
         yield f"its {size} bytes are more than many readers take"
-    dialect: Dialect = "murmur3" if header.compression is None else "xxhash"
-    if header.unsupported is None and not head.startswith(encode_header(size, dialect)):
+    if header.unsupported is None and not head.startswith(header.usual_bytes):
         yield "its header is encoded in an unusual way"
 
 

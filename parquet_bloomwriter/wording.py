@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import math
+import unicodedata
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 ELLIPSIS = "…"
 
@@ -20,12 +21,21 @@ _PLAIN_BELOW = 10_000
 """Bytes; smaller sizes are given exactly."""
 
 _DECIMAL_ABOVE = 1e-6
+_MULTIPLIED = 2
+"""Times as large as before, from which a file is said to be multiplied."""
+
 _KIBI = 1024
 _MOST_RUNS = 12
 """Runs of row groups that are named in a sentence."""
 
+_MOST_LINES = 40
+"""Lines below a heading."""
+
 _MOST_NAMES = 10
 """Names that are listed in a sentence."""
+
+_LETTERS = 2
+"""Characters of a beginning that stands for a whole name."""
 
 _LONGEST_NAME = 100
 """Characters of a name in a sentence; who misspells a longer one is not helped."""
@@ -53,16 +63,52 @@ def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
     return text[: longest - 1 - after] + ELLIPSIS + text[-after:]
 
 
-def suggestion(wrong: str, columns: Iterable[str]) -> str:
-    """Say which column may have been meant, or which there are."""
+def suggestion(
+    wrong: str, columns: Iterable[str], *, typed: Mapping[str, str] | None = None
+) -> str:
+    """Say which column may have been meant, or which there are.
+
+    Args:
+        wrong: The name that no column has.
+        columns: The names that there are.
+        typed: What to type for names that cannot be typed as they are.
+    """
     names = list(dict.fromkeys(columns))
     by_case = [one for one in names if one.lower() == wrong.lower()]
-    short = [one for one in (wrong, *names) if len(one) <= _LONGEST_NAME]
-    close = by_case or (difflib.get_close_matches(wrong, short[1:], n=3) if wrong in short else [])
+    close = by_case or [one for one in [nearest(wrong, names)] if one is not None]
+    spelled = typed or {}
+    shown = [clipped(spelled.get(one, one), _LONGEST_NAME) for one in close or names[:_MOST_NAMES]]
     if close:
-        return f"Did you mean {' or '.join(clipped(one, _LONGEST_NAME) for one in close)}?"
-    shown = ", ".join(clipped(one, _LONGEST_NAME) for one in names[:_MOST_NAMES])
-    return f"The columns are: {shown}{', ...' if len(names) > _MOST_NAMES else ''}."
+        return f"Did you mean {' or '.join(shown)}?"
+    return f"The columns are: {', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''}."
+
+
+def nearest(wrong: str, names: Iterable[str]) -> str | None:
+    """Return the name that was probably meant, or None.
+
+    Case does not matter. The last part of a dotted name, and a beginning that only one name has,
+    stand for the whole.
+    """
+    short = [one for one in names if len(one) <= _LONGEST_NAME]
+    key = wrong.lower()
+    if not key or len(key) > _LONGEST_NAME:
+        return None
+    whole = {one.lower(): one for one in reversed(short)}
+    parts = {one.rpartition(".")[2].lower(): one for one in reversed(short)}
+    begun = [one for lower, one in whole.items() if lower.startswith(key)]
+    if len(begun) == 1 and len(key) >= _LETTERS:
+        return begun[0]
+    known = parts | whole
+    close = difflib.get_close_matches(key, known, n=1)
+    return known[close[0]] if close else None
+
+
+def listed(head: str, lines: Iterable[str]) -> str:
+    """Put a heading above lines, of which a screen's worth is shown."""
+    every = [f"  {line}" for line in lines]
+    more = len(every) - _MOST_LINES
+    shown = [*every[:_MOST_LINES], f"  ... and {more:,} more"] if more > 0 else every
+    return "\n".join([head, *shown])
 
 
 def count(number: int, noun: str) -> str:
@@ -76,6 +122,14 @@ def size(num_bytes: int) -> str:
         return count(num_bytes, "byte")
     power = min(int(math.log(abs(num_bytes), _KIBI)), len(_UNITS))
     return f"{num_bytes / _KIBI**power:,.1f} {_UNITS[power - 1]}"
+
+
+def growth_warning(before: int, after: int) -> str | None:
+    """Warn if filters make files more than twice as large."""
+    if not before or after <= _MULTIPLIED * before:
+        return None
+    times = f"{after / before:,.1f} times as large"
+    return f"filters make it {times}: take a higher fpp, a smaller max_bytes, or fewer columns"
 
 
 def growth(before: int, after: int) -> str:
@@ -116,3 +170,34 @@ def row_groups(ordinals: Sequence[int]) -> str:
     more = len(ordinals) - len(named)
     noun = "row group" if len(ordinals) == 1 else "row groups"
     return f"{noun} {ranges(named)}{f' and {more:,} more' if more else ''}"
+
+
+def width(text: str) -> int:
+    """Columns that the text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_width_of(character) for character in text)
+
+
+def shorten(text: str, columns: int) -> str:
+    """Cut the middle out of a text that is wider than `columns`."""
+    if width(text) <= columns:
+        return text
+    after = (columns - 1) // 2
+    return _start(text, columns - 1 - after) + ELLIPSIS + _start(text[::-1], after)[::-1]
+
+
+def _width_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _start(text: str, columns: int) -> str:
+    """The longest start of the text that fits into `columns`."""
+    taken = 0
+    for place, character in enumerate(text):
+        taken += _width_of(character)
+        if taken > columns:
+            return text[:place]
+    return text

@@ -24,11 +24,11 @@ _WIDE = 130
 
 _HEADINGS = (
     Heading(title="column", is_text=True),
-    Heading(title="advice", is_text=True, colors={"ADD": "green"}),
+    Heading(title="advice", is_text=True, colors={"ADD": "green", "CONSIDER": "yellow"}),
     Heading(title="NDV"),
     Heading(title="adds bytes"),
     Heading(title="of file"),
-    Heading(title="skipped now"),
+    Heading(title="read now"),
     Heading(title="with filters"),
     Heading(title="reason", is_sentence=True),
 )
@@ -64,7 +64,7 @@ class AdviseView(ReadingView):
         """The table, and the notes below it."""
         is_wide = columns is None or columns >= _WIDE
         shown = len(_HEADINGS) if is_wide else -1
-        rows = [_row(column, report.size)[:shown] for column in report.columns]
+        rows = [_row(column, report.size)[:shown] for column in report.ranked]
         listed = table(_HEADINGS[:shown], rows, columns=columns) if rows else ""
         remarks = [*([] if is_wide else _reasons(report)), *_notes(report)]
         lines = [labelled(*remark, columns=columns) for remark in remarks]
@@ -85,7 +85,7 @@ class AdviseView(ReadingView):
         """The conclusion."""
         report = self.together()
         if not report.added:
-            return "No column deserves a filter"
+            return _none_added(report)
         cost = f"{size(report.num_filter_bytes)}, {percent(report.share)} of all bytes"
         return f"{count(len(report.added), 'column')} would get filters, {cost}"
 
@@ -106,6 +106,13 @@ class AdviseView(ReadingView):
         return self.merged
 
 
+def _none_added(report: AdviseReport) -> str:
+    considered = sum(column.verdict == "CONSIDER" for column in report.columns)
+    if not considered:
+        return "No column deserves a filter"
+    return f"No column surely deserves a filter; {count(considered, 'column')} might, see above"
+
+
 def _row(column: ColumnAdvice, total: int) -> list[str]:
     cost: int | None = column.num_filter_bytes
     return [
@@ -114,29 +121,30 @@ def _row(column: ColumnAdvice, total: int) -> list[str]:
         "-" if column.ndv is None else f"{column.ndv:,.0f}",
         "-" if not cost else f"{cost:,}",
         "-" if not cost or not total else percent(cost / total),
-        _share(column.skipped_by_statistics),
-        _share(column.skipped_present),
+        _rest(column.skipped_by_statistics),
+        _rest(column.skipped_present),
         safe(column.reason),
     ]
 
 
 def _reasons(report: AdviseReport) -> Iterator[tuple[str, str]]:
-    for column in report.columns:
+    for column in report.ranked:
         yield "reason", f"{name(column.name)}: {safe(column.reason)}"
 
 
 def _notes(report: AdviseReport) -> Iterator[tuple[str, str]]:
     """What else there is to know, each once, with the columns that it is about."""
     notes: dict[str, list[str]] = defaultdict(list)
-    for column in report.columns:
+    for column in report.ranked:
         for note in column.notes:
             notes[note].append(name(column.name))
     for note, names in notes.items():
         yield "note", f"{', '.join(names)}: {safe(note)}"
 
 
-def _share(share: float | None) -> str:
-    return "-" if share is None else percent(share)
+def _rest(skipped: float | None) -> str:
+    """The share of row groups that is read."""
+    return "-" if skipped is None else percent(1 - skipped)
 
 
 def names_urls(inputs: Sequence[str]) -> bool:

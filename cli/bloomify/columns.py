@@ -76,10 +76,13 @@ def choice_of_columns(path: str, inputs: Sequence[str]) -> str:
     """
     import shlex
 
+    from parquet_bloomwriter.columns import listed_name, why_no_filter
+
     leaves = read_leaves(path)
-    example = example_of(leaves)
+    others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
+    example = example_of(leaves) or next(others, "")
     words = shlex.join(["bloomify", *inputs[:1], "--columns", example])
-    parts = [f"The columns of {safe(path)}:", list_columns(leaves)]
+    parts = [f"The columns of {safe(path)}:", list_columns(leaves, with_ordinals=True)]
     return "\n\n".join(parts + ([f"For example: {safe(words)}"] if example else []))
 
 
@@ -109,15 +112,25 @@ def choice_of_conditions(location: Location, inputs: Sequence[str]) -> str:
     return "\n\n".join(parts)
 
 
-def list_columns(leaves: Sequence[Leaf]) -> str:
-    """One line per column: name, type, and whether it can have filters."""
-    from parquet_bloomwriter.columns import why_no_filter
+def list_columns(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
+    """One line per column: name, type, and whether it can have filters.
+
+    Args:
+        leaves: The columns.
+        with_ordinals: Say what to type for names that cannot be typed as they are.
+    """
+    from parquet_bloomwriter.columns import can_be_listed, listed_name, why_no_filter
 
     named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
     space = max((width(shown) for _, shown in named), default=0)
     lines = [
         f"  {shown}{' ' * (space - width(shown))}  {type_name(leaf)}"
         + ("  (no filters)" if why_no_filter(leaf) else "")
+        + (
+            f"  (type '{listed_name(leaf)}')"
+            if with_ordinals and not can_be_listed(leaf.name)
+            else ""
+        )
         for leaf, shown in named
     ]
     if len(leaves) > len(named):

@@ -6,15 +6,14 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bloomify.drawing import Glyphs, glyphs_for
 from bloomify.messages import STANDARD_OUTPUT
-from bloomify.progress import Bar
 from bloomify.text import safe
+from parquet_bloomwriter.progress import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,10 +43,6 @@ class Console:
     def glyphs(self) -> Glyphs:
         """What standard output can draw with."""
         return glyphs_for(sys.stdout.encoding)
-
-    def begin_file(self, path: str, *, dry_run: bool) -> None:
-        """Tell the bar how much is to be written for a file that is rewritten as it is."""
-        self.bar.begin(num_bytes=0 if dry_run else Path(path).stat().st_size, num_filters=0)
 
     def result(self, text: str) -> None:
         """Print to standard output. Files are finished even if nobody reads on (`| head`)."""

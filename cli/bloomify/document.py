@@ -43,6 +43,7 @@ def add_document(report: AddReport) -> Document:
         "placement": report.placement,
         "fallback": report.fallback,
         "left_bytes": report.left_bytes,
+        "warnings": list(report.warnings),
         "columns": [_column(column) for column in report.columns],
         **_plan(report.pieces, dry_run=report.dry_run),
     }

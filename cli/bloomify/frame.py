@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from bloomify.document import Document, failure_document, run_document
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
-from bloomify.messages import BUG_HINT, DEBUG, describe
+from bloomify.messages import BUG_HINT, DEBUG, Failures, describe
 from bloomify.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from bloomify.console import Console
     from parquet_bloomwriter import FileOutcome
@@ -93,6 +93,7 @@ class Run(Generic[R]):
     """Whether the summary is all there is, for a single file, too."""
 
     num_done: int = 0
+    told: Failures = field(default_factory=Failures)
     failures: list[ExitCode] = field(default_factory=list)
     files: list[Document] = field(default_factory=list)
     failed: list[Document] = field(default_factory=list)
@@ -116,8 +117,21 @@ class Run(Generic[R]):
         elif not self.console.is_quiet:
             self._show(outcome.report)
 
+    def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
+        """Say which inputs are not there, and that nothing was done to the others."""
+        for error in absent:
+            self.told = Failures()  # each is named
+            self._take_failure(error.filename, None, error)
+        if self.as_json:
+            return self.finish()
+        if num_inputs > len(absent):
+            self.console.error("no file was changed, as not all of them are there.")
+        return self.failures[0]
+
     def finish(self) -> ExitCode:
-        """Print the summary."""
+        """Print how many files failed in the same way, and the summary."""
+        for line in self.told.others():
+            self.console.error(line)
         num_files = self.num_done + len(self.failures)
         if self.as_json:
             totals = self.view.overall()
@@ -141,7 +155,8 @@ class Run(Generic[R]):
     def _take_failure(self, path: str, output: str | None, error: Exception) -> None:
         code = exit_code_of(error)
         message = describe(error, path=path, reads_only=self.reads_only)
-        self.console.error(message)
+        if self.told.add(error, path):
+            self.console.error(message)
         self.failures.append(code)
         self.failed.append(failure_document(path, output, error, message=message, exit_code=code))
 

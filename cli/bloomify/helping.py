@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -11,12 +12,18 @@ from bloomify.console import complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.interruption import Terminated
 from bloomify.messages import BUG_HINT, DEBUG, describe
+from bloomify.text import safe
+from parquet_bloomwriter.wording import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from click.shell_completion import CompletionItem
+
 OTHER_OPTIONS = "Other options"
 _OWN_OPTIONS = ("--help", "-h", "--version")
+_FIRST = "bloomify.first"
+"""Key of the first argument in the context, where no command is named."""
 
 
 class Option(click.Option):
@@ -50,6 +57,7 @@ class Verbs(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before arguments that name none."""
         if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
+            ctx.meta[_FIRST] = args[0]
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
@@ -63,6 +71,7 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error becomes one line and an exit code."""
         try:
+            _check_input(ctx.meta.get(_FIRST, "-"), self.commands, ctx)
             return super().invoke(ctx)
         except click.UsageError as error:
             self._leave(ctx, _usage(error), ExitCode.USAGE)
@@ -82,12 +91,56 @@ class Verbs(click.Group):
         """The commands in the order of the help page."""
         return list(self.commands)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command, an option of the default one, or else the name of an input."""
+        commands = super().shell_complete(ctx, incomplete)
+        options = self.commands[self.default].shell_complete(ctx, incomplete)
+        return commands + options or complete_path(ctx, None, incomplete)
+
     def _reads_only(self, ctx: click.Context) -> bool:
         return isinstance(self.commands.get(ctx.invoked_subcommand or ""), Reading)
 
     def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
         complain(message)
         ctx.exit(code)
+
+
+def _check_input(given: str, commands: Iterable[str], ctx: click.Context) -> None:
+    """Refuse a first argument that is rather a mistyped command than an input or an option.
+
+    Raises:
+        click.UsageError: If nothing has that name, and it looks like a command.
+    """
+    if given.startswith("-") or os.sep in given or _names_something(given):
+        return
+    near = nearest(given, commands)
+    if near or not Path(given).suffix:
+        raise NoCommand(given, near, ctx, kinds="neither a command nor a file")
+
+
+class NoCommand(click.UsageError):
+    """A word stands where a command is expected, and is none."""
+
+    def __init__(
+        self, given: str, near: str | None, ctx: click.Context, *, kinds: str = "no command"
+    ) -> None:
+        meant = f" Did you mean {near}?" if near else ""
+        super().__init__(f'there is {kinds} of the name "{safe(given)}".{meant}', ctx)
+
+
+def _names_something(given: str) -> bool:
+    from parquet_bloomwriter.source.folders import is_pattern
+
+    return os.path.lexists(given) or is_pattern(given)
+
+
+def complete_path(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete the path of a file or a folder."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 def section(title: str) -> Callable[..., Callable[[Any], Any]]:
@@ -114,9 +167,13 @@ def _write_sections(
 
 
 def _usage(error: click.UsageError) -> str:
-    message = error.format_message().rstrip(".")
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        message = f"{error.message}{near}"
     command = error.ctx.command_path if error.ctx else "bloomify"
-    return f"{message[:1].lower()}{message[1:]}. See {command} --help."
+    stop = "" if message.endswith((".", "?")) else "."
+    return f"{message[:1].lower()}{message[1:]}{stop} See {command} --help."
 
 
 def _interruption(error: KeyboardInterrupt, *, reads_only: bool) -> tuple[str, ExitCode]:

@@ -37,14 +37,9 @@ def ask_for_columns(ctx: click.Context, table: str) -> NoReturn:
 
 def did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
     """Propose names for those that are not there, as a sentence after a space; "" for none."""
-    import difflib
+    from parquet_bloomwriter.wording import nearest
 
-    by_lower = {one.lower(): one for one in choice}
-    close = [
-        by_lower[one]
-        for name in names
-        for one in difflib.get_close_matches(name.lower(), by_lower, n=1)
-    ]
+    close = [near for name in names if (near := nearest(name, choice)) is not None]
     return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
 
 

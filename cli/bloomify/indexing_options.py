@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
-from bloomify.helping import section
+from bloomify.helping import complete_path, section
 from bloomify.options import one, parse_count, per_column, split_pairs
 from bloomify.shared import all_of, printing_options
 
@@ -48,11 +48,12 @@ class ConditionOptions(NamedOptions):
     eq: tuple[tuple[str, str], ...]
 
 
-table_argument = click.argument("table", metavar="DIR")
+table_argument = click.argument("table", metavar="DIR", shell_complete=complete_path)
 
 home_option = _index(
     "--home",
     metavar="PATH",
+    shell_complete=complete_path,
     help="Folder that the indexes of this table are kept in.  [default: DIR/_bloom_index]",
 )
 

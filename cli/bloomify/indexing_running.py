@@ -20,7 +20,6 @@ from bloomify.document import VERSION, failure_document
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.frame import guarded
 from bloomify.indexing_options import command_line
-from bloomify.indexing_progress import IndexProgress
 from bloomify.interruption import Terminated, interruptible
 from bloomify.messages import describe
 from bloomify.text import safe
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from bloomify.document import Document
     from bloomify.indexing_options import IndexOptions, NamedOptions
+    from parquet_bloomwriter.index.engine import Progress
     from parquet_bloomwriter.index.reports import IndexInfo, IndexReport
 
 R = TypeVar("R")
@@ -82,9 +82,9 @@ class IndexRun:
         return cls(ctx=ctx, table=table, options=options, console=console)
 
     @property
-    def progress(self) -> IndexProgress:
+    def progress(self) -> Progress:
         """Where verbs report to."""
-        return IndexProgress(self.console.bar)
+        return self.console.bar
 
     def attempt(self, work: Callable[[], R], *, changes: str | None = None) -> R:
         """Do the work; an error becomes one line and the end of the command.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from bloomify.progress import Bar
+    from parquet_bloomwriter.progress import Bar
 
 
 class Terminated(KeyboardInterrupt):
@@ -27,19 +27,19 @@ _REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
 
 @contextmanager
 def interruptible(bar: Bar) -> Iterator[None]:
-    """Let both signals raise here and stop all threads that report to `bar`."""
+    """Let both signals raise here and stop all threads that report to `bar`; then close it."""
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         reason = _REASONS[signal.Signals(number)]
         bar.stop(reason)
         raise reason
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, interrupt) for number in _REASONS}
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = _REASONS if is_main else ()
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
-        yield
+        with bar:
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

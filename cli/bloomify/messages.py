@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING
 
+from bloomify.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STANDARD_OUTPUT = "standard output"
 """Stands for a file name in errors."""
@@ -22,6 +27,11 @@ _OPTIONS = (
     ("Have the checksum file regenerated", "Renew the checksum file with --regenerate-crc"),
     ("write to another path", "write to another path with -o"),
     ("write elsewhere", "write elsewhere with -o"),
+    ("as backup_dir", "with --backup-dir"),
+    (
+        "for_each_file applies a verb to every file of a folder",
+        "or give the folder as an INPUT",
+    ),
 )
 """What the library proposes, and the option that does it."""
 
@@ -45,6 +55,9 @@ _ELSEWHERE = (
 )
 """What is no remedy where nothing is written."""
 
+_NAMED = 3
+"""Files that are named of those that failed in the same way."""
+
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -66,6 +79,36 @@ def describe(error: BaseException, *, path: str | None = None, reads_only: bool 
     for proposal, option in _OPTIONS:
         text = text.replace(proposal, option)
     return text if error.path is not None else _where(path) + text
+
+
+class Failures:
+    """Files that failed, by what went wrong: equal errors are told once."""
+
+    def __init__(self) -> None:
+        self._paths: dict[tuple[object, ...], list[str]] = {}
+
+    def add(self, error: BaseException, path: str) -> bool:
+        """Take note of a failure; return whether it is the first of its kind."""
+        paths = self._paths.setdefault(_kind(error), [])
+        paths.append(path)
+        return len(paths) == 1
+
+    def others(self) -> Iterator[str]:
+        """Say of each kind how many further files failed, and name some."""
+        for first, *more in self._paths.values():
+            if more:
+                some = ", ".join(more[:_NAMED])
+                rest = f" and {len(more) - _NAMED:,} more" if len(more) > _NAMED else ""
+                others = count(len(more), "other file")
+                yield f"{others} failed in the same way as {first}: {some}{rest}."
+
+
+def _kind(error: BaseException) -> tuple[object, ...]:
+    if isinstance(error, BloomwriterError):
+        return type(error), error.problem, error.remedy, error.column
+    if isinstance(error, OSError):
+        return OSError, error.errno, error.strerror
+    return type(error), str(error)
 
 
 def _describe_os_error(error: OSError, path: str | None, *, reads_only: bool) -> str:

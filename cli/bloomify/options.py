@@ -65,6 +65,18 @@ def parse_size(text: str) -> int:
     return int(float(number) * _FACTORS[unit])
 
 
+def parse_filter_size(text: str) -> int:
+    """Parse a number of bytes that a filter may have.
+
+    Raises:
+        ValueError: If it is none, or more than any filter can have.
+    """
+    size = parse_size(text)
+    if size >= 1 << 31:
+        raise ValueError(f"{text!r} is more than a filter can have; it must be below 2 GiB")
+    return size
+
+
 def parse_sample(text: str) -> int | float:
     """Parse a number of row groups, or a share of them: 3, 10%.
 

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bloomify.drawing import Glyphs
-    from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
+    from parquet_bloomwriter.probing.report import Explanation, FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
 
 _MOST_ROWS = 50
 """Row groups that are listed without being asked for."""
+
+_MOST_REASONS, _MOST_CONDITIONS = 10, 3
+"""Reasons that are told about many files, and conditions of each."""
 
 _WIDE_BAR, _NARROW_BAR = 50, 20
 
@@ -61,7 +64,8 @@ class ProbeText:
 
     def of_many(self) -> str:
         """The report on several files: those that might match, and the totals."""
-        return "\n\n".join([self._headline(), *self._survivors(), self._totals()])
+        parts = [self._headline(), *self._survivors(), self._explanations(), self._totals()]
+        return "\n\n".join(filter(None, parts))
 
     def _headline(self) -> str:
         survivors, files = len(self.report.might_match), len(self.report.files)
@@ -79,6 +83,14 @@ class ProbeText:
         if survivors:
             rows = [self._row(file) for file in survivors]
             yield table(_FILE_HEADINGS, rows, columns=self.columns)
+
+    def _explanations(self) -> str:
+        """Each distinct reason once, with the number of files."""
+        found = self.report.explanations
+        texts = [_explanation(one, len(self.report.files)) for one in found[:_MOST_REASONS]]
+        if more := len(found) - len(texts):
+            texts.append(f"... and {count(more, 'reason')} more")
+        return "\n".join(labelled("why", text, columns=self.columns) for text in texts)
 
     def _row(self, file: FileProbe) -> list[str]:
         if file.error is not None:
@@ -123,12 +135,14 @@ class ProbeText:
         report = self.report
         total = num_bytes(report.files)
         parts = []
-        if len(report.files) > 1:
+        if len(report.files) > 1 and report.num_row_groups:
             groups = count(report.num_row_groups, "row group")
             parts.append(f"{report.num_surviving:,} of {groups} might match")
         if total:
             share = percent(report.num_skipped_bytes / total)
             parts.append(f"{share} of {size(total)} need not be read")
+        if excluded := report.num_excluded:
+            parts.append(f"{count(excluded, 'file')} excluded by their paths, and not opened")
         looked = f"{count(report.num_filters, 'filter')} looked into"
         cost = f"{count(report.requests, 'request')}, {size(report.bytes_read)} read"
         text = "; ".join([*parts, f"{looked}, {cost}"]) + "."
@@ -171,6 +185,15 @@ def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[str]:
     for why, ordinals in found.items():
         where = "" if len(ordinals) == len(listed) else f"{row_groups(ordinals)}: "
         yield where + safe(why)
+
+
+def _explanation(one: Explanation, num_files: int) -> str:
+    """A reason, the conditions that it is about, and the files."""
+    shown = [safe(text) for text in one.conditions[:_MOST_CONDITIONS]]
+    if more := len(one.conditions) - len(shown):
+        shown.append(f"{count(more, 'condition')} more")
+    where = "" if one.num_files == num_files else f" ({count(one.num_files, 'file')})"
+    return f"{'; '.join(shown)}: {safe(one.reason)}{where}"
 
 
 def _why(one: RowGroupVerdict) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bloomify.exits import ExitCode
     from bloomify.frame import View
     from parquet_bloomwriter import FileOutcome
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
 
 R = TypeVar("R")
@@ -46,7 +47,7 @@ class ReadingView:
 
 def run(  # noqa: PLR0913  the frame's parts
     inputs: tuple[str, ...],
-    verb: Callable[[Location, int], R],
+    verb: Callable[[Location, int, FileProgress], R],
     view: View[R],
     options: ReadingOptions,
     console: Console,
@@ -58,7 +59,7 @@ def run(  # noqa: PLR0913  the frame's parts
 
     Args:
         inputs: Files, folders and patterns, by paths or URLs.
-        verb: Called with a file and the number of threads it may use.
+        verb: Called with a file, the number of threads it may use, and what it tells of progress.
         view: Shows what it returns.
         options: Those of the command line.
         console: Where to print.
@@ -108,7 +109,7 @@ def shown(given: str) -> str:
 
 def _outcomes(
     locations: Sequence[Location],
-    verb: Callable[[Location, int], R],
+    verb: Callable[[Location, int, FileProgress], R],
     jobs: int,
     console: Console,
 ) -> Iterator[FileOutcome[R]]:
@@ -116,15 +117,17 @@ def _outcomes(
     from parquet_bloomwriter.parallel import in_order
 
     at_once = max(1, min(jobs, len(locations)))
-    console.bar.expect(num_files=len(locations) if len(locations) > 1 else 0)
+    console.bar.begin(num_files=len(locations), num_bytes=0)
 
     def attempt(location: Location) -> FileOutcome[R]:
         path, report, failure = str(location), None, None
         try:
-            report = guarded(lambda: verb(location, max(1, jobs // at_once)), path=path)
+            with console.bar.file(0) as progress:
+                report = guarded(
+                    lambda: verb(location, max(1, jobs // at_once), progress), path=path
+                )
         except (BloomwriterError, OSError) as error:
             failure = error
-        console.bar.finished()
         return FileOutcome(path=path, output=None, report=report, error=failure)
 
     if at_once == 1:

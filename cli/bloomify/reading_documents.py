@@ -23,6 +23,7 @@ def probed_file_document(file: FileProbe) -> Document:
     names = ("path", "verdict", "num_rows", "num_row_groups", "num_skipped_bytes")
     return {
         **{name: getattr(file, name) for name in names},
+        "is_excluded": file.is_excluded,
         "requests": file.requests,
         "bytes_read": file.bytes_read,
         "surviving": list(file.surviving),
@@ -33,8 +34,11 @@ def probed_file_document(file: FileProbe) -> Document:
 def probe_document(report: ProbeReport) -> Document:
     """All files that were probed, together."""
     names = ("predicate", "verdict", "num_row_groups", "num_surviving", "num_skipped_bytes")
-    costs = ("num_filters", "requests", "bytes_read")
-    return {name: getattr(report, name) for name in (*names, *costs)}
+    costs = ("num_excluded", "num_filters", "requests", "bytes_read")
+    return {
+        **{name: getattr(report, name) for name in (*names, *costs)},
+        "explanations": [dataclasses.asdict(one) for one in report.explanations],
+    }
 
 
 def inspect_document(report: FileFilters) -> Document:
@@ -71,7 +75,7 @@ def advise_document(report: AdviseReport) -> Document:
     return {
         **{name: getattr(report, name) for name in names},
         "shell_command": report.command,
-        "columns": [_advised_column(column) for column in report.columns],
+        "columns": [_advised_column(column) for column in report.ranked],
     }
 
 

@@ -45,8 +45,8 @@ def add_headline(report: AddReport) -> str:
     return f"{_heading(report)} {done}, {growth(report.size_before, report.size_after)}"
 
 
-def add_details(report: AddReport, *, columns: int | None) -> str:
-    """The table of one file and the remarks below it; the plan of a dry run."""
+def add_details(report: AddReport, *, columns: int | None, with_plan: bool) -> str:
+    """The table of one file, the remarks below it, and the plan if it is wanted."""
     parts = [totals_table(map(ColumnTotals.of, report.columns), columns=columns)]
     remarks = _remarks(report)
     if report.fallback:
@@ -54,14 +54,15 @@ def add_details(report: AddReport, *, columns: int | None) -> str:
     if report.left_bytes:
         left = count(report.left_bytes, "byte")
         remarks.append(("note", f"{left} of replaced filters stay in the file, unused"))
+    remarks += [("warning", _by_options(text)) for text in report.warnings]
     parts.append("\n".join(labelled(*remark, columns=columns) for remark in remarks))
-    if report.dry_run and report.num_built:
+    if with_plan and report.num_built:
         names = {column.ordinal: column.name for column in report.columns}
         parts.append(plan_table(report.pieces, names.__getitem__, columns=columns))
     return "\n\n".join(filter(None, parts))
 
 
-def add_summary(totals: Sequence[ColumnTotals], *, columns: int | None) -> str:
+def add_summary(totals: Sequence[ColumnTotals], *, warning: str | None, columns: int | None) -> str:
     """The table of many files together, and the remarks below it."""
     grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
     for column in totals:
@@ -69,11 +70,23 @@ def add_summary(totals: Sequence[ColumnTotals], *, columns: int | None) -> str:
             grouped[remark].append(f"{name(column.name)} ({count(number, 'row group')})")
         for note in column.notes:
             grouped["note", note].append(name(column.name))
+        for text in column.warnings:
+            grouped["warning", _by_options(text)].append(name(column.name))
     lines = [
         labelled(label, f"{_listed(names)}: {safe(reason)}", columns=columns)
         for (label, reason), names in grouped.items()
     ]
+    if warning is not None:
+        lines.append(labelled("warning", _by_options(warning), columns=columns))
     return "\n\n".join(filter(None, [totals_table(totals, columns=columns), "\n".join(lines)]))
+
+
+def _by_options(text: str) -> str:
+    """Name the options where the library names arguments."""
+    proposal = "a higher --fpp, a smaller --max-bytes"
+    return text.replace(": max_bytes is", ": --max-bytes is").replace(
+        "a higher fpp, a smaller max_bytes", proposal
+    )
 
 
 def totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
@@ -90,8 +103,8 @@ def strip_headline(report: StripReport) -> str:
     return f"{_heading(report)} {count(report.num_filters, 'filter')} {done}, {sizes}"
 
 
-def strip_details(report: StripReport, *, columns: int | None) -> str:
-    """The columns concerned, what could not be taken out, and the plan of a dry run."""
+def strip_details(report: StripReport, *, columns: int | None, with_plan: bool) -> str:
+    """The columns concerned, what could not be taken out, and the plan if it is wanted."""
     lines = []
     if report.columns:
         names = _listed([name(column) for column in report.columns])
@@ -100,7 +113,8 @@ def strip_details(report: StripReport, *, columns: int | None) -> str:
         left = count(report.left_bytes, "byte")
         reason = "it is not certain that they belong to a filter alone"
         lines.append(labelled("note", f"{left} stay in the file: {reason}", columns=columns))
-    return "\n\n".join(filter(None, ["\n".join(lines), _plan(report, columns=columns)]))
+    plan = _plan(report, columns=columns) if with_plan else ""
+    return "\n\n".join(filter(None, ["\n".join(lines), plan]))
 
 
 def repair_headline(report: RepairReport) -> str:
@@ -112,14 +126,15 @@ def repair_headline(report: RepairReport) -> str:
     return f"{_heading(report)} {lengths} {done}, {growth(report.size_before, report.size_after)}"
 
 
-def repair_details(report: RepairReport, *, columns: int | None) -> str:
-    """The filters that cannot be trusted, and the plan of a dry run."""
+def repair_details(report: RepairReport, *, columns: int | None, with_plan: bool) -> str:
+    """The filters that cannot be trusted, and the plan if it is wanted."""
     lines = [labelled("doubtful", safe(where), columns=columns) for where in report.unrepaired]
-    return "\n\n".join(filter(None, ["\n".join(lines), _plan(report, columns=columns)]))
+    plan = _plan(report, columns=columns) if with_plan else ""
+    return "\n\n".join(filter(None, ["\n".join(lines), plan]))
 
 
 def _plan(report: StripReport | RepairReport, *, columns: int | None) -> str:
-    if not report.dry_run or report.size_before == report.size_after:
+    if report.size_before == report.size_after:
         return ""
     return plan_table(report.pieces, str, columns=columns)
 

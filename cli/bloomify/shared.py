@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bloomify.helping import section
+from bloomify.helping import complete_path, section
 from bloomify.options import one, parse_count, split_columns
 
 if TYPE_CHECKING:
@@ -21,24 +20,69 @@ _file = section("Where the result goes")
 _other = section("Other options")
 
 
-def _local(
+def _files(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse URLs, before they are taken for names of files that do not exist."""
+    """Refuse "-" among inputs."""
     for path in given:
-        if "://" in path and not Path(path).exists():
-            from parquet_bloomwriter.source.filesystems import without_secrets
-
-            shown = without_secrets(path)
-            raise click.BadParameter(f"{shown!r} is a URL, and only local files are rewritten")
+        _check_no_stream(path, "standard input")
     return given
 
 
+def _local_files(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuse URLs, too, before they are taken for names of files that do not exist."""
+    for path in _files(context, parameter, given):
+        _check_local(path)
+    return given
+
+
+def local_output(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> str | None:
+    """Refuse "-" and URLs where a path is written to."""
+    if given is not None:
+        _check_no_stream(given, "standard output")
+        _check_local(given)
+    return given
+
+
+def _check_no_stream(path: str, stream: str) -> None:
+    if path == "-":
+        raise click.BadParameter(
+            f"'-' would be {stream}, and a pipe can be neither read from its end nor verified nor "
+            "replaced; name a file (./- for one of that name)"
+        )
+
+
+def _check_local(path: str) -> None:
+    from parquet_bloomwriter.errors import InvalidArgument
+    from parquet_bloomwriter.source.filesystems import check_local
+
+    try:
+        check_local(path)
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error)) from None
+
+
 inputs_argument = click.argument(
-    "inputs", metavar="INPUT...", nargs=-1, required=True, callback=_local
+    "inputs",
+    metavar="INPUT...",
+    nargs=-1,
+    required=True,
+    callback=_local_files,
+    shell_complete=complete_path,
 )
 
-sources_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+sources_argument = click.argument(
+    "inputs",
+    metavar="INPUT...",
+    nargs=-1,
+    required=True,
+    callback=_files,
+    shell_complete=complete_path,
+)
 
 
 def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
@@ -51,6 +95,8 @@ destination_options = all_of(
         "-o",
         "--output",
         metavar="PATH",
+        callback=local_output,
+        shell_complete=complete_path,
         help="Write here, and leave the input alone: a file, or a folder for many inputs. "
         "Without it the file is replaced in place, atomically.",
     ),
@@ -58,7 +104,16 @@ destination_options = all_of(
     _file(
         "--backup",
         metavar="SUFFIX",
-        help="Keep the file that is replaced, under its name and SUFFIX.",
+        help="Keep the file that is replaced, under its name and SUFFIX: where a folder holds this "
+        "Parquet file alone.",
+    ),
+    _file(
+        "--backup-dir",
+        metavar="DIR",
+        callback=local_output,
+        shell_complete=complete_path,
+        help="Keep the files that are replaced in DIR, outside of the inputs, under the same "
+        "relative paths.",
     ),
     _file(
         "--force",
@@ -87,9 +142,44 @@ printing_options = all_of(
 
 running_options = all_of(
     _jobs,
-    _other("--dry-run", is_flag=True, help="Write nothing; print the plan of the new file."),
+    _other("--dry-run", is_flag=True, help="Write nothing; say what would be done."),
+    _other(
+        "--plan",
+        is_flag=True,
+        help="With --dry-run: print the pieces of each new file, byte by byte.",
+    ),
     printing_options,
 )
+
+
+def dialect_options(section_: str, *, help_: str) -> Decorator:
+    """`--dialect` and `--murmur3-seed`."""
+    return all_of(
+        section(section_)(
+            "--dialect",
+            type=click.Choice(["xxhash", "murmur3"]),
+            default="xxhash",
+            show_default=True,
+            is_eager=True,  # Known when the seed is looked at.
+            help=help_,
+        ),
+        section(section_)(
+            "--murmur3-seed",
+            metavar="N",
+            type=click.IntRange(0, 0xFFFFFFFF),
+            default=0,
+            show_default=True,
+            callback=_seed_of_drafts,
+            help="With --dialect murmur3: seed of its hash, which stands nowhere in a file.",
+        ),
+    )
+
+
+def _seed_of_drafts(context: click.Context, _parameter: click.Parameter, given: int) -> int:
+    if given and context.params.get("dialect") != "murmur3":
+        raise click.BadParameter("a seed goes with --dialect murmur3: XXH64 has none to choose")
+    return given
+
 
 reading_options = all_of(_jobs, printing_options)
 

@@ -49,6 +49,7 @@ class ColumnTotals:
     """Row groups of which something is to be said, by what."""
 
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, column: ColumnReport) -> ColumnTotals:
@@ -65,6 +66,7 @@ class ColumnTotals:
             worst_fpp=column.achieved_fpp,
             remarks=Counter(remark for chunk in column.chunks if (remark := remark_on(chunk))),
             notes=column.notes,
+            warnings=column.warnings,
         )
 
     @property
@@ -86,6 +88,7 @@ class ColumnTotals:
             worst_fpp=max(rates, default=None),
             remarks=self.remarks + other.remarks,
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            warnings=tuple(dict.fromkeys(self.warnings + other.warnings)),
         )
 
 

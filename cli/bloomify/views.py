@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 from bloomify import document, render
 from bloomify.text import count
 from bloomify.totals import ColumnTotals, merge
+from parquet_bloomwriter.wording import growth_warning
 
 if TYPE_CHECKING:
     from bloomify.document import Document
     from parquet_bloomwriter import AddReport, RepairReport, StripReport
 
 
+@dataclass(kw_only=True)
 class _Rewritten:
     """What the views of these verbs have in common."""
+
+    with_plan: bool = False
+    """Whether the pieces of each new file are shown."""
+
+    is_dry: bool = False
+    """Whether nothing was written."""
 
     def overall(self) -> Document:
         """Programs are told nothing of all files together."""
@@ -29,6 +37,9 @@ class AddView(_Rewritten):
     command: str = "add"
     is_brief: bool = False
     totals: tuple[ColumnTotals, ...] = ()
+    size_before: int = 0
+    size_after: int = 0
+    """Bytes of all files."""
 
     def headline(self, report: AddReport) -> str:
         """One line for one file."""
@@ -36,19 +47,25 @@ class AddView(_Rewritten):
 
     def details(self, report: AddReport, *, columns: int | None) -> str:
         """The table, the remarks, the plan."""
-        return render.add_details(report, columns=columns)
+        return render.add_details(report, columns=columns, with_plan=self.with_plan)
 
     def collect(self, report: AddReport) -> None:
         """Add to the table of many files."""
+        self.is_dry = report.dry_run
+        self.size_before += report.size_before
+        self.size_after += report.size_after
         self.totals = merge(self.totals, map(ColumnTotals.of, report.columns))
 
     def summary(self, *, columns: int | None) -> str:
         """The table of many files."""
-        return render.add_summary(self.totals, columns=columns)
+        return render.add_summary(
+            self.totals, warning=growth_warning(self.size_before, self.size_after), columns=columns
+        )
 
     def tally(self) -> str:
         """The count."""
-        return f"{count(sum(column.num_built for column in self.totals), 'filter')} added"
+        done = "would be added" if self.is_dry else "added"
+        return f"{count(sum(column.num_built for column in self.totals), 'filter')} {done}"
 
     def document(self, report: AddReport) -> Document:
         """The same for programs."""
@@ -76,10 +93,11 @@ class StripView(_Rewritten):
 
     def details(self, report: StripReport, *, columns: int | None) -> str:
         """The columns concerned, what stays, the plan."""
-        return render.strip_details(report, columns=columns)
+        return render.strip_details(report, columns=columns, with_plan=self.with_plan)
 
     def collect(self, report: StripReport) -> None:
         """Count."""
+        self.is_dry = report.dry_run
         self.num_filters += report.num_filters
 
     def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  there is no table
@@ -88,7 +106,8 @@ class StripView(_Rewritten):
 
     def tally(self) -> str:
         """The count."""
-        return f"{count(self.num_filters, 'filter')} taken out"
+        done = "would be taken out" if self.is_dry else "taken out"
+        return f"{count(self.num_filters, 'filter')} {done}"
 
     def document(self, report: StripReport) -> Document:
         """The same for programs."""
@@ -115,10 +134,11 @@ class RepairView(_Rewritten):
 
     def details(self, report: RepairReport, *, columns: int | None) -> str:
         """The filters that cannot be trusted, the plan."""
-        return render.repair_details(report, columns=columns)
+        return render.repair_details(report, columns=columns, with_plan=self.with_plan)
 
     def collect(self, report: RepairReport) -> None:
         """Count."""
+        self.is_dry = report.dry_run
         self.num_repaired += report.num_repaired
         self.num_doubtful += len(report.unrepaired)
 
@@ -129,9 +149,8 @@ class RepairView(_Rewritten):
     def tally(self) -> str:
         """The counts."""
         doubtful = f", {count(self.num_doubtful, 'filter')} cannot be trusted"
-        return f"{count(self.num_repaired, 'length')} filled in" + doubtful * bool(
-            self.num_doubtful
-        )
+        done = "would be filled in" if self.is_dry else "filled in"
+        return f"{count(self.num_repaired, 'length')} {done}" + doubtful * bool(self.num_doubtful)
 
     def document(self, report: RepairReport) -> Document:
         """The same for programs."""

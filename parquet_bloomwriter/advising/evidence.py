@@ -57,6 +57,9 @@ class RowGroupSample:
     keys: tuple[Key, ...]
     """Some of the values; empty where the column's statistics have no order."""
 
+    has_fractions: bool = False
+    """Whether floating-point numbers with a fraction are among the values."""
+
     def ndv(self, num_values: int | None = None) -> float:
         """Distinct values of a row group like this one with so many values; of this one if None."""
         values = self.num_values if num_values is None else num_values
@@ -92,6 +95,9 @@ class ColumnEvidence:
 
     notes: tuple[str, ...]
     """What readers of such filters should know."""
+
+    is_floating: bool
+    """Whether they are floating-point numbers."""
 
     order: Order | None
     """How the values compare in statistics."""
@@ -158,6 +164,7 @@ def merge_evidence(parts: Sequence[ColumnEvidence]) -> ColumnEvidence:
         unsupported=next((part.unsupported for part in parts if part.unsupported), None),
         unreadable=next((part.unreadable for part in parts if part.unreadable), None),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        is_floating=first.is_floating,
         order=first.order,
         num_values=np.concatenate([part.num_values for part in parts]),
         num_compressed_bytes=sum(part.num_compressed_bytes for part in parts),

@@ -8,15 +8,21 @@ Of the R row groups with values, for one lookup of a value that is there, let
 
 With filters, H + (E - H) f row groups are read instead of E. For a value that is nowhere, though
 among the others in order, E f are read. Filters are worth it if they save at least half a row group
-and a fifth of E per lookup of a value that is there: values that are asked for mostly are.
+and a fifth of E per lookup of a value that is there: values that are asked for mostly are. They are
+recommended if they save at least two fifths of E, at no doubtful price.
 
 With a single row group there is nothing to choose between. Filters let readers skip the whole file,
-as one of many; whether there are many is not known here, so only few distinct values speak against.
+as one of many; whether there are many is not known here. They are recommended for values that are
+as many as keys are.
+
+Columns whose values are all in dictionaries are not recommended: Spark reads those first, whatever
+filters there are. Nothing is estimated where no reader would look up values.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,8 +48,16 @@ _LEAST_SAVED = 0.5
 _LEAST_SHARE_SAVED = 0.2
 """Of the row groups that statistics leave."""
 
+_STRONG_SHARE_SAVED = 0.4
+"""The same, for filters that are recommended: two row groups with a key each save nearly a half."""
+
 _ALMOST_ONE = 1.25
 """Row groups, or distinct values, that are as good as one."""
+
+_ONE_PERCENT = 0.01
+
+_MOST_REPEATS = 20
+"""Values for each distinct one, up to which a column of a single row group is like a key."""
 
 _SMALL_SHARE = 0.5
 """Of the row groups: what statistics leave of a column that is sorted, or nearly so."""
@@ -79,12 +93,12 @@ def judge(evidence: ColumnEvidence, *, fpp: float) -> Judgement:
         return settled
     figures = _Figures.of(evidence, fpp)
     verdict, reason = _verdict(evidence, figures)
-    notes = (*evidence.notes, *_notes(evidence, figures))
+    notes = (*evidence.notes, *_notes(evidence))
     count = evidence.num_row_groups
     return Judgement(
         verdict=verdict,
         reason=reason,
-        notes=notes if verdict is Advice.ADD else (),
+        notes=() if verdict is Advice.SKIP else notes,
         ndv=figures.ndv,
         num_filter_bytes=figures.num_filter_bytes,
         read_by_statistics=figures.left / count,
@@ -96,18 +110,26 @@ def judge(evidence: ColumnEvidence, *, fpp: float) -> Judgement:
 
 def _settle(evidence: ColumnEvidence) -> Judgement | None:
     """Judge without any figure, if that is possible."""
-    if evidence.unsupported is not None:
-        return Judgement(verdict=Advice.SKIP, reason=evidence.unsupported)
-    count = evidence.num_row_groups
-    if not count:
-        return Judgement(verdict=Advice.SKIP, reason="it has no values")
-    if evidence.has_filter.all():
-        return Judgement(
-            verdict=Advice.HAS_FILTER, reason="every row group that has values has a filter"
-        )
-    if not evidence.samples:
-        reason = evidence.unreadable or "it has no values where samples were taken"
+    reason = _why_no_candidate(evidence)
+    if reason is not None:
         return Judgement(verdict=Advice.SKIP, reason=reason)
+    if evidence.has_filter.all():
+        reason = "every row group that has values has a filter"
+        return Judgement(verdict=Advice.HAS_FILTER, reason=reason)
+    reason = _why_not_judged(evidence)
+    return None if reason is None else Judgement(verdict=Advice.SKIP, reason=reason)
+
+
+def _why_no_candidate(evidence: ColumnEvidence) -> str | None:
+    no_values = None if evidence.num_row_groups else "it has no values"
+    return evidence.unsupported or no_values
+
+
+def _why_not_judged(evidence: ColumnEvidence) -> str | None:
+    if not evidence.samples:
+        return evidence.unreadable or "it has no values where samples were taken"
+    if any(sample.has_fractions for sample in evidence.samples):
+        return "floating-point numbers with fractions are hardly ever looked up by equality"
     return None
 
 
@@ -132,78 +154,91 @@ class _Figures:
         """By filters, for a value that is there."""
         return (self.left - self.holding) * (1 - self.rate)
 
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether filters save a lookup anything to speak of."""
+        return self.saved >= max(_LEAST_SAVED, _LEAST_SHARE_SAVED * self.left)
+
     @classmethod
     def of(cls, evidence: ColumnEvidence, fpp: float) -> _Figures:
-        size, rates = 0, []
-        for num_values in evidence.num_values[~evidence.has_filter].tolist():
+        size, rates = 0, 0.0
+        lacking = Counter(evidence.num_values[~evidence.has_filter].tolist())
+        for num_values, times in lacking.items():
             ndv = evidence.ndv(num_values)
             blocks = num_blocks_for(math.ceil(ndv), fpp)
             num_bytes = blocks * BYTES_PER_BLOCK
-            size += num_bytes + len(encode_header(num_bytes))
-            rates.append(expected_fpp(ndv, blocks))
+            size += times * (num_bytes + len(encode_header(num_bytes)))
+            rates += times * expected_fpp(ndv, blocks)
         left = max(1.0, evidence.num_within_bounds())
         return cls(
             ndv=evidence.ndv(),
             left=left,
             holding=min(left, evidence.num_holding()),
-            rate=math.fsum(rates) / len(rates),
+            rate=rates / lacking.total(),
             num_filter_bytes=size,
         )
 
 
 def _verdict(evidence: ColumnEvidence, figures: _Figures) -> tuple[Advice, str]:
     """The verdict and its reason."""
-    is_worth_it = figures.saved >= max(_LEAST_SAVED, _LEAST_SHARE_SAVED * figures.left)
-    others_tell = _what_else_tells(evidence, figures, is_worth_it=is_worth_it)
-    if others_tell is not None:
-        return Advice.SKIP, others_tell
-    count = evidence.num_row_groups
-    values = _about(figures.ndv)
-    if count == 1 and figures.ndv > FEW_DISTINCT:
-        return Advice.ADD, f"{values} in a single row group: filters skip the whole file"
-    if count == 1:
-        return Advice.SKIP, f"{values} only"
-    left, holding = (percent(share / count) for share in (figures.left, figures.holding))
-    if is_worth_it:
-        return Advice.ADD, (
-            f"{values} per row group; for one that is there, statistics leave {left} of the row "
-            f"groups to read, and {holding} hold it"
-        )
-    if figures.left <= max(_ALMOST_ONE, _SMALL_SHARE * count):
-        return Advice.SKIP, f"sorted: statistics already leave only {left} of the row groups"
-    return Advice.SKIP, (
-        f"{values} per row group; one that is there is in {holding} of the row groups, and "
-        f"statistics leave {left}"
-    )
-
-
-def _what_else_tells(
-    evidence: ColumnEvidence, figures: _Figures, *, is_worth_it: bool
-) -> str | None:
-    """What readers can ask instead of a filter, at no higher cost; None if nothing."""
     count = evidence.num_row_groups
     if figures.ndv < _ALMOST_ONE and len(evidence.lows) == count:
-        return "a single value per row group, which statistics tell"
-    if evidence.num_dictionaries < count or figures.ndv > SMALL_DICTIONARY:
-        return None
-    others = "; name the column if yours does not" if is_worth_it else ""
-    return (
-        f"{_about(figures.ndv)} per row group, all in dictionaries: "
-        f"a reader that looks at those (Spark does) skips as much{others}"
-    )
+        return Advice.SKIP, "a single value per row group, which statistics tell"
+    if evidence.num_dictionaries == count and figures.ndv <= SMALL_DICTIONARY:
+        return Advice.SKIP, (
+            f"{_about(figures.ndv)} per row group, all in dictionaries: "
+            "readers that look at those (Spark does) skip as much"
+        )
+    if count == 1:
+        return _verdict_on_one(evidence, figures)
+    before = _roughly(figures.left / count)
+    after = _roughly((figures.left - figures.saved) / count)
+    if figures.is_worth_it:
+        promise = f"a lookup reads {after} of the row groups instead of {before}"
+        doubt = _doubt(evidence, figures)
+        return (Advice.CONSIDER, f"{promise}, but {doubt}") if doubt else (Advice.ADD, promise)
+    if figures.left <= max(_ALMOST_ONE, _SMALL_SHARE * count):
+        return Advice.SKIP, f"sorted: by statistics, a lookup reads {before} of the row groups"
+    return Advice.SKIP, f"a lookup would read {after} of the row groups, and {before} without"
 
 
-def _notes(evidence: ColumnEvidence, figures: _Figures) -> Iterator[str]:
+def _verdict_on_one(evidence: ColumnEvidence, figures: _Figures) -> tuple[Advice, str]:
+    """The same for a single row group."""
+    values = f"{_about(figures.ndv)} in a single row group"
+    if figures.ndv <= FEW_DISTINCT:
+        return Advice.SKIP, f"only {values}"
+    promise = f"{values}: a lookup skips the file unless it holds the value"
+    doubt = _doubt(evidence, figures)
+    if doubt is None and figures.ndv * _MOST_REPEATS < evidence.num_values[0]:
+        doubt = "values that repeat so often are held by many files"
+    return (Advice.CONSIDER, f"{promise}, but {doubt}") if doubt else (Advice.ADD, promise)
+
+
+def _doubt(evidence: ColumnEvidence, figures: _Figures) -> str | None:
+    """Why filters that save something may not pay, a clause; None if they should."""
+    if evidence.is_floating:
+        return "floating-point numbers are rarely looked up by equality"
+    if figures.num_filter_bytes > evidence.num_compressed_bytes:
+        return "the filters would take more bytes than the column"
+    if 2 * evidence.num_dictionaries > evidence.num_row_groups:
+        return "its values are in dictionaries, which Spark reads before it asks filters"
+    if evidence.num_row_groups > 1 and figures.saved < _STRONG_SHARE_SAVED * figures.left:
+        return "that is not much less"
+    return None
+
+
+def _notes(evidence: ColumnEvidence) -> Iterator[str]:
     if evidence.num_row_groups == 1:
         yield "there is a single row group: filters let readers skip the whole file, or nothing"
     if evidence.has_filter.any():
         yield f"{int(evidence.has_filter.sum())} row groups have a filter already"
-    if evidence.num_dictionaries == evidence.num_row_groups:
-        yield "dictionary-encoded throughout: Spark reads dictionaries before filters"
-    if figures.num_filter_bytes > evidence.num_compressed_bytes:
-        yield "the filters would take more bytes than the column"
     if evidence.unreadable is not None:
         yield f"some row groups cannot be read: {evidence.unreadable}"
+
+
+def _roughly(share: float) -> str:
+    """A share that was estimated, in whole percents where that says enough."""
+    return percent(round(share, 2) if share >= _ONE_PERCENT else share)
 
 
 def _about(ndv: float) -> str:

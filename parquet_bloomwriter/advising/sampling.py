@@ -54,40 +54,55 @@ def take_sample(  # noqa: PLR0913  what to read, and what is known of it
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     is_dictionary = _is_dictionary(footer, leaf, row_group)
-    arrays, read = _first_arrays(reader, row_group, None if is_dictionary else most)
+    if is_dictionary:
+        dictionary = next(reader.batches(row_group, max_rows=most))
+        arrays, read = [dictionary[:most]], len(dictionary)
+    else:
+        arrays, read = _first_arrays(reader, row_group, most)
     hashes = np.concatenate([np.empty(0, np.uint64), *map(hash_array, arrays)])
     if not len(hashes):
         return None
-    present = num_values - num_nulls if num_nulls >= 0 else num_values * len(hashes) / read
-    whole = max(len(hashes), round(present))
     distinct = np.unique(hashes)
     if is_dictionary:
-        num_read, growth = whole, 0.0
+        whole = max(len(hashes), num_values - max(num_nulls, 0))
+        growth = _growth_to(read, len(distinct), whole)
     else:
-        num_read, growth = len(hashes), _growth(hashes, len(distinct))
+        present = num_values - num_nulls if num_nulls >= 0 else num_values * len(hashes) / read
+        whole = max(len(hashes), round(present))
+        growth = _growth(hashes, len(distinct))
     return RowGroupSample(
-        num_read=num_read,
+        num_read=len(hashes),
         num_distinct=len(distinct),
         growth=growth,
         num_values=whole,
         sketch=distinct[:SKETCH_HASHES].copy(),
         keys=_keys(leaf, order, arrays, hashes, distinct[:_KEYS]),
+        has_fractions=any(map(_has_fractions, arrays)),
     )
 
 
-def _first_arrays(
-    reader: LeafReader, row_group: int, most: int | None
-) -> tuple[list[pa.Array], int]:
-    """The first values without nulls, and how many values were read; of None, the first array."""
+def _first_arrays(reader: LeafReader, row_group: int, most: int) -> tuple[list[pa.Array], int]:
+    """Read the first values; return those that are not null, and how many were read."""
     arrays: list[pa.Array] = []
     read = 0
-    for array in reader.batches(row_group):
-        part = array if most is None else array[: most - read]
+    for array in reader.batches(row_group, max_rows=most):
+        part = array[: most - read]
         read += len(part)
         arrays.append(part.drop_null() if part.null_count else part)
-        if most is None or read >= most:
+        if read >= most:
             break
     return arrays, read
+
+
+def _has_fractions(values: pa.Array) -> bool:
+    """Whether there are floating-point numbers that are no whole ones."""
+    import pyarrow as pa
+
+    if not pa.types.is_floating(values.type):
+        return False
+    numbers = values.to_numpy()
+    finite = numbers[np.isfinite(numbers)]
+    return bool((finite != np.trunc(finite)).any())
 
 
 def _is_dictionary(footer: Footer, leaf: Leaf, row_group: int) -> bool:
@@ -104,6 +119,13 @@ def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:
         return 1.0
     ratio = len(hashes) / ((len(hashes) + 1) // 2)
     return min(1.0, math.log(num_distinct / half) / math.log(ratio))
+
+
+def _growth_to(num_distinct: int, num_sampled: int, num_values: int) -> float:
+    """The same for a sample of a dictionary, of which it is known how many values it has."""
+    if num_sampled >= min(num_distinct, num_values):
+        return 0.0
+    return min(1.0, math.log(num_distinct / num_sampled) / math.log(num_values / num_sampled))
 
 
 def _keys(

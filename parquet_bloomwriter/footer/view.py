@@ -7,7 +7,12 @@ The last bytes of a file are
 Nothing here reads a file: the bytes come in, and the view tells where what is. Unknown fields are
 no obstacle; they are kept because nobody touches their bytes.
 
-Source: the Parquet format's README, "File format"; parquet.thrift.
+A file whose columns are encrypted, but not its footer, has a signature between the metadata and
+the footer length, which counts both. Of encrypted column chunks the view shows neither statistics
+nor page indexes nor filters.
+
+Source: the Parquet format's README, "File format"; "Parquet Modular Encryption", sections
+"Plaintext footer mode" and 5.4; parquet.thrift.
 """
 
 from __future__ import annotations
@@ -43,6 +48,28 @@ TAIL_BYTES = 8
 _MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
 _MAX_FOOTER_BYTES = 1 << 31
 """Positions in a footer are 32-bit integers here."""
+
+_SIGNATURE_BYTES = 28
+"""A nonce of 12 bytes and a GCM tag of 16, behind the metadata of a signed footer."""
+
+_ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
+_HIDDEN = (
+    ChunkField.OFFSET_INDEX_OFFSET,
+    ChunkField.OFFSET_INDEX_LENGTH,
+    ChunkField.COLUMN_INDEX_OFFSET,
+    ChunkField.COLUMN_INDEX_LENGTH,
+    ChunkField.STATISTICS,
+    ChunkField.ENCODING_STATS,
+    ChunkField.BLOOM_FILTER_OFFSET,
+    ChunkField.BLOOM_FILTER_LENGTH,
+    ChunkField.DEPRECATED_MAX,
+    ChunkField.DEPRECATED_MIN,
+    ChunkField.NULL_COUNT,
+    ChunkField.MAX_VALUE,
+    ChunkField.MIN_VALUE,
+)
+"""Fields that are not shown of encrypted column chunks: what they lead to is encrypted, too, and
+writers leave out or falsify what would tell about the values."""
 
 _MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
 _known_schemas: dict[bytes, tuple[Leaf, ...]] = {}
@@ -81,7 +108,7 @@ class Footer:
     """The view of one footer."""
 
     data: bytes
-    """FileMetaData, Thrift compact bytes."""
+    """FileMetaData, Thrift compact bytes, and its signature if it has one."""
 
     start: int
     """Absolute position of `data` in the file, in bytes."""
@@ -107,6 +134,16 @@ class Footer:
     def file_size(self) -> int:
         """Bytes of the whole file."""
         return self.start + len(self.data) + TAIL_BYTES
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether columns are encrypted and the footer is signed, so that it must not change."""
+        return bool(self.file.has(FileField.ENCRYPTION_ALGORITHM)[0])
+
+    @property
+    def encrypted(self) -> NDArray[np.bool_]:
+        """Whether each column chunk is encrypted, shape (r, c)."""
+        return _encrypted(self.chunks)
 
     @property
     def created_by(self) -> bytes:
@@ -198,7 +235,6 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
 
     Raises:
         MalformedFile: If the bytes are no FileMetaData, or not exactly one.
-        UnsupportedFile: If the file is encrypted with a plaintext footer, which is signed.
     """
     table = scan(data, FOOTER, origin=start)
     file = Structs(table.values[:1], table.spans[:1])
@@ -209,6 +245,7 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
     if chunks.values.shape != shape:
         _check_columns(row_groups, chunks, len(leaves), start)
         chunks = Structs(chunks.values.reshape(shape), chunks.spans.reshape(*shape, 3))
+    _hide_encrypted(chunks)
     return Footer(
         data=data, start=start, leaves=leaves, file=file, row_groups=row_groups, chunks=chunks
     )
@@ -216,18 +253,33 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
 
 def _check_file(file: Structs, data: bytes, stop: int, start: int) -> None:
     spans = file.spans[0]
+    num_left = len(data) - stop
     if spans[FileField.ENCRYPTION_ALGORITHM, START] >= 0:
-        raise UnsupportedFile(
-            "the file is encrypted and its footer is signed",
-            remedy="Filters for encrypted files can only be written by their writer.",
-        )
-    if stop != len(data):
+        if num_left != _SIGNATURE_BYTES:
+            raise MalformedFile(
+                f"columns are encrypted, but {num_left} bytes follow the metadata inside the "
+                f"footer instead of a signature of {_SIGNATURE_BYTES}",
+                byte=start + stop,
+            )
+    elif num_left:
         raise MalformedFile(
-            f"{len(data) - stop} bytes follow the metadata inside the footer", byte=start + stop
+            f"{num_left} bytes follow the metadata inside the footer", byte=start + stop
         )
     for field in (FileField.SCHEMA, FileField.ROW_GROUPS):
         if spans[field, START] < 0:
             raise MalformedFile(f"the footer has no {field.name.lower()}", byte=start)
+
+
+def _encrypted(chunks: Structs) -> NDArray[np.bool_]:
+    return chunks.has(_ENCRYPTED[0]) | chunks.has(_ENCRYPTED[1])
+
+
+def _hide_encrypted(chunks: Structs) -> None:
+    hidden = _encrypted(chunks)
+    if hidden.any():
+        for field in _HIDDEN:
+            chunks.values[..., field][hidden] = ABSENT
+            chunks.spans[..., field, :][hidden] = -1
 
 
 def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:

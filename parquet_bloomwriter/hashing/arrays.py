@@ -4,28 +4,29 @@ The array must hold values as Parquet stores them (its physical types); the byte
 are then the array's own. Null slots are hashed like any other, which is harmless because
 Arrow keeps their bytes readable, and dropped afterwards.
 
-XXH64 runs in kernels. The hash of the Murmur3 drafts takes a step per value in Python:
-no writer in use needs it fast.
+Each dialect has its own kernels, `kernels` and `murmur3_kernels`, with the same arguments; those of
+the drafts take the seed last.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.hashing.single import Dialect, hash_plain
+from parquet_bloomwriter.hashing.single import XXHASH, HashKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-_KERNELS = "hashing.kernels"
+_KERNELS = {"xxhash": "hashing.kernels", "murmur3": "hashing.murmur3_kernels"}
 
 
-def hash_array(array: pa.Array, dialect: Dialect = "xxhash") -> NDArray[np.uint64]:
+def hash_array(array: pa.Array, kind: HashKind = XXHASH) -> NDArray[np.uint64]:
     """Hash the non-null values of one array, in order.
 
     Slices are honoured. Of a dictionary-encoded array only the dictionary is hashed: the
@@ -34,7 +35,7 @@ def hash_array(array: pa.Array, dialect: Dialect = "xxhash") -> NDArray[np.uint6
     Args:
         array: int32, int64, float32, float64, (large_)binary, (large_)string,
             fixed_size_binary of any width, or a dictionary of one of these.
-        dialect: The filter's, as for `hash_plain`.
+        kind: The hash function of the filter.
 
     Returns:
         Shape (number of non-null values,), uint64.
@@ -45,60 +46,74 @@ def hash_array(array: pa.Array, dialect: Dialect = "xxhash") -> NDArray[np.uint6
     import pyarrow as pa
 
     if isinstance(array, pa.DictionaryArray):
-        return hash_array(array.dictionary, dialect=dialect)
+        return hash_array(array.dictionary, kind)
     _require_physical(array.type)
-    if len(array) == 0:
-        return np.empty(0, dtype=np.uint64)
-    return _xxh64(array) if dialect == "xxhash" else _murmur3(array)
-
-
-def _xxh64(array: pa.Array) -> NDArray[np.uint64]:
     hashes = np.empty(len(array), dtype=np.uint64)
-    if _is_fixed(array.type):
-        _hash_fixed(array, hashes)
-    else:
-        _hash_variable(array, hashes)
+    if len(array) == 0:
+        return hashes
+    (_hash_fixed if _is_fixed(array.type) else _hash_variable)(array, hashes, kind)
     if array.null_count == 0:
         return hashes
     bitmap = array.buffers()[0]
-    kept = native.kernels(_KERNELS).keep_valid(
+    kept = native.kernels("hashing.kernels").keep_valid(
         native.address(hashes), bitmap.address, array.offset, len(array)
     )
     return hashes[:kept]
 
 
-def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64]) -> None:
+def special_floats(array: pa.Array, dtype: type[np.floating] | None = None) -> frozenset[bytes]:
+    """Return the PLAIN bytes that a filter must contain because of zeros and NaNs in an array.
+
+    These are both zeros if any value is zero, and the canonical NaN if any value is NaN: see
+    `equal_plains`.
+
+    Args:
+        array: As for `hash_array`, but no dictionary.
+        dtype: What its values are; by default what the array's type says, and nothing is asked for
+            by arrays of types other than float32 and float64.
+    """
+    from pyarrow import types
+
+    if dtype is None and (types.is_float32(array.type) or types.is_float64(array.type)):
+        dtype = array.type.to_pandas_dtype()
+    valid = array.drop_null() if array.null_count else array
+    if dtype is None or not len(valid):
+        return frozenset()
+    values = np.frombuffer(valid.buffers()[1], dtype)[valid.offset :][: len(valid)]
+    found = [0.0, -0.0] if (values == 0).any() else []  # all() warns of signalling NaNs
+    found += [math.nan] if np.isnan(values).any() else []
+    return frozenset(np.array(value, dtype).tobytes() for value in found)
+
+
+def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> None:
     width = array.type.byte_width
     values = array.buffers()[1]
     # Values of no bytes may have no buffer; any address will do, as none is read.
     start = 0 if values is None else values.address + array.offset * width
-    native.kernels(_KERNELS).hash_fixed(start, width, len(array), native.address(hashes))
+    native.kernels(_KERNELS[kind.dialect]).hash_fixed(
+        start, width, len(array), native.address(hashes), *_seed(kind)
+    )
 
 
-def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64]) -> None:
+def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> None:
     from pyarrow import types
 
     is_large = types.is_large_binary(array.type) or types.is_large_string(array.type)
     offset_width = 8 if is_large else 4
     _, offsets, values = array.buffers()
-    native.kernels(_KERNELS).hash_variable(
+    native.kernels(_KERNELS[kind.dialect]).hash_variable(
         0 if values is None else values.address,
         offsets.address + array.offset * offset_width,
         offset_width,
         len(array),
         native.address(hashes),
+        *_seed(kind),
     )
 
 
-def _murmur3(array: pa.Array) -> NDArray[np.uint64]:
-    import pyarrow as pa
-
-    is_fixed = _is_fixed(array.type)
-    values = array.view(pa.binary(array.type.byte_width)) if is_fixed else array
-    plain = values.drop_null().to_pylist()
-    texts = (value.encode() if isinstance(value, str) else value for value in plain)
-    hashes = (hash_plain(text, dialect="murmur3") for text in texts)
-    return np.fromiter(hashes, dtype=np.uint64, count=len(plain))
+def _seed(kind: HashKind) -> tuple[int, ...]:
+    """The last argument of the kernels that take a seed."""
+    return (kind.murmur3_seed,) if kind.dialect == "murmur3" else ()
 
 
 def _is_fixed(kind: pa.DataType) -> bool:

@@ -7,6 +7,7 @@ is twelve bytes as they are stored. A BYTE_ARRAY is hashed without its 4-byte le
 
 from __future__ import annotations
 
+import math
 import struct
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -49,6 +50,28 @@ def plain_bytes(
     if physical_type == "INT96" and isinstance(value, bytes):
         return _sized(value, _INT96_BYTES)
     raise InvalidArgument(f"{value!r} is not a value of a {physical_type} column")
+
+
+def equal_plains(plain: bytes, physical_type: str) -> tuple[bytes, ...]:
+    """Return the PLAIN bytes that a filter must contain for readers to find one stored value.
+
+    `x = 0.0` finds -0.0 too, though their bytes differ, and readers may look up any NaN as the
+    canonical one. So a zero comes with the other zero, and a NaN with the canonical NaN.
+
+    Args:
+        plain: The stored value.
+        physical_type: Its name in the Parquet specification; of types other than "FLOAT" and
+            "DOUBLE" the value is returned alone.
+    """
+    layout = _FLOAT_FORMAT.get(physical_type)
+    if layout is None:
+        return (plain,)
+    (value,) = struct.unpack(layout, plain)
+    if value == 0:
+        return struct.pack(layout, 0.0), struct.pack(layout, -0.0)
+    if math.isnan(value):
+        return plain, struct.pack(layout, math.nan)
+    return (plain,)
 
 
 def _integer(value: int, bits: int) -> bytes:

@@ -20,9 +20,9 @@ _HEADINGS = (
     Heading(title="advice", is_text=True),
     Heading(title="NDV", hint="Distinct values per row group, estimated from a sample"),
     Heading(title="bytes", hint="Headers and bitsets that would be added"),
-    Heading(title="skipped, absent", hint="Share of row groups, for a value that is nowhere"),
-    Heading(title="present", hint="Share of row groups, for a value that is there"),
-    Heading(title="without filters", hint="Share skipped by statistics, for a value that is there"),
+    Heading(title="read now", hint="Share of row groups that statistics leave to a lookup"),
+    Heading(title="with filters", hint="The same with filters, for a value that is there"),
+    Heading(title="absent", hint="The same with filters, for a value that is nowhere"),
     Heading(title="reason", is_text=True, is_long=True),
 )
 
@@ -31,7 +31,7 @@ def advised(report: AdviseReport) -> Summary:
     """One row per column, and the command to run."""
     remarks = [
         Remark(label="note", sentence=f"{name(column.name)}: {note}")
-        for column in report.columns
+        for column in report.ranked
         for note in column.notes
     ]
     if report.command:
@@ -43,7 +43,7 @@ def advised(report: AdviseReport) -> Summary:
         table=Table(
             caption="Advice by column",
             headings=_HEADINGS,
-            rows=map(_row, report.columns),
+            rows=map(_row, report.ranked),
             num_rows=len(report.columns),
             noun="column",
         ),
@@ -67,12 +67,13 @@ def _row(column: ColumnAdvice) -> list[Content]:
         column.verdict.value,
         quantity(column.ndv),
         "-" if column.num_filter_bytes is None else f"{column.num_filter_bytes:,}",
-        _share(column.skipped_absent),
-        _share(column.skipped_present),
-        _share(column.skipped_by_statistics),
+        _rest(column.skipped_by_statistics),
+        _rest(column.skipped_present),
+        _rest(column.skipped_absent),
         column.reason,
     ]
 
 
-def _share(share: float | None) -> str:
-    return "-" if share is None else percent(share)
+def _rest(skipped: float | None) -> str:
+    """The share of row groups that is read."""
+    return "-" if skipped is None else percent(1 - skipped)

@@ -91,10 +91,11 @@ def _row_group_row(one: RowGroupVerdict) -> list[Content]:
 
 def _file_row(file: FileProbe) -> list[Content]:
     decided = {one.evidence for one in file.row_groups if one.verdict is file.verdict}
+    words = [one.value for one in Evidence if one in decided]
     return [
         "buffer" if file.path is None else identifier(file.path),
         file.verdict.value,
-        ", ".join(one.value for one in Evidence if one in decided) or Evidence.NONE.value,
+        "path" if file.is_excluded else ", ".join(words) or Evidence.NONE.value,
         f"{len(file.surviving):,} of {file.num_row_groups:,}",
         f"{file.num_rows:,}",
         f"{file.num_skipped_bytes:,}",

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 def create(  # noqa: PLR0913  all by keyword
     table: StrPath,
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     name: str,
     home: StrPath | None = None,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
     fpp: float | Mapping[str, float] = DEFAULT_FPP,
     expected_num_items: int | Mapping[str, int] | None = None,
     origin: Origin = "auto",
@@ -87,7 +87,7 @@ def create(  # noqa: PLR0913  all by keyword
     from parquet_bloomwriter.index.creating import create_index
 
     recipe = recipe_for(
-        [columns] if isinstance(columns, str) else list(columns),
+        columns,
         fpp=fpp,
         expected_num_items=expected_num_items,
         origin=origin,
@@ -105,7 +105,7 @@ def refresh(  # noqa: PLR0913  all by keyword
     name: str,
     mode: Literal["incremental", "full", "quick"] = "incremental",
     home: StrPath | None = None,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -230,7 +230,7 @@ def index(
     name: str,
     home: StrPath | None = None,
     changes: bool = True,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
 ) -> IndexInfo:
     """Say how one index is.
 
@@ -256,7 +256,7 @@ def lookup(
     *,
     name: str | None = None,
     home: StrPath | None = None,
-    files: Sequence[StrPath] | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
@@ -282,7 +282,9 @@ def lookup(
     return look_up(table, filters, name=name, home=home, files=files)
 
 
-def _with_changes(table: StrPath, info: IndexInfo, files: Sequence[StrPath] | None) -> IndexInfo:
+def _with_changes(
+    table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
+) -> IndexInfo:
     from parquet_bloomwriter.index.current import current_files
 
     return with_changes(info, current_files(table, info.root, files)) if info.root else info

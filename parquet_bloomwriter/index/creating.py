@@ -39,7 +39,7 @@ def create_index(
     table: StrPath,
     recipe: Recipe,
     *,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
     means: Means,
 ) -> IndexReport:
     """Do what `actions.create` says."""

@@ -7,15 +7,19 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.index.files import FileId, file_id, list_files
 from parquet_bloomwriter.index.homes import local_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    StrPath: TypeAlias = str | os.PathLike[str]
 
 
 def current_files(
-    table: str | os.PathLike[str], root: str, files: Sequence[str | os.PathLike[str]] | None
+    table: StrPath, root: str, files: StrPath | Sequence[StrPath] | None
 ) -> list[FileId]:
     """List the files of a table, ordered by path.
 
@@ -29,7 +33,7 @@ def current_files(
     """
     path = local_path(table)
     if files is not None:
-        return sorted({file_id(root, local_path(file)) for file in files})
+        return sorted({file_id(root, local_path(file)) for file in paths_of(files)})
     if not os.path.isdir(path):
         return [file_id(root, path)]
     return sorted(relative_to(root, list_files(path), folder=path))

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.source.folders import HIDDEN, SUFFIXES
+from parquet_bloomwriter.source.folders import HIDDEN, has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +70,7 @@ def list_files(root: str) -> list[FileId]:
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, path + "/"))
-                elif entry.name.endswith(SUFFIXES) and not entry.is_dir():
+                elif has_suffix(entry.name) and not entry.is_dir():
                     with contextlib.suppress(FileNotFoundError):
                         found.append(identity(path, entry.stat()))
     return sorted(found)

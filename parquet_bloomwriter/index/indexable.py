@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _MAX_KNOWN = 1024
 _SHOWN = 5
-_ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
 
 _known: dict[tuple[int, str], tuple[tuple[Leaf, ...], Leaf | str]] = {}
 """Answers; the leaves are kept with them, so that their address is nobody else's."""
@@ -52,7 +51,7 @@ def why_unreadable(footer: Footer, leaf: Leaf) -> str | None:
     chunks = footer.chunks
     if chunks.has(ChunkField.FILE_PATH).any():
         return "this is a summary file: its column chunks lie in other files"
-    if any(chunks.has(field)[:, leaf.ordinal].any() for field in _ENCRYPTED):
+    if footer.encrypted[:, leaf.ordinal].any():
         return "the column is encrypted"
     return None
 

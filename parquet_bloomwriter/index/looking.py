@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound
 from parquet_bloomwriter.index.changes import positions
 from parquet_bloomwriter.index.current import current_files, relative_path, relative_to
@@ -53,7 +54,7 @@ def look_up(
     *,
     name: str | None,
     home: StrPath | None,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
 ) -> LookupReport:
     """Do what `actions.lookup` says."""
     expression = parse(filters)
@@ -119,7 +120,7 @@ def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str
 def _promised_files(
     table: StrPath,
     root: str,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
     opened: Iterable[Snapshot | Reason],
 ) -> list[FileId] | None:
     """Return the files of a table as its indexes know them; None if they must be looked at.
@@ -140,7 +141,7 @@ def _promised_files(
                 return None  # two indexes know it differently: the promise of one is not true
     if files is None:
         return sorted(promised.values()) or None
-    wanted = {local_path(file) for file in files}
+    wanted = {local_path(file) for file in paths_of(files)}
     return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
 
 

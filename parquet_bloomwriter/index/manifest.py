@@ -5,10 +5,8 @@
 All are required. Rows are in no order that matters; ids and names occur once.
 """
 
-# ruff: noqa: PTH118  paths are strings, as in the log
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,7 +58,9 @@ class FileTable:
         Returns:
             Shape (n,).
         """
-        paths = (os.path.join(root, path) for path in self.paths.take(places).to_pylist())
+        base = root.rstrip("/") + "/"
+        names = self.paths.take(places).to_pylist()
+        paths = (name if name.startswith("/") else base + name for name in names)
         sizes, times = self.sizes[places].tolist(), self.modified_ms[places].tolist()
         return np.array(are_unchanged(paths, sizes, times), np.bool_)
 

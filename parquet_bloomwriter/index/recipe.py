@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.entry import IndexedColumn
+from parquet_bloomwriter.sbbf.sizing import check_max_bytes
 from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Recipe:
 
 
 def recipe_for(  # noqa: PLR0913  all by keyword
-    columns: Sequence[str],
+    columns: str | Sequence[str],
     *,
     fpp: float | Mapping[str, float],
     expected_num_items: int | Mapping[str, int] | None,
@@ -70,6 +72,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     Raises:
         InvalidArgument: If it makes no sense by itself.
     """
+    columns = names_of(columns)
     if not columns:
         raise InvalidArgument("an index needs at least one column", remedy="Name one.")
     _check_distinct(columns)
@@ -91,7 +94,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
             for name in columns
         ),
         origin=origin,
-        max_file_bytes=max_file_bytes,
+        max_file_bytes=check_max_bytes(max_file_bytes),
         max_total_bytes=max_total_bytes,
         contract=contract,
     )

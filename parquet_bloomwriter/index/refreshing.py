@@ -60,7 +60,7 @@ def refresh_index(
     table: StrPath,
     mode: Mode,
     *,
-    files: Sequence[StrPath] | None,
+    files: StrPath | Sequence[StrPath] | None,
     means: Means,
 ) -> IndexReport:
     """Do what `actions.refresh` says."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.wording import count, listed, name, rate, safe, size
+
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Unindexed
     from parquet_bloomwriter.index.entry import IndexedColumn
@@ -49,6 +51,14 @@ class IndexColumn:
     no_global: str
     """Why there is no global filter, a clause; empty if there is one."""
 
+    def __str__(self) -> str:
+        """One line."""
+        whole = f"of all values: {self.no_global}" if self.no_global else ""
+        if self.global_ndv is not None:
+            whole = f"NDV {self.global_ndv:,}, FPP {rate(self.global_fpp)} of all values"
+        parts = f"{count(self.num_parts, 'part')}, {size(self.part_bytes)}"
+        return f"{name(self.name)}: {parts}, FPP {rate(self.fpp)} of each file; {safe(whole)}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
@@ -59,6 +69,10 @@ class LeftOut:
 
     reason: str
     """A clause."""
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{safe(self.path)}: {safe(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +134,18 @@ class IndexReport:
     notes: tuple[str, ...] = ()
     """What else there is to know, a clause each."""
 
+    def __str__(self) -> str:
+        """A line for the index, and one for each column and each file without filters."""
+        done = self.action if self.changed else f"{self.action}, nothing to do"
+        files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
+        head = f"index {self.name} of {safe(self.root)}: {done}; {self.state}, {files}"
+        without = [
+            *(f"left out: {one}" for one in self.left_out),
+            *(f"no filter: {safe(one.path)}: {safe(one.reason)}" for one in self.unindexed),
+            *map(safe, self.notes),
+        ]
+        return listed(head, [*map(str, self.columns), *without])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexInfo:
@@ -176,6 +202,16 @@ class IndexInfo:
 
     deleted_bytes: int | None = None
 
+    def __str__(self) -> str:
+        """A line for the index, and one for each column."""
+        state = safe(self.problem) or str(self.state or "not made yet")
+        files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
+        changes = ""
+        if self.appended is not None and self.deleted is not None:
+            changes = f"; since: {self.appended:,} appended, {self.deleted:,} deleted"
+        head = f"index {self.name} of {safe(self.root)}: {state}, {files}{changes}"
+        return listed(head, map(str, self.columns))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUse:
@@ -196,6 +232,11 @@ class IndexUse:
 
     reason: Reason | None
     """Why it excluded none; None if it did."""
+
+    def __str__(self) -> str:
+        """One line."""
+        known = f"{self.num_excluded:,} of {count(self.num_known, 'known file')} excluded"
+        return f"index {self.name}: {known}" + (f"; {self.reason.text}" if self.reason else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +265,12 @@ class LookupReport:
     """Bytes of the files that might match."""
 
     indexes: tuple[IndexUse, ...]
+
+    def __str__(self) -> str:
+        """A line for the predicate, one for each index, and one for each file."""
+        files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"
+        head = f"{safe(self.predicate)}: {files}"
+        return listed(head, [*map(str, self.indexes), *map(safe, self.paths)])
 
     @property
     def num_kept(self) -> int:

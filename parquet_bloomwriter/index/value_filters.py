@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.building import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.index.embedded import Filter, empty
 from parquet_bloomwriter.index.parts import WHOLE_FILE
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
@@ -73,7 +74,7 @@ def value_filter(
 def _all_hashes(source: Source, footer: Footer, leaf: Leaf) -> Iterator[NDArray[np.uint64]]:
     reader = LeafReader(source, footer, leaf)
     for row_group in range(footer.num_row_groups):
-        yield from hashes_of(reader, leaf, row_group, "xxhash")
+        yield from hashes_of(reader, leaf, row_group, XXHASH)
 
 
 def _num_blocks(footer: Footer, leaf: Leaf, plan: ColumnPlan) -> int:

@@ -48,10 +48,14 @@ _PACKAGE = Path(__file__).parent.parent
 _SOURCES = {
     "compact.kernels": ("compact/kernels.py", "compact/loop.py"),
     "hashing.kernels": ("hashing/kernels.py",),
+    "hashing.murmur3_kernels": ("hashing/murmur3_kernels.py",),
     "probing.kernels": ("probing/kernels.py", "probing/tasks.py", "sbbf/block.py"),
     "sbbf.kernels": ("sbbf/kernels.py", "sbbf/block.py"),
 }
 """The modules with kernels, and the files that their machine code depends on."""
+
+_OF_DRAFTS = frozenset({"hashing.murmur3_kernels"})
+"""Compiled only where filters of the Murmur3 drafts are made or checked; others need not wait."""
 
 _SHARED_SOURCES = ("native/intrinsics.py",)
 _CALLS_OF_C = (b"\0memset\0", b"\0memcpy\0", b"\0memmove\0")
@@ -82,7 +86,7 @@ def kernels(module: str) -> Any:  # noqa: ANN401  its attributes are the kernels
     """Load the kernels of a module, compiling them if that was never done on this machine.
 
     Args:
-        module: One of "compact.kernels", "hashing.kernels", "probing.kernels", "sbbf.kernels".
+        module: A key of `_SOURCES`, such as "sbbf.kernels".
 
     Returns:
         A namespace with a callable for each kernel.
@@ -94,23 +98,32 @@ def kernels(module: str) -> Any:  # noqa: ANN401  its attributes are the kernels
     return _loaded[module]
 
 
+def modules(*, drafts: bool = False) -> tuple[str, ...]:
+    """Return the modules with kernels that filters of the released specification take.
+
+    Args:
+        drafts: Whether to include those that only filters of the Murmur3 drafts take.
+    """
+    return tuple(module for module in _SOURCES if drafts or module not in _OF_DRAFTS)
+
+
 def is_loaded(module: str) -> bool:
     """Whether `kernels` returns at once."""
     return module in _loaded
 
 
-def are_compiled(*modules: str) -> bool:
-    """Whether `kernels` will find these modules (all, by default) compiled on this machine."""
+def are_compiled(*names: str) -> bool:
+    """Whether `kernels` will find these modules (`modules()` by default) compiled already."""
     return all(
         is_loaded(module)
         or any((folder / _file_name(module)).exists() for folder in cache_folders())
-        for module in modules or _SOURCES
+        for module in names or modules()
     )
 
 
-def warm_up() -> None:
-    """Load or compile all kernels now."""
-    for module in _SOURCES:
+def warm_up(*names: str) -> None:
+    """Load or compile the kernels of these modules, `modules()` by default, now."""
+    for module in names or modules():
         kernels(module)
 
 

@@ -67,6 +67,9 @@ class Place:
     is_exact: bool
     """Whether the floor equals the literal."""
 
+    is_nan: bool = False
+    """Whether the literal is NaN among values that never are: it differs from all of them."""
+
 
 def compared_as(type_: pa.DataType) -> pa.DataType:
     """Return the type that pyarrow can compare a column as; mostly its own."""
@@ -115,6 +118,22 @@ def placer(type_: pa.DataType) -> Finder:
     return next((find for matches, find in finders if matches(type_)), _nothing)
 
 
+def rounded(value: Value, type_: pa.DataType) -> Value:
+    """Round a float to the type of a narrower floating column; return any other literal as it is.
+
+    pyarrow does so with the values of `is_in`, and with no other literal.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if not isinstance(value, float) or not pa.types.is_floating(type_):
+        return value
+    with np.errstate(over="ignore"):
+        number = float(_FLOATS[type_.bit_width](value))
+    return value if math.isinf(number) else number
+
+
 def _inside(type_: pa.DataType) -> Finder:
     find = placer(type_)
     return lambda value, _: find(value, type_)
@@ -141,6 +160,8 @@ def _is_binary(type_: pa.DataType) -> bool:
 
 
 def _integer(value: Value, type_: pa.DataType) -> Place:
+    if isinstance(value, float) and math.isnan(value):
+        return Place(floor=None, is_exact=False, is_nan=True)
     bits = type_.bit_width
     is_signed = str(type_).startswith("int")
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)

@@ -83,8 +83,8 @@ def _bind(expression: Expression, columns: Columns, *, negated: bool) -> Bound:
             if len(parts) == 1:
                 return parts[0]
             return AllOf(parts) if isinstance(expression, And) is not negated else AnyOf(parts)
-        case Constant(value):
-            return _constant(value is not negated)
+        case Constant():
+            return _constant(expression, negated=negated)
         case Opaque():
             reason = "only comparisons of a column with literals are concluded from"
             return Undecided(text=_text(expression, negated=negated), reason=reason)
@@ -103,10 +103,12 @@ def _operands(expression: And | Or) -> Iterator[Expression]:
             yield operand
 
 
-def _constant(value: bool) -> Atom:  # noqa: FBT001  it is the condition
-    if value:
-        return Undecided(text="TRUE", reason="the condition is always true")
-    return Never(text="FALSE", reason="the condition is always false")
+def _constant(expression: Constant, *, negated: bool) -> Atom:
+    value = expression.value is not negated
+    text = expression.text or ("TRUE" if value else "FALSE")
+    reason = expression.reason or f"the condition is always {'true' if value else 'false'}"
+    kind = Undecided if value else Never
+    return kind(text=text, reason=reason)
 
 
 def _condition(expression: Comparison | IsIn | IsNull, columns: Columns, *, negated: bool) -> Atom:

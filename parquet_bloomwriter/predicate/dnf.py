@@ -44,7 +44,7 @@ def parse_dnf(filters: Sequence[Any]) -> Expression:
         InvalidArgument: If the lists are empty or malformed.
     """
     anyof = [
-        _joined(And, [_predicate(*predicate) for predicate in conjunction])
+        _joined(And, [of_predicate(predicate) for predicate in conjunction])
         for conjunction in conjunctions(filters)
     ]
     return _joined(Or, anyof)
@@ -78,7 +78,9 @@ def non_membership(column: str, values: Iterable[Value | None]) -> Expression:
     return Or((Not(members), IsNull(column))) if isinstance(members, IsIn) else Not(members)
 
 
-def _predicate(path: str | tuple[str, ...], operator: str, value: object) -> Expression:
+def of_predicate(predicate: Predicate) -> Expression:
+    """Make a tree of one condition; it is `Opaque` if no plain value stands for its literal."""
+    path, operator, value = predicate
     column = path if isinstance(path, str) else ".".join(path)
     try:
         if operator in _MEMBERSHIPS:
@@ -91,11 +93,16 @@ def _predicate(path: str | tuple[str, ...], operator: str, value: object) -> Exp
 
 
 def _values(values: object) -> list[Value | None]:
-    """Return the plain values that `pa.array` makes of a collection: pyarrow does so too."""
+    """Return the plain values of a collection, each exactly.
+
+    Arrays have a type; `pa.array` would give one to a list, and round values to it.
+    """
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return plain_values(values)
+    if isinstance(values, list | tuple | set | frozenset):
+        return [plain_value(value) for value in values]
     try:
         return plain_values(pa.array(values))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -1,21 +1,35 @@
 """Predicates -> pyarrow expressions that are true for the same rows.
 
-pyarrow's own forms go to pyarrow as they are. SQL, and trees, become an expression that is true
-where the condition is: negations are pushed down to the comparisons, so that neither a comparison
-with null, nor its negation, nor NOT IN of a null is ever true. Comparisons of floats are those of
-IEEE 754, as everywhere in Arrow: NaN equals nothing, and is neither below nor above anything.
+The expression is made from the tree that row groups are pruned by, so a literal means the same to
+both. Literals are compared exactly: each becomes a value of the column's own type, see
+`arrow_literals`. pyarrow would cast literals or columns to a common type, which fails for some
+values, rounds others, and differs between its reading of statistics and of rows.
+
+The expression is true where the condition is: negations are pushed down to the comparisons, so that
+neither a comparison with null, nor its negation, nor NOT IN of a null is ever true. Comparisons of
+floats are those of IEEE 754, as everywhere in Arrow: NaN equals nothing, and is neither below nor
+above anything.
+
+Left to pyarrow are expressions of pyarrow with a part that is not understood here, and conditions
+in its lists whose literal SQL would not compare with the column (bytes with a string, durations).
 """
 
 from __future__ import annotations
 
 import functools
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.arrow_columns import Column, column_at
-from parquet_bloomwriter.predicate.arrow_literals import Incomparable, Place, compared_as, placer
+from parquet_bloomwriter.predicate.arrow_comparison import (
+    compare,
+    compare_as_pyarrow,
+    compare_with_any,
+    joined,
+    not_evaluated,
+)
+from parquet_bloomwriter.predicate.dnf import conjunctions, of_predicate
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -25,17 +39,17 @@ from parquet_bloomwriter.predicate.expression import (
     IsNull,
     Not,
     Opaque,
-    Operator,
     Or,
     Value,
 )
-from parquet_bloomwriter.predicate.spelling import spell_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    from parquet_bloomwriter.predicate.dnf import Predicate
 
     _TrueFor: TypeAlias = Callable[[Expression], pc.Expression]
 
@@ -44,23 +58,12 @@ _MOST_CONDITIONS = 2_000
 """Joined by AND, or by OR. pyarrow recurses over them: some thousands more end its stack, and with
 it the process."""
 
-_COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_BETWEEN: dict[Operator, Operator] = {"<": "<=", ">=": ">"}
-"""What becomes of an operator for the floor of a literal that is no value of the type itself."""
-
 
 def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
     """Return the pyarrow expression that is true for the rows a predicate asks for.
 
     Args:
-        filters: What `parse` takes. Expressions of pyarrow are returned as they are.
+        filters: What `parse` takes.
         schema: Of the data that the expression is for.
 
     Raises:
@@ -71,70 +74,108 @@ def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
     """
     from parquet_bloomwriter.predicate.parsing import is_arrow, parse
 
-    if is_arrow(filters):
-        return filters
     tree = parse(filters)
     if isinstance(filters, list | tuple):
         return _of_filters(filters, schema)
-    return _true_for(tree, schema, is_negated=False)
+    if is_arrow(filters):
+        return _of_arrow(filters, tree, schema)
+    return _true_for(tree, _Columns(schema, is_sql=True), is_negated=False)
+
+
+def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.Expression:
+    """Make the expression anew, with exact literals; return it as given if that is impossible."""
+    try:
+        return _true_for(tree, _Columns(schema, is_sql=False), is_negated=False)
+    except (InvalidArgument, RecursionError):
+        return given
 
 
 def _of_filters(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression:
-    """Leave the filters to pyarrow, but for the names of their columns."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from parquet_bloomwriter.predicate.dnf import conjunctions
-
-    named = [
-        [(column_at(schema, path).path, operator_, value) for path, operator_, value in one]
-        for one in conjunctions(filters)
+    """Make the disjunction of the conjunctions in pyarrow's lists."""
+    alternatives = [
+        joined([_of_predicate(one, schema) for one in conjunction], by_and=True)
+        for conjunction in conjunctions(filters)
     ]
+    return joined(alternatives, by_and=False)
+
+
+def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
+    path, operator_, value = predicate
+    column = column_at(schema, path)
+    columns = _Columns(schema, is_sql=False, only=column)
     try:
-        return pq.filters_to_expression(named)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidArgument(
-            f"pyarrow cannot make an expression of these filters: {error}",
-            remedy="Give values that pyarrow has types for.",
-        ) from error
+        return _true_for(of_predicate(predicate), columns, is_negated=False)
+    except InvalidArgument:
+        return compare_as_pyarrow(column, operator_, value)
 
 
-def _true_for(node: Expression, schema: pa.Schema, *, is_negated: bool) -> pc.Expression:
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns that a tree is about, and how its literals are meant."""
+
+    schema: pa.Schema
+    is_sql: bool
+    """Whether `compare_with_any` is to follow SQL."""
+
+    only: Column | None = None
+    """The one column of the tree, if it is known."""
+
+    def find(self, name: str) -> Column:
+        """Find a column by its dotted name.
+
+        Raises:
+            ColumnNotFound: If there is none, or more than one.
+            InvalidArgument: If it lies in a list or a map.
+        """
+        return self.only or column_at(self.schema, name)
+
+
+def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Expression:
     """Return what is true where the node is; or, negated, where it is false."""
     import pyarrow.compute as pc
 
     match node:
         case Constant(value):
             return pc.scalar(value is not is_negated)
-        case Opaque(text):
-            raise InvalidArgument(
-                f"this part of the condition cannot be evaluated: {text}",
-                remedy="Write strings in single quotes; for all else, give a pyarrow expression.",
-            )
+        case Opaque():
+            return _true_for_opaque(node, columns, is_negated=is_negated)
         case Not(operand):
-            return _true_for(operand, schema, is_negated=not is_negated)
+            return _true_for(operand, columns, is_negated=not is_negated)
         case And(operands) | Or(operands):
-            join = operator.and_ if isinstance(node, And) is not is_negated else operator.or_
-            parts = operands if isinstance(node, And) else _merged(operands)
-            true_for = functools.partial(_true_for, schema=schema, is_negated=is_negated)
-            return _joined(join, parts, true_for)
-    column = column_at(schema, node.column)
+            is_merged = columns.is_sql and isinstance(node, Or)
+            parts = _merged(operands) if is_merged else operands
+            true_for = functools.partial(_true_for, columns=columns, is_negated=is_negated)
+            return _joined(parts, true_for, by_and=isinstance(node, And) is not is_negated)
+    return _true_for_column(node, columns, is_negated=is_negated)
+
+
+def _true_for_opaque(node: Opaque, columns: _Columns, *, is_negated: bool) -> pc.Expression:
+    if not node.is_sql:
+        raise not_evaluated(node.text)
+    from parquet_bloomwriter.predicate.sql_rows import true_for_sql
+
+    return true_for_sql(node.text, columns.schema, is_negated=is_negated)
+
+
+def _true_for_column(
+    node: Comparison | IsIn | IsNull, columns: _Columns, *, is_negated: bool
+) -> pc.Expression:
+    column = columns.find(node.column)
     if isinstance(node, IsNull):
         return column.field.is_valid() if is_negated else column.field.is_null()
     if isinstance(node, IsIn):
-        return _membership(column, node.values, is_negated=is_negated)
-    return _comparison(column, node, is_negated=is_negated)
+        is_sql = columns.is_sql
+        return compare_with_any(column, node.values, is_negated=is_negated, is_sql=is_sql)
+    return compare(column, node.operator, node.value, is_negated=is_negated)
 
 
-def _joined(
-    join: Callable[[Any, Any], Any], operands: Sequence[Expression], true_for: _TrueFor
-) -> pc.Expression:
+def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool) -> pc.Expression:
     if len(operands) > _MOST_CONDITIONS:
         raise InvalidArgument(
             f"{len(operands):,} conditions are more than pyarrow can evaluate",
             remedy="Use IN or NOT IN for many values of one column.",
         )
-    return functools.reduce(join, [true_for(one) for one in operands])
+    return joined([true_for(one) for one in operands], by_and=by_and)
 
 
 def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
@@ -152,73 +193,3 @@ def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
             case _:
                 others.append(one)
     return [*others, *(IsIn(column, tuple(members)) for column, members in values.items())]
-
-
-def _comparison(column: Column, node: Comparison, *, is_negated: bool) -> pc.Expression:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if node.value is None:
-        return pc.scalar(value=False)
-    operand = _operand(column, [node.value])
-    found = operand.places[0]
-    compare = _COMPARE[
-        node.operator if found.is_exact else _BETWEEN.get(node.operator, node.operator)
-    ]
-    if not found.is_exact and (found.floor is None or node.operator in ("=", "!=")):
-        outcome = node.operator in ("!=", ">", ">=")
-        return pc.scalar(value=False) if outcome is is_negated else column.field.is_valid()
-    condition = compare(operand.field, pa.scalar(found.floor, operand.type))
-    return ~condition if is_negated else condition
-
-
-def _membership(column: Column, values: Sequence[Value], *, is_negated: bool) -> pc.Expression:
-    import pyarrow as pa
-
-    operand = _operand(column, values)
-    members = [found.floor for found in operand.places if found.is_exact]
-    if 0.0 in members and pa.types.is_floating(operand.type):
-        members += [0.0, -0.0]  # is_in tells them apart
-    condition = operand.field.isin(pa.array(members, operand.type))
-    return column.field.is_valid() & ~condition if is_negated else condition
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Operand:
-    """A column, ready to be compared with literals."""
-
-    field: pc.Expression
-    type: pa.DataType
-    """Of the literals."""
-
-    places: list[Place]
-    """Of the literals, among the column's values."""
-
-
-def _operand(column: Column, values: Sequence[Value]) -> _Operand:
-    import pyarrow as pa
-
-    type_, field = column.type, column.field
-    if pa.types.is_decimal(type_) and any(isinstance(value, float) for value in values):
-        type_ = pa.float64()  # as SQL engines compare them
-    target = compared_as(type_)
-    if target != column.type:
-        field = field.cast(target)
-    is_dictionary = pa.types.is_dictionary(target)
-    found = _places(column, values, type_)
-    return _Operand(field=field, type=target.value_type if is_dictionary else target, places=found)
-
-
-def _places(column: Column, values: Sequence[Value], type_: pa.DataType) -> list[Place]:
-    find = placer(type_)
-    found = []
-    for value in values:
-        try:
-            found.append(find(value, type_))
-        except Incomparable as error:
-            raise InvalidArgument(
-                f"{spell_value(value)} cannot be compared with values of type {column.type}",
-                column=column.name,
-                remedy=str(error),
-            ) from None
-    return found

@@ -11,7 +11,7 @@ together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -97,6 +97,11 @@ class Constant:
     """True, or false, for every row."""
 
     value: bool
+    text: str = ""
+    """The condition that it stands for, if it was written as another."""
+
+    reason: str = ""
+    """Why the condition has this value, a clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,9 @@ class Opaque:
 
     text: str
     """As it was written."""
+
+    is_sql: bool = field(default=False, compare=False, repr=False)
+    """Whether the text is SQL, which `read_table` may be able to evaluate."""
 
 
 Expression: TypeAlias = Comparison | IsIn | IsNull | Not | And | Or | Constant | Opaque

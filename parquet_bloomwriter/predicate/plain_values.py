@@ -150,6 +150,9 @@ def _of_datetime64(given: np.datetime64) -> Value | None:
 
     if np.isnat(given):
         return None
+    if np.datetime_data(given.dtype)[0] in {"h", "m"}:  # units that Arrow has not, but for seconds
+        seconds = given.astype("datetime64[s]")
+        given = seconds if seconds == given else given
     try:
         return plain_values(pa.array(np.array([given])))[0]
     except (pa.ArrowException, ValueError) as error:  # units that Arrow has not, such as months

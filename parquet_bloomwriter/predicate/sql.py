@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from sqlglot.expressions import Expr
 
-_OPERATORS: dict[str, tuple[Operator, Operator, Callable[[int, int], bool]]] = {
+OPERATORS_OF_SQL: dict[str, tuple[Operator, Operator, Callable[[int, int], bool]]] = {
     "eq": ("=", "=", operator.eq),
     "neq": ("!=", "!=", operator.ne),
     "lt": ("<", ">", operator.lt),
@@ -87,7 +87,7 @@ def _condition(node: Expr, *, is_negated: bool) -> Expression:
         found = _connective(node, is_negated) or _atom(node, is_negated)
     except UnknownKind:
         found = None
-    return Opaque(text_of(node)) if found is None else found
+    return Opaque(text_of(node), is_sql=True) if found is None else found
 
 
 def _connective(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
@@ -115,21 +115,21 @@ def _operands(node: Expr) -> Iterator[Expr]:
 
 
 def _atom(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
-    if node.key in _OPERATORS:
+    if node.key in OPERATORS_OF_SQL:
         return _comparison(node)
     if node.key in _TESTS:
         return _TESTS[node.key](node, is_negated)
     if node.key == "boolean":
         return Constant(bool(node.this))
-    column = _column(node)
+    column = column_of(node)
     return None if column is None else Comparison(column, "=", value=True)
 
 
 def _comparison(node: Expr) -> Expression | None:
     if not has_only(node, "this", "expression"):
         return None
-    as_written, mirrored, evaluate = _OPERATORS[node.key]
-    left, right = _column(node.this), _column(node.expression)
+    as_written, mirrored, evaluate = OPERATORS_OF_SQL[node.key]
+    left, right = column_of(node.this), column_of(node.expression)
     if left is not None and right is None:
         return Comparison(left, as_written, literal_value(node.expression))
     if right is not None and left is None:
@@ -143,7 +143,7 @@ def _comparison(node: Expr) -> Expression | None:
 
 
 def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
-    column = _column(node.this)
+    column = column_of(node.this)
     if column is None or not has_only(node, "this", "expressions") or not node.expressions:
         return None
     given = [literal_value(one) for one in node.expressions]
@@ -157,7 +157,7 @@ def _membership(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT
 
 
 def _between(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its siblings
-    column = _column(node.this)
+    column = column_of(node.this)
     if column is None or not has_only(node, "this", "low", "high"):
         return None
     low, high = literal_value(node.args["low"]), literal_value(node.args["high"])
@@ -165,7 +165,7 @@ def _between(node: Expr, _: bool) -> Expression | None:  # noqa: FBT001  as its 
 
 
 def _is(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
-    column = _column(node.this)
+    column = column_of(node.this)
     if column is None or not has_only(node, "this", "expression", "negate"):
         return None
     turned = bool(node.args.get("negate"))
@@ -179,9 +179,9 @@ def _is(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  pas
 
 
 def _distinct(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
-    column, other = _column(node.this), node.expression
+    column, other = column_of(node.this), node.expression
     if column is None:
-        column, other = _column(node.expression), node.this
+        column, other = column_of(node.expression), node.this
     if column is None or not has_only(node, "this", "expression"):
         return None
     value = literal_value(other)
@@ -201,7 +201,7 @@ def _never_null(condition: Expression, column: str, *, is_negated: bool) -> Expr
     return And((condition, Not(IsNull(column)))) if is_negated else condition
 
 
-def _column(node: Expr) -> str | None:
+def column_of(node: Expr) -> str | None:
     """Return the dotted path of a column; None if it is anything else."""
     while node.key == "paren":
         node = node.this
@@ -210,7 +210,7 @@ def _column(node: Expr) -> str | None:
         names = all(part.key == "identifier" for part in parts)
         return ".".join(part.name for part in parts) if names else None
     if node.key == "dot" and node.expression.key == "identifier":
-        before = _column(node.this)
+        before = column_of(node.this)
         return None if before is None else f"{before}.{node.expression.name}"
     return None
 

@@ -8,9 +8,10 @@ is read once: what it says is kept with the footer.
 One hash in each of many local filters, the usual case, is looked up by one compiled loop. All else
 takes the same steps here, with arrays.
 
-What must not be trusted is never probed: a header that is broken, unknown or of a draft, a length
-that disagrees with it, a place outside the file's data or that of another chunk's filter, and a
-bitset without a single bit, which is no filter of a chunk with values. If all blocks that were
+What must not be trusted is never probed: a header that is broken or unknown, or of a draft unless
+the caller says that drafts are of Murmur3; a length that disagrees with the header; a place outside
+the file's data or that of another chunk's filter; and a bitset without a single bit, which is no
+filter of a chunk with values. If all blocks that were
 asked about are empty, more of the bitset is read until a bit is found.
 
 Source: Parquet specification, "Bloom Filter", section "File Format".
@@ -26,11 +27,12 @@ import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
-from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.probing.facts import DISTRUSTED, UNSEEN
 from parquet_bloomwriter.probing.tasks import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
+from parquet_bloomwriter.sbbf.murmur import stored_indexes
 from parquet_bloomwriter.splice.existing import check_filter, read_filter_header
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.probing.facts import Column, Family, FilterPlaces
     from parquet_bloomwriter.probing.pieces import Pieces
 
@@ -70,14 +73,31 @@ class Hashes:
     firsts: NDArray[np.int64]
     """Where the hashes of each value begin, and their number, shape (n + 1,)."""
 
+    of_drafts: NDArray[np.uint64] | None = None
+    """The same for filters of the Murmur3 drafts; None to distrust these filters."""
+
     @classmethod
-    def of(cls, plains: Sequence[Sequence[bytes]]) -> Hashes:
-        """Hash the PLAIN bytes of n values, each of which may be stored in several ways."""
-        counts = [len(ways) for ways in plains]
+    def of(cls, plains: Sequence[Sequence[bytes]], kind: HashKind = XXHASH) -> Hashes:
+        """Hash the PLAIN bytes of n values, each of which may be stored in several ways.
+
+        Args:
+            plains: By value.
+            kind: The hash function of filters whose headers do not name it; that of "xxhash" is of
+                filters whose headers do.
+        """
+        ways = [way for ways in plains for way in ways]
         return cls(
-            np.array([xxh64(way) for ways in plains for way in ways], np.uint64),
-            np.array([0, *accumulate(counts)], np.int64),
+            np.array([xxh64(way) for way in ways], np.uint64),
+            np.array([0, *accumulate(map(len, plains))], np.int64),
+            np.array([hash_plain(way, kind) for way in ways], np.uint64)
+            if kind.dialect == "murmur3"
+            else None,
         )
+
+    @property
+    def dialect(self) -> Dialect:
+        """What filters of drafts are taken for."""
+        return "xxhash" if self.of_drafts is None else "murmur3"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +125,7 @@ def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     questions: Questions,
     pieces: Pieces,
     places: FilterPlaces,
+    draft_hashes: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.bool_]:
     """Look up hashes in the filters of some row groups.
 
@@ -115,12 +136,14 @@ def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
         questions: Which of them are looked up where.
         pieces: Reads from the files.
         places: Where the bitsets lie; what is learned about that is added.
+        draft_hashes: Of all values, for filters of the Murmur3 drafts; None to distrust these. It
+            must be given whenever `places` was learned with it, and only then.
 
     Returns:
         For each question, whether any of its hashes might be in the filter; True also where the
         filter must not be trusted (`places` then tells why) or cannot be read. Shape (m,).
     """
-    probe = _Probe(family, column, hashes, pieces, places)
+    probe = _Probe(family, column, hashes, pieces, places, draft_hashes)
     return probe.ask(questions)
 
 
@@ -131,10 +154,12 @@ class _Probe:
     hashes: NDArray[np.uint64]
     pieces: Pieces
     places: FilterPlaces
+    draft_hashes: NDArray[np.uint64] | None
 
     def ask(self, questions: Questions) -> NDArray[np.bool_]:
         """Answer questions, the simple ones together."""
-        if (questions.ends - questions.begins == 1).all():
+        # The compiled loop knows released filters only.
+        if self.draft_hashes is None and (questions.ends - questions.begins == 1).all():
             might = self._ask_usual(questions)
             if might is not None:
                 return might
@@ -215,6 +240,7 @@ class _Probe:
                 offset,
                 self.family.files[file].start,
                 lambda start, stop: self.pieces.read_at(file, start, stop),
+                dialect="xxhash" if self.draft_hashes is None else "murmur3",
             )
             check_filter(
                 self.column.leaf,
@@ -228,8 +254,9 @@ class _Probe:
         except (BloomwriterError, OSError) as error:
             self.pieces.failures[file] = error
         else:
+            self.places.of_drafts[row] = header.compression is None
             self.places.starts[row] = offset + header.length
-            self.places.sizes[row] = header.num_bytes
+            self.places.sizes[row] = header.num_bytes  # Last: other threads read it first.
 
     def _distrust(self, row: int, problem: str) -> None:
         self.places.problems[row] = problem
@@ -245,14 +272,13 @@ class _Probe:
             return np.zeros(len(counts), np.bool_)
         question = np.arange(len(counts))
         if total == len(counts) and (counts == 1).all():
-            hashes = self.hashes[questions.begins]
+            which = questions.begins
         else:
             question = np.repeat(question, counts)
             firsts = counts.cumsum() - counts
-            hashes = self.hashes[np.arange(total) + (questions.begins - firsts)[question]]
+            which = np.arange(total) + (questions.begins - firsts)[question]
         rows = questions.rows[question]
-        num_blocks = (self.places.sizes[rows] // BYTES_PER_BLOCK).astype(np.uint64)
-        blocks = ((hashes >> np.uint64(32)) * num_blocks >> np.uint64(32)).astype(np.int64)
+        hashes, blocks = self._places_in_filters(rows, which)
         starts = self.places.starts[rows] + BYTES_PER_BLOCK * blocks
         read = self.pieces.read(self.family.file_of[rows], starts, BYTES_PER_BLOCK)
         words = read.view("<u4")
@@ -265,18 +291,39 @@ class _Probe:
             might[doubtful] = ~self._have_bits(questions.rows[doubtful])
         return might
 
+    def _places_in_filters(
+        self, rows: NDArray[np.int64], which: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Return the hashes that are looked up in n filters, and the numbers of their blocks.
+
+        Args:
+            rows: Row groups, shape (n,).
+            which: The hash looked up in each, shape (n,).
+        """
+        hashes = self.hashes[which]
+        num_blocks = (self.places.sizes[rows] // BYTES_PER_BLOCK).astype(np.uint64)
+        if self.draft_hashes is not None:
+            of_drafts = self.places.of_drafts[rows]
+            hashes[of_drafts] = self.draft_hashes[which[of_drafts]]
+        blocks = (hashes >> np.uint64(32)) * num_blocks >> np.uint64(32)
+        if self.draft_hashes is not None:
+            blocks[of_drafts] = stored_indexes(blocks[of_drafts], num_blocks[of_drafts])
+        return hashes, blocks.astype(np.int64)
+
     def _many(self, row: int, begin: int, end: int) -> bool:
         """Read the whole bitset."""
         start, size = int(self.places.starts[row]), int(self.places.sizes[row])
         read = self._read(row, start, start + size)
         if read is None:
             return True
-        header = encode_header(size)
-        filter_ = Sbbf.from_bytes(header + read)
         if not any(read):
             self._distrust(row, _EMPTY)
             return True
-        return bool(filter_.check_hashes(self.hashes[begin:end]).any())
+        dialect: Dialect = "murmur3" if self.places.of_drafts[row] else "xxhash"
+        hashes = self.hashes if dialect == "xxhash" else self.draft_hashes
+        assert hashes is not None  # noqa: S101  for the type checker; see `probe_filters`
+        filter_ = Sbbf.from_bytes(encode_header(size, dialect) + read, dialect)
+        return bool(filter_.check_hashes(hashes[begin:end]).any())
 
     def _have_bits(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether bitsets have any bit; those that have none, or cannot be read, are of no use."""

@@ -323,11 +323,13 @@ def _ask_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     first, last = keys
     of_atom = hashes(atom)
     questions = Questions(rows, of_atom.firsts[first[rows]], of_atom.firsts[last[rows]])
-    places = family.places(atom.leaf)
+    places = family.places(atom.leaf, of_atom.dialect)
     is_news = not places.has_bits[rows].all()
-    is_in = probe_filters(family, column, of_atom.hashes, questions, pieces, places)
+    is_in = probe_filters(
+        family, column, of_atom.hashes, questions, pieces, places, of_atom.of_drafts
+    )
     if is_news:
-        family.remember(atom.leaf, places)
+        family.remember(atom.leaf, places, of_atom.dialect)
     trusted = places.sizes[rows] > 0
     finding.codes[rows[trusted & is_in]] = _MIGHT_BY_BLOOM
     finding.codes[rows[trusted & ~is_in]] = _NOT_BY_BLOOM

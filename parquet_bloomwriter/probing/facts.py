@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.footer import Leaf, Repetition, parse_footer
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.hashing import Dialect
 from parquet_bloomwriter.predicate.ordering import order_of
 from parquet_bloomwriter.probing.statistics import (
     BOUND_FIELDS,
@@ -77,13 +78,17 @@ class FilterPlaces:
     has_bits: NDArray[np.bool_]
     """Whether a bit was seen that is set, shape (n,)."""
 
+    of_drafts: NDArray[np.bool_]
+    """Whether a filter is one of the Murmur3 drafts and was asked for as such, shape (n,)."""
+
     problems: dict[int, str] = field(default_factory=dict)
     """Why filters are distrusted, by index."""
 
     @classmethod
     def unseen(cls, count: int) -> FilterPlaces:
         """Nothing is known of `count` chunks."""
-        return cls(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        numbers, flags = np.zeros((2, count), np.int64), np.zeros((2, count), np.bool_)
+        return cls(*numbers, *flags)
 
     @classmethod
     def distrusted(cls, rows: NDArray[np.bool_], problem: str) -> FilterPlaces:
@@ -96,9 +101,9 @@ class FilterPlaces:
     @classmethod
     def together(cls, parts: Sequence[FilterPlaces]) -> FilterPlaces:
         """One after the other."""
-        sizes, starts, has_bits = (  # Sizes first: other threads write them last.
+        sizes, starts, has_bits, of_drafts = (  # Sizes first: other threads write them last.
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("sizes", "starts", "has_bits")
+            for name in ("sizes", "starts", "has_bits", "of_drafts")
         )
         problems: dict[int, str] = {}
         first = 0
@@ -106,7 +111,7 @@ class FilterPlaces:
             if part.problems:
                 problems.update((first + index, why) for index, why in part.problems.copy().items())
             first += len(part.sizes)
-        return cls(starts, sizes, has_bits, problems)
+        return cls(starts, sizes, has_bits, of_drafts, problems)
 
     def part(self, start: int, stop: int) -> FilterPlaces:
         """Those from `start` up to `stop`, sharing memory."""
@@ -115,8 +120,9 @@ class FilterPlaces:
             if self.problems
             else {}
         )
+        rows = slice(start, stop)
         return FilterPlaces(
-            self.starts[start:stop], self.sizes[start:stop], self.has_bits[start:stop], problems
+            self.starts[rows], self.sizes[rows], self.has_bits[rows], self.of_drafts[rows], problems
         )
 
 
@@ -141,8 +147,8 @@ class KnownFile:
     columns: dict[int, RawColumn] = field(default_factory=dict)
     """By leaf ordinal."""
 
-    filters: dict[int, FilterPlaces] = field(default_factory=dict)
-    """By leaf ordinal."""
+    filters: dict[tuple[int, Dialect], FilterPlaces] = field(default_factory=dict)
+    """By leaf ordinal, and by what filters of drafts are taken for."""
 
     decoded: dict[int, Column] = field(default_factory=dict)
     """Columns of files that are looked at alone, by leaf ordinal."""
@@ -202,7 +208,9 @@ class KnownFile:
                 chunks.spans[:, ordinal, _BOUND_FIELDS, STOP],
             )
             if shared[:, ordinal].any():
-                self.filters[ordinal] = FilterPlaces.distrusted(shared[:, ordinal], SHARED)
+                for dialect in get_args(Dialect):
+                    places = FilterPlaces.distrusted(shared[:, ordinal], SHARED)
+                    self.filters[ordinal, dialect] = places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,9 +310,14 @@ class Family:
             filter_lengths=numbers[:, _LENGTH],
         )
 
-    def places(self, leaf: Leaf) -> FilterPlaces:
-        """Where the column's bitsets lie, as far as was learned before."""
-        known = [file.filters.get(leaf.ordinal) for file in self.files]
+    def places(self, leaf: Leaf, dialect: Dialect = "xxhash") -> FilterPlaces:
+        """Where the column's bitsets lie, as far as was learned before.
+
+        Args:
+            leaf: The column.
+            dialect: What filters of drafts are taken for; with "xxhash" they are distrusted.
+        """
+        known = [file.filters.get((leaf.ordinal, dialect)) for file in self.files]
         if not any(known):
             return FilterPlaces.unseen(self.num_row_groups)
         parts = [
@@ -313,14 +326,14 @@ class Family:
         ]
         return parts[0] if len(parts) == 1 else FilterPlaces.together(parts)
 
-    def remember(self, leaf: Leaf, places: FilterPlaces) -> None:
+    def remember(self, leaf: Leaf, places: FilterPlaces, dialect: Dialect = "xxhash") -> None:
         """Keep what was learned with each file."""
         if len(self.files) == 1:
-            self.files[0].filters[leaf.ordinal] = places
+            self.files[0].filters[leaf.ordinal, dialect] = places
             return
         rows = self.rows.tolist()
         for file, start, stop in zip(self.files, rows, rows[1:], strict=False):
-            file.filters[leaf.ordinal] = places.part(start, stop)
+            file.filters[leaf.ordinal, dialect] = places.part(start, stop)
 
 
 def family_key(file: KnownFile) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.hashing import hash_array, xxh64
+from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_array, hash_plain
 from parquet_bloomwriter.predicate.literals import domain_of
 from parquet_bloomwriter.predicate.logical import Kind
 from parquet_bloomwriter.predicate.plain_values import UnknownKind, plain_value
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate.literals import Domain
 
 _EXACT = (int, str, bytes)
@@ -49,6 +50,9 @@ class Lookups:
     unclear: NDArray[np.bool_]
     """Values that might be contained whatever filters say, shape (n,)."""
 
+    of_drafts: NDArray[np.uint64] | None = None
+    """The same hashes for filters of the Murmur3 drafts; None to distrust these filters."""
+
     @property
     def firsts(self) -> NDArray[np.int64]:
         """Where the hashes of each value begin, and their number, shape (n + 1,)."""
@@ -58,6 +62,12 @@ class Lookups:
     def num_values(self) -> int:
         """Values, n."""
         return len(self.unclear)
+
+    def hashes_for(self, dialect: Dialect) -> NDArray[np.uint64]:
+        """Return the hashes to look up in a filter of this dialect."""
+        if dialect == "xxhash" or self.of_drafts is None:
+            return self.hashes
+        return self.of_drafts
 
     def any_of(self, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """For each value, whether any of its hashes was found; `found` is by hash."""
@@ -74,17 +84,27 @@ def is_collection(values: object) -> bool:
     return not is_one and hasattr(values, "__len__") and hasattr(values, "__iter__")
 
 
-def lookups_of(values: Any, leaf: Leaf) -> Lookups:  # noqa: ANN401  of any library
+def lookups_of(
+    values: Any,  # noqa: ANN401  of any library
+    leaf: Leaf,
+    hash_kind: HashKind = XXHASH,
+) -> Lookups:
     """Hash values for a column.
 
     Args:
         values: An array of pyarrow, NumPy or pandas, or a list.
         leaf: The column.
+        hash_kind: The hash function of filters whose headers do not name it.
     """
     domain = domain_of(leaf)
     array = _as_array(values)
-    quick = None if array is None else _hash_together(array, domain)
-    return quick or _hash_apart(values if array is None else array, domain)
+
+    def hashed(kind: HashKind) -> Lookups:
+        quick = None if array is None else _hash_together(array, domain, kind)
+        return quick or _hash_apart(values if array is None else array, domain, kind)
+
+    found = hashed(XXHASH)
+    return found if hash_kind == XXHASH else replace(found, of_drafts=hashed(hash_kind).hashes)
 
 
 def _as_array(values: Any) -> pa.Array | None:  # noqa: ANN401  as above
@@ -110,28 +130,28 @@ def _as_array(values: Any) -> pa.Array | None:  # noqa: ANN401  as above
     return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
-def _hash_together(array: pa.Array, domain: Domain) -> Lookups | None:
+def _hash_together(array: pa.Array, domain: Domain, hash_kind: HashKind) -> Lookups | None:
     from pyarrow import types
 
     kind, leaf = domain.column.kind, domain.leaf
     if kind is Kind.INTEGER and types.is_integer(array.type):
-        return _hash_integers(array, domain)
+        return _hash_integers(array, domain, hash_kind)
     is_text = types.is_string(array.type) or types.is_large_string(array.type)
     is_binary = types.is_binary(array.type) or types.is_large_binary(array.type)
     fits = (kind is Kind.TEXT and is_text) or (kind is Kind.BINARY and is_binary)
     if leaf.physical_type == PhysicalType.BYTE_ARRAY and fits and (is_text or is_binary):
-        return _one_each(hash_array(array), _valid(array), is_unclear=True)
+        return _one_each(hash_array(array, hash_kind), _valid(array), is_unclear=True)
     return None
 
 
-def _hash_integers(array: pa.Array, domain: Domain) -> Lookups | None:
+def _hash_integers(array: pa.Array, domain: Domain, hash_kind: HashKind) -> Lookups | None:
     import pyarrow as pa
 
     width = np.dtype(_WORDS[domain.leaf.physical_type]).itemsize
     info = np.iinfo(array.type.to_pandas_dtype())
     if domain.limits == (info.min, info.max) and info.bits == 8 * width:
         stored = array.view(pa.int32() if info.bits == _INT32_BITS else pa.int64())
-        return _one_each(hash_array(stored), _valid(array), is_unclear=True)
+        return _one_each(hash_array(stored, hash_kind), _valid(array), is_unclear=True)
     valid = np.asarray(array.is_valid())
     numbers = np.asarray(array.fill_null(0) if array.null_count else array)
     low, high = domain.limits or (None, None)
@@ -140,7 +160,7 @@ def _hash_integers(array: pa.Array, domain: Domain) -> Lookups | None:
     if is_unsigned and (held != valid).any():  # Readers round some of these.
         return None
     words = numbers[held].astype(_WORDS[domain.leaf.physical_type])
-    lookups = _one_each(hash_array(pa.array(words)), held, is_unclear=False)
+    lookups = _one_each(hash_array(pa.array(words), hash_kind), held, is_unclear=False)
     return replace(lookups, unclear=~valid)
 
 
@@ -165,11 +185,11 @@ def _one_each(
     return Lookups(hashes, firsts, ~has_hash if is_unclear else np.zeros_like(has_hash))
 
 
-def _hash_apart(values: Iterable[object], domain: Domain) -> Lookups:
+def _hash_apart(values: Iterable[object], domain: Domain, hash_kind: HashKind) -> Lookups:
     ways = [_ways(value, domain) for value in values]
     known = [() if way is None else way for way in ways]
     return Lookups(
-        np.array([xxh64(plain) for plains in known for plain in plains], np.uint64),
+        np.array([hash_plain(plain, hash_kind) for plains in known for plain in plains], np.uint64),
         np.array([0, *accumulate(map(len, known))], np.int64),
         np.array([way is None for way in ways], np.bool_),
     )

@@ -11,23 +11,26 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from parquet_bloomwriter.columns import select_columns
-from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, FileProblem
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import columns_of
 from parquet_bloomwriter.predicate.binding import bind
+from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
 from parquet_bloomwriter.probing.bloom import Hashes
 from parquet_bloomwriter.probing.evaluation import evaluate, leaves_of
 from parquet_bloomwriter.probing.facts import Family, family_key
 from parquet_bloomwriter.probing.footers import known_file
+from parquet_bloomwriter.probing.partitions import outcome, partition_of
 from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
 from parquet_bloomwriter.source import open_for_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.footer import Leaf
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Findings
     from parquet_bloomwriter.probing.facts import KnownFile
+    from parquet_bloomwriter.probing.partitions import Partition
     from parquet_bloomwriter.source import Source
 
 Failure = TypeVar("Failure", BloomwriterError | OSError, BloomwriterError | OSError | None)
@@ -82,10 +86,33 @@ class Bindings:
     hashed: dict[int, Hashes] = field(default_factory=dict)
     """By the identity of an atom."""
 
+    hash_kind: HashKind = XXHASH
+    """The hash function of filters whose headers do not name it; "xxhash" to distrust these."""
+
+    reads_paths: bool = False
+    """Whether paths tell the values of columns."""
+
+    partition: Partition | None = None
+    """The columns that all the files have in their paths, with the same values."""
+
     @classmethod
-    def of(cls, expression: Expression) -> Bindings:
+    def of(
+        cls, expression: Expression, hash_kind: HashKind = XXHASH, *, reads_paths: bool = False
+    ) -> Bindings:
         """Begin with no schema."""
-        return cls(expression, columns_of(expression))
+        return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
+
+    def in_partition(self, partition: Partition) -> Bindings:
+        """The same for the files with these columns in their paths."""
+        return replace(self, seen={}, hashed={}, partition=partition)
+
+    @property
+    def is_excluded(self) -> bool:
+        """Whether paths alone exclude the files, whatever they store."""
+        partition = self.partition
+        if partition is None or not partition.hides_stored:
+            return False
+        return outcome(partition.decided(self.expression, ())) is False
 
     def bound(self, leaves: tuple[Leaf, ...]) -> Bound:
         """The predicate for one schema."""
@@ -98,7 +125,7 @@ class Bindings:
     def hashes(self, atom: Members) -> Hashes:
         """The hashes of an atom's values."""
         if id(atom) not in self.hashed:
-            self.hashed[id(atom)] = Hashes.of(atom.plains or ())
+            self.hashed[id(atom)] = Hashes.of(atom.plains or (), self.hash_kind)
         return self.hashed[id(atom)]
 
     def check_columns(self, paths: Sequence[str]) -> None:
@@ -107,23 +134,37 @@ class Bindings:
         Raises:
             ColumnNotFound: If one is not.
         """
-        for leaves, _, _ in self.seen.values():
-            missing = [name for name in self.columns if not _has(leaves, name)]
-            if not missing:
-                return
-        for name in self.columns if self.seen else ():
-            known = any(_has(leaves, name) for leaves, _, _ in self.seen.values())
-            if not known and not any(f"/{name}=" in f"/{path}" for path in paths):
-                leaves, _, _ = next(iter(self.seen.values()))
-                select_columns(leaves, [name])
+        quoted = quoted_columns(self.expression)
+        names = (*self.columns, *quoted)
+        schemas = [leaves for leaves, _, _ in self.seen.values()]
+        if any(all(_has(leaves, name) for name in names) for leaves in schemas):
+            return
+        for name in names if schemas else ():
+            is_known = any(_has(leaves, name) for leaves in schemas)
+            if is_known or _in_paths(name, paths):
+                continue
+            if name in quoted:
+                raise ColumnNotFound(f'there is no column "{name}"', remedy=single_quotes(name))
+            select_columns(schemas[0], [name])
 
     def _binding(self, leaves: tuple[Leaf, ...]) -> tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]:
         found = self.seen.get(id(leaves))
         if found is None:
-            bound = bind(self.expression, leaves)
+            bound = bind(self._on(leaves), leaves)
             found = (leaves, bound, tuple(leaf.ordinal for leaf in leaves_of(bound)))
             self.seen[id(leaves)] = found
         return found
+
+    def _on(self, leaves: Sequence[Leaf]) -> Expression:
+        """The predicate, as far as paths leave it open."""
+        if self.partition is None:
+            return self.expression
+        return self.partition.decided(self.expression, {leaf.name for leaf in leaves})
+
+
+def _in_paths(name: str, paths: Sequence[str]) -> bool:
+    """Whether some path names it as a column of a partition."""
+    return any(f"/{name}=" in f"/{path}" for path in paths)
 
 
 def _has(leaves: Sequence[Leaf], name: str) -> bool:
@@ -146,15 +187,89 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
     Raises:
         ColumnNotFound: If a column is in none of the files.
     """
-    files: list[FileProbe] = []
-    num_filters = 0
-    at_once = _files_at_once()
-    for first in range(0, len(locations), at_once):
-        probed, filters = _probe_batch(locations[first : first + at_once], bindings)
-        files += probed
+    groups = _by_partition(locations, bindings)
+    found: dict[int, FileProbe] = {}
+    num_filters = sum(
+        _probe_group(group, places, locations, found)
+        for group, places in groups
+        if not group.is_excluded
+    )
+    for group, places in groups:
+        if group.is_excluded:
+            found.update((place, _by_path(locations[place])) for place in places)
+    files = tuple(found[place] for place in range(len(locations)))
+    _check_columns(groups, locations, bindings)
+    return ProbeReport(expression=bindings.expression, files=files, num_filters=num_filters)
+
+
+Groups: TypeAlias = "list[tuple[Bindings, list[int]]]"
+"""Files by what their paths say: the predicate for them, and where they are in the list of all."""
+
+
+def _by_partition(locations: Sequence[Openable], bindings: Bindings) -> Groups:
+    """Group files by what their paths decide; many partitions are few groups."""
+    groups: dict[Hashable, tuple[Bindings, list[int]]] = {}
+    for place, location in enumerate(locations):
+        partition = _partition_of(location, bindings)
+        key = None
+        if partition is not None:
+            key = partition.hides_stored, partition.decided(bindings.expression, ())
+        if key not in groups:
+            of_path = bindings if partition is None else bindings.in_partition(partition)
+            groups[key] = (of_path, [])
+        groups[key][1].append(place)
+    return list(groups.values())
+
+
+def _partition_of(location: Openable, bindings: Bindings) -> Partition | None:
+    path = str(location)
+    if not bindings.reads_paths or "=" not in path:
+        return None
+    return partition_of(path, getattr(location, "inner", ""), bindings.columns)
+
+
+def _probe_group(
+    bindings: Bindings,
+    places: Sequence[int],
+    locations: Sequence[Openable],
+    found: dict[int, FileProbe],
+) -> int:
+    """Probe files of one partition; return how many filters were asked."""
+    num_filters, at_once = 0, _files_at_once()
+    for first in range(0, len(places), at_once):
+        some = places[first : first + at_once]
+        probed, filters = _probe_batch([locations[place] for place in some], bindings)
+        found.update(zip(some, probed, strict=True))
         num_filters += filters
-    bindings.check_columns([one.path for one in files if one.path is not None])
-    return ProbeReport(expression=bindings.expression, files=tuple(files), num_filters=num_filters)
+    return num_filters
+
+
+def _by_path(location: Openable) -> FileProbe:
+    """The verdict on a file that is not opened."""
+    return FileProbe(path=str(location) or None, known=None, findings=None, is_excluded=True)
+
+
+def _check_columns(groups: Groups, locations: Sequence[Openable], bindings: Bindings) -> None:
+    """See that every column is in some file; look into excluded files only if one seems missing.
+
+    Raises:
+        ColumnNotFound: If a column is in none.
+    """
+    paths = [str(location) for location in locations if str(location)]
+    excluded = [(group, places) for group, places in groups if group.is_excluded]
+    for group, _ in groups:
+        bindings.seen.update(group.seen)
+    if not bindings.seen and not all(_in_paths(name, paths) for name in bindings.columns):
+        for group, places in excluded[:1]:
+            _probe_group(group, places[:1], locations, {})
+            bindings.seen.update(group.seen)
+    try:
+        bindings.check_columns(paths)
+    except ColumnNotFound:
+        for group, places in excluded:
+            _probe_group(group, places, locations, {})
+            bindings.seen.update(group.seen)
+        bindings.check_columns(paths)
 
 
 def _files_at_once() -> int:

@@ -5,6 +5,7 @@ Thousands of files are probed in milliseconds; their reports are made when they 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,8 +15,11 @@ import numpy as np
 from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
+from parquet_bloomwriter.wording import count, listed, row_groups, safe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
@@ -50,19 +54,30 @@ class FileProbe:
     error: BloomwriterError | OSError | None = None
     """Why the file could not be read; it might match then."""
 
+    is_excluded: bool = False
+    """Whether its path excludes it, by columns of partitions; it was not opened then."""
+
     requests: int = 0
     """Reads that it took."""
 
     bytes_read: int = 0
 
+    def __str__(self) -> str:
+        """One line."""
+        where = safe(self.path or "buffer")
+        if self.error is not None:
+            return f"{where}: {self.verdict}, it could not be read: {safe(str(self.error))}"
+        found = row_groups(self.surviving) if self.surviving else "no row group"
+        return f"{where}: {self.verdict}, {found} of {self.num_row_groups:,}"
+
     @property
     def num_row_groups(self) -> int:
-        """Row groups; 0 if the file could not be read."""
+        """Row groups; 0 if the file was not read."""
         return 0 if self.known is None else self.known.num_row_groups
 
     @property
     def num_rows(self) -> int:
-        """Rows; 0 if the file could not be read."""
+        """Rows; 0 if the file was not read."""
         return 0 if self.known is None else int(self.known.num_rows.sum())
 
     @cached_property
@@ -72,6 +87,19 @@ class FileProbe:
             return ()
         stop = self.first_row + self.num_row_groups
         return tuple(np.flatnonzero(self.findings.might[self.first_row : stop]).tolist())
+
+    def explained(self) -> Iterator[tuple[str, str]]:
+        """Yield conditions and what is said of them, each pair once."""
+        if self.findings is None:
+            return
+        rows = slice(self.first_row, self.first_row + self.num_row_groups)
+        might = self.findings.might[rows]
+        for finding in self.findings.atoms:
+            codes = finding.codes[rows]
+            told = ((codes == Code.UNKNOWN) & might) | (codes == Code.NOT_BY_LITERAL)
+            numbers = (self.first_row + np.flatnonzero(told)).tolist()
+            reasons = {finding.reasons.get(row) or finding.default_reason for row in numbers}
+            yield from ((finding.atom.text, reason) for reason in sorted(reasons) if reason)
 
     @property
     def verdict(self) -> Verdict:
@@ -104,6 +132,20 @@ class FileProbe:
             )
             for ordinal in range(known.num_row_groups)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why nothing is known about conditions, or why no value of a column can meet them."""
+
+    reason: str
+    """A clause."""
+
+    conditions: tuple[str, ...]
+    """Each once, as SQL."""
+
+    num_files: int
+    """Files of which this is said."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,9 +181,34 @@ class ProbeReport:
         """The files that could not be read."""
         return tuple(one for one in self.files if one.error is not None)
 
+    @cached_property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Every distinct reason once, of all files together, the most frequent first.
+
+        Row groups that another condition excludes need no reason, and count for none.
+        """
+        conditions: dict[str, dict[str, None]] = defaultdict(dict)
+        files: dict[str, set[int]] = defaultdict(set)
+        for place, file in enumerate(self.files):
+            for condition, reason in file.explained():
+                conditions[reason][condition] = None
+                files[reason].add(place)
+        ordered = sorted(files, key=lambda reason: -len(files[reason]))
+        return tuple(
+            Explanation(
+                reason=reason, conditions=tuple(conditions[reason]), num_files=len(files[reason])
+            )
+            for reason in ordered
+        )
+
+    @property
+    def num_excluded(self) -> int:
+        """Files that their paths exclude, by columns of partitions; they were not opened."""
+        return sum(one.is_excluded for one in self.files)
+
     @property
     def num_row_groups(self) -> int:
-        """Row groups of all files."""
+        """Row groups of all files that were read."""
         return sum(one.num_row_groups for one in self.files)
 
     @property
@@ -163,6 +230,13 @@ class ProbeReport:
     def num_skipped_bytes(self) -> int:
         """Compressed bytes of the row groups that need not be read."""
         return sum(one.num_skipped_bytes for one in self.files)
+
+    def __str__(self) -> str:
+        """A line for the predicate, and one for each file."""
+        files = f"{len(self.might_match):,} of {count(len(self.files), 'file')}"
+        groups = f"{self.num_surviving:,} of {count(self.num_row_groups, 'row group')}"
+        head = f"{safe(self.predicate)}: {files} and {groups} might match"
+        return listed(head, map(str, self.files))
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from parquet_bloomwriter.wording import count, listed, safe
+
 
 class Verdict(StrEnum):
     """Whether a row group, or a file, can hold a row that is asked for."""
@@ -50,6 +52,11 @@ class Check:
     reason: str = ""
     """Why nothing is known, or why a filter was not trusted."""
 
+    def __str__(self) -> str:
+        """One line."""
+        reason = f": {safe(self.reason)}" if self.reason else ""
+        return f"{safe(self.text)}: {self.verdict} by {self.evidence}{reason}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroupVerdict:
@@ -73,3 +80,8 @@ class RowGroupVerdict:
         ranks = list(Evidence)
         known = [one for one in found if one is not Evidence.NONE]
         return max(known, key=ranks.index, default=Evidence.NONE)
+
+    def __str__(self) -> str:
+        """One line, and one for each condition."""
+        rows = f"row group {self.row_group}, {count(self.num_rows, 'row')}"
+        return listed(f"{rows}: {self.verdict}", map(str, self.checks))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.wording import count, listed, name, safe
+
 if TYPE_CHECKING:
     from parquet_bloomwriter.advising.evidence import ColumnEvidence
 
@@ -15,7 +17,10 @@ class Advice(StrEnum):
     """What to do about one column."""
 
     ADD = "ADD"
-    """Filters would let readers skip row groups that they must read without."""
+    """Filters would let readers skip many row groups that they must read without."""
+
+    CONSIDER = "CONSIDER"
+    """Filters would let readers skip some, but there is reason to doubt that it pays."""
 
     HAS_FILTER = "HAS_FILTER"
     """Every row group that has values has a filter."""
@@ -82,9 +87,20 @@ class ColumnAdvice:
     """What the figures were derived from; needed to merge reports."""
 
     @property
+    def gain(self) -> float:
+        """Share of row groups that filters save a lookup; 0 where nothing was estimated."""
+        if self.skipped_present is None or self.skipped_by_statistics is None:
+            return 0.0
+        return self.skipped_present - self.skipped_by_statistics
+
+    @property
     def skipped_by_statistics(self) -> float | None:
         """Share that readers skip without filters, for a value that is there."""
         return None if self.read_by_statistics is None else 1 - self.read_by_statistics
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{name(self.name)}: {self.verdict}, {safe(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +124,18 @@ class AdviseReport:
 
     @property
     def added(self) -> tuple[ColumnAdvice, ...]:
-        """The columns that deserve filters."""
-        return tuple(one for one in self.columns if one.verdict is Advice.ADD)
+        """The columns that deserve filters, the best first."""
+        return tuple(one for one in self.ranked if one.verdict is Advice.ADD)
+
+    @property
+    def ranked(self) -> tuple[ColumnAdvice, ...]:
+        """All columns, those first whose filters save most; nearly equal ones as in the schema."""
+        verdicts = list(Advice)
+
+        def rank(column: ColumnAdvice) -> tuple[int, float]:
+            return verdicts.index(column.verdict), -round(column.gain, 1)
+
+        return tuple(sorted(self.columns, key=rank))
 
     @property
     def num_filter_bytes(self) -> int:
@@ -130,6 +156,12 @@ class AdviseReport:
         if self.fpp != DEFAULT_FPP:
             words += ["--fpp", f"{self.fpp:g}"]
         return shlex.join(words)
+
+    def __str__(self) -> str:
+        """A line for the files, one for each column, and the command."""
+        head = f"{count(self.num_files, 'file')}, {count(self.num_row_groups, 'row group')}"
+        lines = [str(column) for column in self.columns]
+        return listed(head, [*lines, *([self.command] if self.command else [])])
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from parquet_bloomwriter.wording import count, listed, name, percent, rate, safe
+
 BITS_PER_BYTE = 8
 
 
@@ -65,6 +67,14 @@ class FilterFacts:
     """What is unusual about it, but harmless to some readers: no `bloom_filter_length`, a size that
     is no power of two, an unusual encoding of the header."""
 
+    def __str__(self) -> str:
+        """One line."""
+        sizes = "unreadable" if self.length is None else count(self.length, "byte")
+        full = "" if self.fill is None else f", {percent(self.fill)} of its bits set"
+        oddities = "".join(f"; {safe(text)}" for text in (self.problem, *self.oddities) if text)
+        where = f"{name(self.column)}, row group {self.row_group}"
+        return f"{where}: {sizes} at {self.offset:,}, FPP {rate(self.fpp)}{full}{oddities}"
+
     @property
     def bits_per_value(self) -> float | None:
         """Bits of bitset per distinct value."""
@@ -89,6 +99,15 @@ class ColumnFilters:
     filters: tuple[FilterFacts, ...]
     """Of the row groups that have one."""
 
+    def __str__(self) -> str:
+        """One line."""
+        rates = [one.fpp for one in self.filters if one.fpp is not None]
+        worst = f", worst FPP {rate(max(rates))}" if rates else ""
+        problems = sum(one.problem is not None for one in self.filters)
+        doubtful = f"; {count(problems, 'filter')} must not be trusted" if problems else ""
+        groups = f"{len(self.filters):,} of {count(self.num_row_groups, 'row group')}"
+        return f"{name(self.name)}: filters for {groups}{worst}{doubtful}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFilters:
@@ -106,6 +125,12 @@ class FileFilters:
     columns: tuple[ColumnFilters, ...]
     """Of the columns that have filters, and of all that were asked for by name, in the order of the
     schema."""
+
+    def __str__(self) -> str:
+        """A line for the file, and one for each column."""
+        size = f"{count(self.num_filter_bytes, 'byte')}, {percent(self.share)} of the file"
+        head = f"{safe(self.path or 'buffer')}: {count(len(self.filters), 'filter')}, {size}"
+        return listed(head, map(str, self.columns))
 
     @property
     def filters(self) -> tuple[FilterFacts, ...]:
@@ -134,6 +159,10 @@ class InspectReport:
     """Filters of one or many files."""
 
     files: tuple[FileFilters, ...]
+
+    def __str__(self) -> str:
+        """The files, one after the other."""
+        return "\n".join(map(str, self.files))
 
     def _repr_html_(self) -> str:
         """For notebooks."""

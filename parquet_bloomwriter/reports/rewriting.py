@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.wording import count, growth, growth_warning, listed, name, rate, safe
+
 if TYPE_CHECKING:
     from parquet_bloomwriter.splice.plan import Piece
 
 BITS_PER_BYTE = 8
+
+WORTHLESS_FPP = 0.5
+"""False positive probability above which a filter excludes less than it lets pass."""
 
 
 class Status(StrEnum):
@@ -53,6 +58,13 @@ class ChunkReport:
 
     fpp: float | None = None
     """Exact false positive probability of the filter."""
+
+    def __str__(self) -> str:
+        """One line."""
+        sizes = f", {count(self.length, 'byte')}, NDV {self.ndv:,}" if self.length else ""
+        achieved = "" if self.fpp is None else f", FPP {rate(self.fpp)}"
+        reason = f": {safe(self.reason)}" if self.reason else ""
+        return f"row group {self.row_group} {self.status}{sizes}{achieved}{reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +120,27 @@ class ColumnReport:
         return max((chunk.fpp for chunk in self.chunks if chunk.fpp is not None), default=None)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes new filters worthless, if anything does."""
+        rates = [chunk.fpp for chunk in self.built if chunk.fpp is not None]
+        if max(rates, default=0.0) <= max(self.asked_fpp, WORTHLESS_FPP):
+            return ()
+        return ("half of the absent values or more pass: max_bytes is too small for its values",)
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Every reason given, once."""
         return tuple(dict.fromkeys(chunk.reason for chunk in self.chunks if chunk.reason))
+
+    def __str__(self) -> str:
+        """One line."""
+        counts = [f"{self.count(status):,} {status}" for status in Status if self.count(status)]
+        groups = f"filters of {count(len(self.chunks), 'row group')}: {', '.join(counts) or 'none'}"
+        sizes = f", {count(self.bytes_added, 'byte')}, NDV {self.ndv:,}" if self.built else ""
+        achieved = self.achieved_fpp
+        rates = "" if achieved is None else f", FPP {rate(achieved)} for {rate(self.asked_fpp)}"
+        reasons = "".join(f"; {safe(reason)}" for reason in self.reasons)
+        return f"{name(self.name)}: {groups}{sizes}{rates}{reasons}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +187,26 @@ class AddReport:
         """New filters."""
         return sum(len(column.built) for column in self.columns)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the filters worthless, or the file a multiple of what it was."""
+        columns = [f"{name(one.name)}: {text}" for one in self.columns for text in one.warnings]
+        grown = growth_warning(self.size_before, self.size_after)
+        return (*columns, *([] if grown is None else [grown]))
+
+    def __str__(self) -> str:
+        """A line for the file, and one for each column."""
+        if self.written:
+            done = "added"
+        else:
+            done = "would be added" if self.dry_run else "added; the file stays as it is"
+        head = f"{_where(self)}{count(self.num_built, 'filter')} {done}"
+        warnings = (f"warning: {text}" for text in self.warnings)
+        return listed(
+            f"{head}, {growth(self.size_before, self.size_after)}",
+            [*map(str, self.columns), *warnings],
+        )
+
     def _repr_html_(self) -> str:
         """For notebooks."""
         from parquet_bloomwriter.html import table_of
@@ -186,6 +236,14 @@ class StripReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     data: bytes | None = field(default=None, repr=False)
 
+    def __str__(self) -> str:
+        """A line for the file, and one for each column."""
+        done = "would be taken out" if self.dry_run else "taken out"
+        head = f"{_where(self)}{count(self.num_filters, 'filter')} {done}"
+        left = [f"{count(self.left_bytes, 'byte')} stay"] if self.left_bytes else []
+        lines = [*map(name, self.columns), *left]
+        return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
+
     def _repr_html_(self) -> str:
         """For notebooks."""
         from parquet_bloomwriter.html import table_of
@@ -212,8 +270,21 @@ class RepairReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     data: bytes | None = field(default=None, repr=False)
 
+    def __str__(self) -> str:
+        """A line for the file, and one for each filter that cannot be trusted."""
+        done = "would be filled in" if self.dry_run else "filled in"
+        head = f"{_where(self)}{count(self.num_repaired, 'length')} of filters {done}"
+        return listed(
+            f"{head}, {growth(self.size_before, self.size_after)}", map(safe, self.unrepaired)
+        )
+
     def _repr_html_(self) -> str:
         """For notebooks."""
         from parquet_bloomwriter.html import table_of
 
         return table_of(self)
+
+
+def _where(report: AddReport | StripReport | RepairReport) -> str:
+    paths = [safe(path) for path in (report.path, report.output) if path is not None]
+    return f"{' -> '.join(dict.fromkeys(paths)) or 'buffer'}: "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from parquet_bloomwriter.wording import count, listed, name, safe
+
 NOT_SAMPLED = "its row group is not in the sample"
 """The reason of filters that nobody asked to hold against their values."""
 
@@ -82,6 +84,11 @@ class FilterCheck:
     rates_agree: bool | None = None
     """Whether the measured rate is as near the exact one as chance allows."""
 
+    def __str__(self) -> str:
+        """One line."""
+        reasons = "".join(f"; {safe(text)}" for text in (self.reason, *self.warnings) if text)
+        return f"{name(self.column)}, row group {self.row_group}: {self.status}{reasons}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
@@ -129,6 +136,13 @@ class VerifyReport:
     def count(self, status: CheckStatus) -> int:
         """Filters of that status."""
         return sum(one.status is status for one in self.checks)
+
+    def __str__(self) -> str:
+        """A line for the file, and one for each filter that is not OK."""
+        counts = [f"{self.count(status):,} {status}" for status in CheckStatus]
+        looked_up = f"{count(self.num_looked_up, 'value')} looked up, {self.num_missing:,} missing"
+        head = f"{safe(self.path or 'buffer')}: filters: {', '.join(counts)}; {looked_up}"
+        return listed(head, map(str, (*self.failed, *self.unchecked)))
 
     def _repr_html_(self) -> str:
         """For notebooks."""

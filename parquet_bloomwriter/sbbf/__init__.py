@@ -1,12 +1,16 @@
 """The split block Bloom filter of the Parquet specification: bits, sizes, folds and bytes.
 
-Contains no I/O and no hashing.
+Contains no I/O. docs/filter.md shows how to use it.
 """
 
-from parquet_bloomwriter.sbbf.block import block_index, check_block
+from parquet_bloomwriter.hashing import Dialect
+from parquet_bloomwriter.sbbf.block import SALT, block_index, check_block, mask
 from parquet_bloomwriter.sbbf.filter import Sbbf
-from parquet_bloomwriter.sbbf.header import Dialect, FilterHeader, decode_header, encode_header
+from parquet_bloomwriter.sbbf.folding import exact_rate, fold, merge
+from parquet_bloomwriter.sbbf.header import FilterHeader, decode_header, encode_header
 from parquet_bloomwriter.sbbf.sizing import (
+    MAX_BYTES,
+    MIN_BYTES,
     Sizing,
     classic_num_bits,
     classic_num_bytes,
@@ -16,6 +20,9 @@ from parquet_bloomwriter.sbbf.sizing import (
 )
 
 __all__ = [
+    "MAX_BYTES",
+    "MIN_BYTES",
+    "SALT",
     "Dialect",
     "FilterHeader",
     "Sbbf",
@@ -26,7 +33,11 @@ __all__ = [
     "classic_num_bytes",
     "decode_header",
     "encode_header",
+    "exact_rate",
     "expected_fpp",
+    "fold",
     "initial_num_blocks",
+    "mask",
+    "merge",
     "num_blocks_for",
 ]

@@ -27,6 +27,7 @@ SALT = (
     0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D,
     0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31,
 )  # fmt: skip
+"""Odd 32-bit numbers, one for each word of a block. Parquet specification, "Bloom Filter"."""
 
 WORDS_PER_BLOCK = 8
 BITS_PER_WORD = 32
@@ -36,17 +37,38 @@ _LOW_32 = 0xFFFFFFFF
 
 
 def block_index(h: int, num_blocks: int) -> int:
-    """Number of the block, 0-based, that the 64-bit hash belongs to."""
+    """Return the number of the block that a hash belongs to.
+
+    Parquet specification, "Bloom Filter": `filter_insert` and `filter_check`.
+
+    Args:
+        h: The 64-bit hash, unsigned.
+        num_blocks: Blocks of the filter, z, in [1, 2**31).
+
+    Returns:
+        0-based, below `num_blocks`.
+    """
     return ((h >> 32) * num_blocks) >> 32
 
 
 def mask(h: int) -> tuple[int, ...]:
-    """The eight words, one bit set in each, that the lower half of the hash selects."""
+    """Return the bits that a hash sets in its block.
+
+    Parquet specification, "Bloom Filter": `mask`.
+
+    Args:
+        h: The 64-bit hash, unsigned; its lower 32 bits count.
+
+    Returns:
+        Eight words of 32 bits, one bit set in each.
+    """
     return tuple(1 << ((((h & _LOW_32) * salt) & _LOW_32) >> 27) for salt in SALT)
 
 
 def check_block(block: bytes | bytearray | memoryview, h: int) -> bool:
-    """Whether one block might contain the hash; False means it certainly does not.
+    """Return whether one block might contain the hash; False means it certainly does not.
+
+    Parquet specification, "Bloom Filter": `block_check`.
 
     Args:
         block: The 32 bytes of block `block_index(h, z)`.

@@ -1,18 +1,27 @@
 """One split block Bloom filter in memory.
 
-The class only ties the parts together: `block` and `kernels` insert and check, `folding`
-resizes and measures, `header` and `murmur` are the bytes. Many hashes take the kernels;
-a single one takes plain Python, and never waits for a compiler.
+The class only ties the parts together: `hashing` hashes values, `block` and `kernels` insert and
+check hashes, `folding` resizes and measures, `header` and `murmur` are the bytes. Many hashes take
+the kernels; a single one takes plain Python, and never waits for a compiler.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.hashing import (
+    HashKind,
+    equal_plains,
+    hash_array,
+    hash_plain,
+    plain_bytes,
+    special_floats,
+)
 from parquet_bloomwriter.sbbf import folding, murmur
 from parquet_bloomwriter.sbbf.block import (
     BYTES_PER_BLOCK,
@@ -21,12 +30,18 @@ from parquet_bloomwriter.sbbf.block import (
     check_block,
     mask,
 )
-from parquet_bloomwriter.sbbf.header import Dialect, decode_header, encode_header
+from parquet_bloomwriter.sbbf.header import decode_header, encode_header
+from parquet_bloomwriter.sbbf.sizing import num_blocks_for
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf.sizing import Sizing
+
+    Value: TypeAlias = float | str | bytes | np.integer | np.floating
+    """One value as a column stores it; scalars of NumPy are taken for Python's."""
 
 _WORD = np.dtype("<u4")
 _CACHE_LINE = 64
@@ -34,32 +49,64 @@ _KERNELS = "sbbf.kernels"
 
 
 class Sbbf:
-    """A filter over 64-bit hashes: "might contain" or "does not contain".
+    """A split block Bloom filter of values or of their 64-bit hashes.
 
-    It does not hash. Give it the hashes that `parquet_bloomwriter.hashing` makes.
+        ids = Sbbf.with_ndv_fpp(1_000_000, 0.01)
+        ids.insert(42, "INT64")
+        ids.check(42, "INT64")         # True: the filter might contain it
+        ids.check(43, "INT64")         # False: it certainly does not
+
+    It answers "might contain" or "does not contain", never wrongly the latter. Values are given
+    with their physical type (`insert`, `check`), as Arrow arrays (`insert_array`, `check_array`),
+    or as hashes (`insert_hash`, `insert_hashes` ...).
+
+    A filter has a hash function: XXH64 by default, or MurmurHash3 with a seed, which only drafts of
+    the specification had (`dialect="murmur3"`). Values are hashed with it; hashes are expected to
+    come from `parquet_bloomwriter.hashing` of the same kind.
+
+    Source: Parquet specification, "Bloom Filter"; docs/filter.md has the sizes and the names that
+    other implementations use.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, blocks: NDArray[np.uint32]) -> None:
+    def __init__(
+        self,
+        blocks: NDArray[np.uint32],
+        *,
+        dialect: Dialect = "xxhash",
+        murmur3_seed: int = 0,
+    ) -> None:
         """Wrap an array without copying it.
 
         Args:
             blocks: Shape (z, 8), little-endian uint32, contiguous. If it is read-only, so
                 is the filter.
+            dialect: "xxhash", the released specification, or "murmur3", its drafts.
+            murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1; the drafts name none.
 
         Raises:
-            InvalidArgument: If the array is of another kind.
+            InvalidArgument: If the array is of another kind, or the hash function is unknown.
         """
         if blocks.dtype != _WORD or blocks.shape != (len(blocks), WORDS_PER_BLOCK):
             raise InvalidArgument(f"{blocks.shape} {blocks.dtype} are not blocks of 8 x uint32")
         if not 0 < len(blocks) < 1 << 31 or not blocks.flags.c_contiguous:
             raise InvalidArgument("the blocks of a filter must be contiguous, and at least one")
         self._blocks = blocks
+        self._kind = HashKind(dialect, murmur3_seed)
 
     @classmethod
-    def empty(cls, num_blocks: int) -> Sbbf:
-        """Make a filter of `num_blocks` blocks that contains nothing."""
+    def empty(cls, num_blocks: int, *, dialect: Dialect = "xxhash", murmur3_seed: int = 0) -> Sbbf:
+        """Make a filter of `num_blocks` blocks that contains nothing.
+
+        Args:
+            num_blocks: Blocks of 32 bytes, z, in [1, 2**31).
+            dialect: As for the constructor.
+            murmur3_seed: As for the constructor.
+
+        Raises:
+            InvalidArgument: If an argument is out of range.
+        """
         if not 0 < num_blocks < 1 << 31:
             raise InvalidArgument(f"a filter cannot have {num_blocks} blocks")
         size = num_blocks * BYTES_PER_BLOCK
@@ -67,17 +114,64 @@ class Sbbf:
         memory = np.zeros(size + _CACHE_LINE, dtype=np.uint8)
         start = -native.address(memory) % _CACHE_LINE
         words = memory[start : start + size].view(_WORD)
-        return cls(words.reshape(num_blocks, WORDS_PER_BLOCK))
+        blocks = words.reshape(num_blocks, WORDS_PER_BLOCK)
+        return cls(blocks, dialect=dialect, murmur3_seed=murmur3_seed)
 
     @classmethod
-    def from_bytes(cls, buf: bytes | bytearray | memoryview, dialect: Dialect = "xxhash") -> Sbbf:
+    def with_ndv_fpp(  # noqa: PLR0913  all but the first two by keyword
+        cls,
+        ndv: int,
+        fpp: float,
+        *,
+        sizing: Sizing = "pow2",
+        max_bytes: int | None = None,
+        dialect: Dialect = "xxhash",
+        murmur3_seed: int = 0,
+    ) -> Sbbf:
+        """Make an empty filter of the size for so many values at such a rate.
+
+        With `ndv` distinct values in it, an absent value passes with a probability of at most
+        `fpp`: by the exact rate (see `num_blocks_for`), not by the classic formula.
+
+        Args:
+            ndv: Distinct values to be inserted.
+            fpp: False positive probability, in (0, 1).
+            sizing: "pow2" for powers of two from 64 bytes, "exact" for any multiple of 32 bytes.
+            max_bytes: Largest bitset, bytes; by default 128 MiB. It wins over `fpp`.
+            dialect: As for the constructor.
+            murmur3_seed: As for the constructor.
+
+        Raises:
+            InvalidArgument: If an argument is out of range, or exact sizes are asked for with
+                "murmur3", whose sizes are powers of two.
+        """
+        if dialect == "murmur3" and sizing != "pow2":
+            raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
+        num_blocks = num_blocks_for(ndv, fpp, sizing=sizing, max_bytes=max_bytes)
+        return cls.empty(num_blocks, dialect=dialect, murmur3_seed=murmur3_seed)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        buf: bytes | bytearray | memoryview,
+        dialect: Dialect = "xxhash",
+        *,
+        murmur3_seed: int = 0,
+    ) -> Sbbf:
         """Read a header and its bitset, which must fill `buf` exactly.
 
         The filter is a view of `buf`, so it can be inserted into only if `buf` can be
         written to. A filter of the "murmur3" dialect is a copy.
 
+        Args:
+            buf: The filter's bytes, as they stand in a file.
+            dialect: "murmur3" takes a header without compression, which does not name its hash, for
+                one of the Murmur3 drafts.
+            murmur3_seed: As for the constructor.
+
         Raises:
             MalformedFilter: If `buf` is anything else, or of a kind that is not supported.
+            InvalidArgument: If the hash function is unknown.
         """
         header = decode_header(buf)
         size = memoryview(buf).nbytes
@@ -90,23 +184,42 @@ class Sbbf:
             raise MalformedFilter(header.unsupported)
         if dialect == "xxhash" and header.compression is None:
             raise MalformedFilter("the Bloom filter is of a draft, which does not name its hash")
+        if dialect == "murmur3" and header.not_of_a_draft is not None:
+            raise MalformedFilter(header.not_of_a_draft)
         words = np.frombuffer(buf, dtype=_WORD, offset=header.length)
         blocks = words.reshape(-1, WORDS_PER_BLOCK)
-        return cls(blocks) if dialect == "xxhash" else cls(_from_draft(blocks))
+        if dialect == "murmur3":
+            blocks = murmur.reorder(blocks)
+        return cls(blocks, dialect=dialect, murmur3_seed=murmur3_seed)
 
-    def to_bytes(self, dialect: Dialect = "xxhash") -> bytes:
-        """Header and bitset, as they stand in a file.
+    def to_bytes(self) -> bytes:
+        """Return header and bitset, as they stand in a file.
 
         Raises:
-            InvalidArgument: If the dialect is "murmur3" and the number of blocks is not a
-                power of two.
+            InvalidArgument: If the dialect is "murmur3" and the size is not a power of two above 32
+                bytes.
         """
-        blocks = self._blocks if dialect == "xxhash" else murmur.reorder(self._blocks)
-        return encode_header(self.num_bytes, dialect=dialect) + blocks.tobytes()
+        header = encode_header(self.num_bytes, dialect=self.dialect)
+        blocks = self._blocks if self.dialect == "xxhash" else murmur.reorder(self._blocks)
+        return header + blocks.tobytes()
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which hash values get: "xxhash", or "murmur3" of the drafts."""
+        return self._kind.dialect
+
+    @property
+    def murmur3_seed(self) -> int:
+        """Seed of MurmurHash3; 0 for "xxhash"."""
+        return self._kind.murmur3_seed
 
     @property
     def blocks(self) -> NDArray[np.uint32]:
-        """The blocks, shape (z, 8), uint32; not a copy."""
+        """The bits: blocks of eight words, shape (z, 8), uint32; not a copy.
+
+        The filters of Murmur3 drafts have their blocks in another order in files: see
+        `parquet_bloomwriter.sbbf.murmur`.
+        """
         return self._blocks
 
     @property
@@ -119,13 +232,109 @@ class Sbbf:
         """Bytes of the bitset, 32 z, without the header."""
         return self._blocks.nbytes
 
+    def insert(
+        self,
+        value: Value,
+        physical_type: str | None = None,
+        *,
+        type_length: int | None = None,
+    ) -> None:
+        """Insert one value as a column of its type stores it.
+
+        With a zero the other zero is inserted too, and with a NaN the canonical NaN, because
+        readers take them for equal.
+
+        Args:
+            value: The value, already converted from the logical to the physical type: days for a
+                DATE, the unscaled integer for a DECIMAL in INT32 or INT64, and so on.
+            physical_type: Its name in the Parquet specification, such as "INT32"; by default
+                "BYTE_ARRAY" for text and bytes. Numbers have no default: 42 has other bytes, and so
+                another hash, as INT32 than as INT64.
+            type_length: Bytes of a FIXED_LEN_BYTE_ARRAY; checked if given.
+
+        Raises:
+            InvalidArgument: If the value cannot be stored in such a column, no type is given for a
+                number, or the filter is a view of read-only memory.
+        """
+        for plain in _plains(value, physical_type, type_length):
+            self.insert_hash(hash_plain(plain, self._kind))
+
+    def check(
+        self,
+        value: Value,
+        physical_type: str | None = None,
+        *,
+        type_length: int | None = None,
+    ) -> bool:
+        """Return whether the filter might contain a value; False means it certainly does not.
+
+        A zero might be contained if either zero is. A NaN always might: there are many bit
+        patterns of it, and writers insert them as they are.
+
+        Args:
+            value: As for `insert`.
+            physical_type: As for `insert`.
+            type_length: As for `insert`.
+
+        Raises:
+            InvalidArgument: If the value cannot be stored in such a column, or no type is given for
+                a number.
+        """
+        plains = _plains(value, physical_type, type_length)
+        if isinstance(value, float | np.floating) and math.isnan(value):
+            return True
+        return any(self.check_hash(hash_plain(plain, self._kind)) for plain in plains)
+
+    def insert_array(self, array: pa.Array | pa.ChunkedArray) -> None:
+        """Insert every value of an Arrow array but nulls, with the same rules as `insert`.
+
+        Args:
+            array: Values as Parquet stores them: int32, int64, float32, float64, (large_)binary,
+                (large_)string, fixed_size_binary, or a dictionary of one of these.
+
+        Raises:
+            InvalidArgument: If the array has another type, or the filter is a view of read-only
+                memory.
+        """
+        for chunk in _chunks(array):
+            self.insert_hashes(hash_array(chunk, self._kind))
+            for plain in special_floats(chunk):
+                self.insert_hash(hash_plain(plain, self._kind))
+
+    def check_array(self, array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Check every value of an Arrow array, with the same rules as `check`.
+
+        Args:
+            array: As for `insert_array`, n values.
+
+        Returns:
+            False where a value is certainly not contained, shape (n,). A null, which no filter
+            knows, might be contained.
+
+        Raises:
+            InvalidArgument: If the array has another type.
+        """
+        chunks = [self._check_chunk(chunk) for chunk in _chunks(array)]
+        return np.concatenate([np.empty(0, np.bool_), *chunks])
+
     def insert_hash(self, h: int) -> None:
-        """Insert one 64-bit hash."""
+        """Insert one hash.
+
+        Args:
+            h: Unsigned 64-bit integer, of the filter's hash function.
+
+        Raises:
+            InvalidArgument: If the filter is a view of read-only memory.
+        """
         self._require_writable()
         self._blocks[block_index(h, self.num_blocks)] |= np.array(mask(h), dtype=_WORD)
 
     def check_hash(self, h: int) -> bool:
-        """Whether the filter might contain the hash; False means it certainly does not."""
+        """Return whether the filter might contain a hash; False means it certainly does not.
+
+        Args:
+            h: Unsigned 64-bit integer, of the filter's hash function.
+        """
         return check_block(self._blocks[block_index(h, self.num_blocks)].tobytes(), h)
 
     def insert_hashes(self, hashes: NDArray[np.uint64]) -> None:
@@ -135,6 +344,10 @@ class Sbbf:
 
         Args:
             hashes: Shape (n,), uint64.
+
+        Raises:
+            InvalidArgument: If the array is of another kind, or the filter is a view of read-only
+                memory.
         """
         self._require_writable()
         hashes = _checked(hashes)
@@ -143,68 +356,118 @@ class Sbbf:
         )
 
     def check_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Like `check_hash` for many hashes, shape (n,), uint64; the result has shape (n,)."""
+        """Check many hashes, as `check_hash` does.
+
+        Args:
+            hashes: Shape (n,), uint64.
+
+        Returns:
+            Shape (n,).
+
+        Raises:
+            InvalidArgument: If the array is of another kind.
+        """
         flags = np.empty(len(hashes), dtype=np.bool_)
         self._count(hashes, native.address(flags))
         return flags
 
     def contains_all(self, hashes: NDArray[np.uint64]) -> bool:
-        """Whether `check_hash` is true for every hash; true of none at all."""
+        """Return whether `check_hash` is true for every hash; true of no hashes at all.
+
+        Args:
+            hashes: Shape (n,), uint64.
+
+        Raises:
+            InvalidArgument: If the array is of another kind.
+        """
         return self._count(hashes, 0) == len(hashes)
 
     def merge(self, other: Sbbf) -> Sbbf:
-        """Union with another filter, of the smaller of both sizes.
+        """Return the union with another filter, of the smaller of both sizes.
 
         Raises:
-            InvalidArgument: If the bigger size is no multiple of the smaller.
+            InvalidArgument: If the bigger size is no multiple of the smaller, or the filters have
+                different hash functions.
         """
-        return Sbbf(folding.merge(self._blocks, other._blocks))
+        if self._kind != other._kind:
+            raise InvalidArgument("filters with different hash functions cannot be merged")
+        return self._like(folding.merge(self._blocks, other._blocks))
 
     def fold(self, factor: int) -> Sbbf:
-        """The filter of z / factor blocks with the same values.
+        """Return the filter of z / factor blocks with the same values.
+
+        It equals, bit for bit, a filter of that size that the same values were inserted into.
+
+        Args:
+            factor: Neighbouring blocks to merge into one.
 
         Raises:
             InvalidArgument: If `factor` does not divide z.
         """
-        return Sbbf(folding.fold(self._blocks, factor=factor))
+        return self._like(folding.fold(self._blocks, factor=factor))
 
     def fold_to_target_fpp(
         self, fpp: float, *, sizing: Sizing = "pow2", max_bytes: int | None = None
     ) -> Sbbf:
-        """The smallest fold whose exact rate is within `fpp`.
+        """Return the smallest fold whose exact rate is within `fpp`.
 
-        It is this filter itself if nothing smaller is.
+        It is this filter itself if no smaller one is. Make a filter larger than needed, insert all
+        values, and fold it: then nobody has to know their number.
 
         Args:
             fpp: Rate asked for, in (0, 1).
             sizing: "pow2" halves, "exact" takes any divisor of z.
-            max_bytes: Largest bitset wanted; it wins over `fpp`.
+            max_bytes: Largest bitset wanted, bytes; it wins over `fpp`.
 
         Raises:
-            InvalidArgument: If no fold is within `max_bytes`.
+            InvalidArgument: If `fpp` is not a probability, or no fold is within `max_bytes`.
         """
         blocks = folding.fold_to_rate(self._blocks, fpp, sizing=sizing, max_bytes=max_bytes)
-        return self if blocks is self._blocks else Sbbf(blocks)
+        return self if blocks is self._blocks else self._like(blocks)
 
     def exact_fpp(self) -> float:
-        """Chance that an absent value passes this very filter, in [0, 1]."""
+        """Return the chance that an absent value passes this very filter, in [0, 1].
+
+        It is counted from the bits, whoever set them; `expected_fpp` is the mean over all filters
+        with as many values.
+        """
         return folding.exact_rate(self._blocks)
 
     def fill(self) -> float:
-        """Share of bits that are set, in [0, 1]."""
+        """Return the share of bits that are set, in [0, 1]."""
         return folding.count_bits(self._blocks) / (8 * self.num_bytes)
 
     def estimated_ndv(self) -> float:
-        """Distinct values that leave as many bits set; infinite if all bits are."""
+        """Estimate the distinct values in the filter from its bits; infinite if all are set."""
         return folding.estimate_ndv(folding.count_bits(self._blocks), self.num_blocks)
 
     def __eq__(self, other: object) -> bool:
-        """Same size and same bits."""
-        return isinstance(other, Sbbf) and np.array_equal(self._blocks, other._blocks)
+        """Compare size, bits and hash function."""
+        return (
+            isinstance(other, Sbbf)
+            and self._kind == other._kind
+            and np.array_equal(self._blocks, other._blocks)
+        )
 
     def __repr__(self) -> str:
         """Size only; the bits would fill pages."""
         return f"<Sbbf of {self.num_blocks} blocks>"
+
+    def _like(self, blocks: NDArray[np.uint32]) -> Sbbf:
+        """Make a filter of other bits with the same hash function."""
+        return Sbbf(blocks, dialect=self.dialect, murmur3_seed=self.murmur3_seed)
+
+    def _check_chunk(self, array: pa.Array) -> NDArray[np.bool_]:
+        from pyarrow import types
+
+        might = np.ones(len(array), np.bool_)
+        might[np.asarray(array.is_valid())] = self.check_hashes(hash_array(array, self._kind))
+        if types.is_floating(array.type):
+            floats = array.to_numpy(zero_copy_only=False)
+            physical_type = "FLOAT" if types.is_float32(array.type) else "DOUBLE"
+            might[floats == 0] = self.check(0.0, physical_type)
+            might[np.isnan(floats)] = True
+        return might
 
     def _count(self, hashes: NDArray[np.uint64], flags: int) -> int:
         hashes = _checked(hashes)
@@ -229,8 +492,30 @@ def _checked(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(hashes)
 
 
-def _from_draft(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    try:
-        return murmur.reorder(blocks)
-    except InvalidArgument as error:
-        raise MalformedFilter(error.problem) from error
+def _plains(value: Value, physical_type: str | None, type_length: int | None) -> tuple[bytes, ...]:
+    """Encode a value, and what readers take for equal to it."""
+    if physical_type is None:
+        if not isinstance(value, str | bytes):
+            raise InvalidArgument(
+                f"the type of {value!r} in the column is not given",
+                remedy='Name its physical type, such as "INT64" or "DOUBLE".',
+            )
+        physical_type = "BYTE_ARRAY"
+    scalar = value.item() if isinstance(value, np.generic) else value
+    return equal_plains(plain_bytes(scalar, physical_type, type_length=type_length), physical_type)
+
+
+def _chunks(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    """Return the chunks of an array, with dictionaries resolved."""
+    import pyarrow as pa
+
+    if not isinstance(array, pa.Array | pa.ChunkedArray):
+        raise InvalidArgument(
+            f"{type(array).__name__} is not an Arrow array",
+            remedy="Make one with pyarrow.array(values, type).",
+        )
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    return [
+        chunk.dictionary_decode() if isinstance(chunk, pa.DictionaryArray) else chunk
+        for chunk in chunks
+    ]

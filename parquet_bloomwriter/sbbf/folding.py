@@ -140,6 +140,13 @@ def merge(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint
     The bigger is folded to the size of the smaller, the union is a bitwise OR. It equals a
     filter of that size into which all values were inserted.
 
+    Args:
+        one: A filter, shape (z, 8), uint32.
+        other: Another, shape (y, 8), uint32; one of z and y must divide the other.
+
+    Returns:
+        A new array, shape (min(z, y), 8).
+
     Raises:
         InvalidArgument: If the bigger size is no multiple of the smaller.
     """
@@ -154,7 +161,11 @@ def merge(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint
 
 
 def exact_rate(blocks: NDArray[np.uint32]) -> float:
-    """Chance that an absent value passes, in [0, 1]."""
+    """Return the chance that an absent value passes this very filter, in [0, 1].
+
+    Args:
+        blocks: The filter, shape (z, 8), uint32.
+    """
     total = 0
     for start in range(0, len(blocks), _SLAB):
         counts = np.bitwise_count(blocks[start : start + _SLAB])

@@ -17,8 +17,9 @@ What every known writer makes of it, 15 to 19 bytes:
     1c 1c 00 00                     field 4, likewise
     00                              stop
 
-The Murmur3 drafts have no field 4. Their hash has the union id 1 too, so a header of three
-fields does not say which hash it means.
+The Murmur3 drafts have no field 4, and their numBytes "must be a power of 2 and larger than 32".
+Their hash has the union id 1 too, so a header of three fields does not say which hash it means:
+early files with XXH64 have the same.
 
 Rules of the decoder: any valid Thrift compact encoding is accepted, with long field headers,
 fields in any order and unknown fields of any type. Unknown members of the unions are
@@ -29,7 +30,7 @@ else, whatever the bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
 from parquet_bloomwriter.compact.scan import ENDS_EARLY, Grammar, Kind, scan
@@ -39,12 +40,8 @@ from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.compact.scan import Table
+    from parquet_bloomwriter.hashing import Dialect
 
-Dialect = Literal["xxhash", "murmur3"]
-"""Which hash a filter was made with: the released specification's, or the drafts'."""
-
-_NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 3, 4
-_FIELD_NAMES = {_ALGORITHM: "algorithm", _HASH: "hash", _COMPRESSION: "compression"}
 _UNION = bytes.fromhex("1c1c0000")
 _FIELDS_AFTER_SIZE = {"xxhash": 3, "murmur3": 2}
 _SIZE_FIELD = b"\x15"
@@ -103,8 +100,12 @@ class FilterHeader:
     @property
     def is_usual(self) -> bool:
         """Whether it is as long as the one that every known writer makes."""
-        dialect: Dialect = "murmur3" if self.compression is None else "xxhash"
-        return self.length == len(encode_header(self.num_bytes, dialect))
+        return self.length == len(self.usual_bytes)
+
+    @property
+    def usual_bytes(self) -> bytes:
+        """The header that known writers make for this size, with or without compression."""
+        return _encode(self.num_bytes, "murmur3" if self.compression is None else "xxhash")
 
     @property
     def unsupported(self) -> str | None:
@@ -114,16 +115,38 @@ class FilterHeader:
                 return f"the Bloom filter header names an algorithm, hash or compression {what}"
         return None
 
+    @property
+    def not_of_a_draft(self) -> str | None:
+        """Why the filter cannot be one of the Murmur3 drafts, or None if it can."""
+        if self.compression is not None:
+            return "the Bloom filter header names a compression, which those of drafts do not"
+        if not _is_draft_size(self.num_bytes):
+            return (
+                f"the Bloom filter header says numBytes = {self.num_bytes}, "
+                "but the Murmur3 drafts ask for a power of two above 32"
+            )
+        return self.unsupported
+
 
 def encode_header(num_bytes: int, dialect: Dialect = "xxhash") -> bytes:
     """Encode the header of a bitset of `num_bytes` bytes.
 
     Raises:
-        InvalidArgument: If `num_bytes` is not a positive multiple of 32 below 2**31.
+        InvalidArgument: If `num_bytes` is not a positive multiple of 32 below 2**31; or, for
+            "murmur3", not a power of two above 32.
     """
     if not _is_bitset_size(num_bytes):
         raise InvalidArgument(f"no Bloom filter has a bitset of {num_bytes} bytes")
-    return b"\x15" + encode_zigzag(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
+    if dialect == "murmur3" and not _is_draft_size(num_bytes):
+        raise InvalidArgument(
+            f"a filter of the Murmur3 drafts cannot have {num_bytes} bytes",
+            remedy="Use a power of two above 32 bytes.",
+        )
+    return _encode(num_bytes, dialect)
+
+
+def _encode(num_bytes: int, dialect: Dialect) -> bytes:
+    return _SIZE_FIELD + encode_zigzag(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
 
 
 def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> FilterHeader:
@@ -224,3 +247,7 @@ def _common_header(data: bytes) -> FilterHeader | None:
 
 def _is_bitset_size(num_bytes: int) -> bool:
     return 0 < num_bytes < 1 << 31 and num_bytes % BYTES_PER_BLOCK == 0
+
+
+def _is_draft_size(num_bytes: int) -> bool:
+    return _is_bitset_size(num_bytes) and num_bytes > BYTES_PER_BLOCK and num_bytes.bit_count() == 1

@@ -1,7 +1,7 @@
 """Filters of the Murmur3 drafts, brought to the released specification's block order.
 
 The drafts (they are in no release of Parquet) hash with MurmurHash3_x64_128, take its low
-64 bits, require z to be a power of two, and choose the block by
+64 bits, require z to be a power of two above one, and choose the block by
 
     (h >> 32) & (z - 1)          the lowest log2(z) bits of the upper half
 
@@ -51,7 +51,20 @@ def reorder(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return blocks[order]
 
 
-def stored_index(index: int, num_blocks: int) -> int:
-    """Number of the block, as stored by a draft writer, that is block `index` of ours."""
-    bits = num_blocks.bit_length() - 1
-    return int(f"{index:0{bits}b}"[::-1], 2) if bits else 0
+def stored_indexes(
+    indexes: NDArray[np.uint64], num_blocks: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Return where draft writers store blocks, each of a filter of its own.
+
+    Args:
+        indexes: Numbers of blocks in our order, 0-based, shape (n,).
+        num_blocks: Blocks of the filters, powers of two, shape (n,).
+
+    Returns:
+        `indexes` with their lowest log2(num_blocks) bits reversed, shape (n,).
+    """
+    stored = np.zeros_like(indexes)
+    for bit in range(int(num_blocks.max(initial=1)).bit_length() - 1):
+        weight = num_blocks >> np.uint64(bit + 1)  # Zero beyond the highest bit of an index.
+        stored += (indexes >> np.uint64(bit) & np.uint64(1)) * weight
+    return stored

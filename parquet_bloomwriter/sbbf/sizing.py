@@ -33,8 +33,10 @@ Sizing = Literal["pow2", "exact"]
 
 MAX_BYTES = 128 * 1024 * 1024
 """Largest bitset, in bytes, that every mainstream reader accepts."""
+_TOO_MANY_BYTES = 1 << 31
+"""numBytes of the header is an i32."""
 MIN_BYTES: dict[Sizing, int] = {"pow2": 64, "exact": BYTES_PER_BLOCK}
-"""Smallest bitset in bytes. Impala does not take the single block."""
+"""Smallest bitset, bytes, by sizing. Impala does not take the single block."""
 
 _KEEP = 1 - 1 / BITS_PER_WORD
 """Chance that one hash leaves a given bit of its block clear."""
@@ -48,11 +50,13 @@ _SLACK = 0.02
 
 
 def expected_fpp(ndv: float, num_blocks: int) -> float:
-    """Expected false positive probability of a filter.
+    """Return the expected false positive probability of a filter, in [0, 1].
+
+    The sum at the head of this module. Parquet specification, "Sizing an SBBF".
 
     Args:
         ndv: Distinct values inserted, n.
-        num_blocks: Blocks of 32 bytes, z.
+        num_blocks: Blocks of 32 bytes, z, at least 1.
     """
     return _fpp_of_load(ndv / num_blocks)
 
@@ -65,14 +69,14 @@ def num_blocks_for(
     min_bytes: int | None = None,
     max_bytes: int | None = None,
 ) -> int:
-    """Smallest number of blocks whose expected rate is within `fpp`.
+    """Return the smallest number of blocks of 32 bytes whose expected rate is within `fpp`.
 
     Args:
         ndv: Distinct values to insert.
         fpp: False positive probability asked for, in (0, 1).
         sizing: "pow2" for powers of two, "exact" for any number of blocks.
-        min_bytes: Smallest bitset; by default 64 for "pow2", 32 for "exact".
-        max_bytes: Largest bitset, by default 128 MiB. It wins over `fpp`.
+        min_bytes: Smallest bitset, bytes; by default 64 for "pow2", 32 for "exact".
+        max_bytes: Largest bitset, bytes; by default 128 MiB. It wins over `fpp`.
 
     Raises:
         InvalidArgument: If `ndv`, `fpp` or the limits are out of range.
@@ -115,12 +119,31 @@ def initial_num_blocks(
 
 
 def classic_num_bits(ndv: int, fpp: float) -> float:
-    """Bits by the classic formula, m = -8 n / ln(1 - fpp**(1/8)), not rounded."""
+    """Return the bits by the classic formula, m = -8 n / ln(1 - fpp**(1/8)), not rounded.
+
+    Drafts of the Parquet specification, "Build a Bloom filter". Filters of this size let more
+    absent values pass than asked for: see the head of this module.
+
+    Args:
+        ndv: Distinct values to insert, n.
+        fpp: False positive probability asked for, in (0, 1).
+
+    Raises:
+        InvalidArgument: If `fpp` is out of range.
+    """
     return -WORDS_PER_BLOCK * ndv / math.log(1 - _checked(fpp) ** (1 / WORDS_PER_BLOCK))
 
 
 def classic_num_bytes(ndv: int, fpp: float) -> int:
-    """Bytes by the classic formula: the next power of two, from 32 bytes to 128 MiB."""
+    """Return the bytes by the classic formula: the next power of two, from 32 bytes to 128 MiB.
+
+    Args:
+        ndv: As for `classic_num_bits`.
+        fpp: As for `classic_num_bits`.
+
+    Raises:
+        InvalidArgument: If `fpp` is out of range.
+    """
     needed = math.ceil(classic_num_bits(ndv, fpp) / 8)
     return max(BYTES_PER_BLOCK, min(MAX_BYTES, _next_power_of_two(needed)))
 
@@ -166,12 +189,26 @@ def _checked(fpp: float) -> float:
     return fpp
 
 
+def check_max_bytes(max_bytes: int) -> int:
+    """Return a limit for the bytes of a bitset.
+
+    Raises:
+        InvalidArgument: If no header can tell so many bytes.
+    """
+    if max_bytes >= _TOO_MANY_BYTES:
+        raise InvalidArgument(
+            f"no Bloom filter can have {max_bytes} bytes: its header has 31 bits for their number",
+            remedy="Limit filters to less than 2 GiB (2147483648 bytes).",
+        )
+    return max_bytes
+
+
 def _limits(sizing: Sizing, min_bytes: int | None, max_bytes: int | None) -> tuple[int, int]:
     """Fewest and most blocks, both of the sizing's own kind."""
     if sizing not in MIN_BYTES:
         raise InvalidArgument(f'{sizing!r} is not a sizing; there are "pow2" and "exact"')
     smallest = MIN_BYTES[sizing] if min_bytes is None else min_bytes
-    largest = MAX_BYTES if max_bytes is None else max_bytes
+    largest = MAX_BYTES if max_bytes is None else check_max_bytes(max_bytes)
     fewest, most = -(-smallest // BYTES_PER_BLOCK), largest // BYTES_PER_BLOCK
     if sizing == "pow2" and fewest >= 1 and most >= 1:
         fewest, most = _next_power_of_two(fewest), 1 << (most.bit_length() - 1)

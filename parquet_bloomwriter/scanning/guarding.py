@@ -35,7 +35,7 @@ from parquet_bloomwriter.probing.evaluation import leaves_of
 from parquet_bloomwriter.probing.pruning import Bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
@@ -71,6 +71,9 @@ class TableBindings(Bindings):
     def wanted(self, leaves: Leaves) -> tuple[int, ...]:
         """The columns of one schema that are needed."""
         return tuple(leaf.ordinal for leaf in leaves_of(self.bound(leaves)))
+
+    def check_columns(self, paths: Sequence[str]) -> None:
+        """Leave it to pyarrow which columns there are."""
 
     def _guard(self, expression: Expression, leaves: Leaves) -> Expression:
         match expression:

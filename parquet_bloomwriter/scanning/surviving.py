@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import parse, to_arrow
 from parquet_bloomwriter.probing.pruning import Given, probe_locations
 from parquet_bloomwriter.scanning.guarding import TableBindings
+from parquet_bloomwriter.scanning.nan_rows import without_statistics
 from parquet_bloomwriter.scanning.versions import Versions, is_local, without_footer
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
@@ -60,13 +62,21 @@ class Survivors:
         return tuple(piece.fragment for piece in self.pieces)
 
 
-def find_survivors(table: TableFiles, filters: Filters | None, *, probes: bool = True) -> Survivors:
+def find_survivors(
+    table: TableFiles,
+    filters: Filters | None,
+    *,
+    probes: bool = True,
+    hash_kind: HashKind = XXHASH,
+) -> Survivors:
     """Probe the files of a table, unless all rows are asked for.
 
     Args:
         table: The table.
         filters: What `read_table` takes; None for all rows.
         probes: False for all files as a whole, because they change more quickly than that.
+        hash_kind: The hash function of Bloom filters whose headers do not name it; "xxhash"
+            distrusts these filters.
 
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
@@ -76,17 +86,28 @@ def find_survivors(table: TableFiles, filters: Filters | None, *, probes: bool =
     if filters is None:
         every = tuple(map(_whole, table.fragments))
         return Survivors(pieces=every, condition=None, versions=Versions(states={}))
+    import pyarrow.compute as pc
+
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
+    if condition.equals(pc.scalar(value=False)):
+        return Survivors(pieces=(), condition=condition, versions=Versions(states={}))
     bindings = TableBindings(
-        tree, schema=table.schema, partition_columns=frozenset(table.partitions)
+        tree,
+        hash_kind=hash_kind,
+        schema=table.schema,
+        partition_columns=frozenset(table.partitions),
     )
     fragments = _in_partitions(table, condition)
     versions = Versions.of(fragments)
     found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
-    return Survivors(pieces=pieces, condition=condition, versions=versions.of_these(cut))
+    return Survivors(
+        pieces=pieces,
+        condition=without_statistics(condition, tree, table.schema),
+        versions=versions.of_these(cut),
+    )
 
 
 def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.ParquetFileFragment]:

@@ -66,6 +66,21 @@ def is_url(path: str) -> bool:
     return ":" in path and _URL.match(path) is not None
 
 
+def check_local(given: StrPath) -> None:
+    """Refuse a URL where a file is written, before it is taken for the name of a file here.
+
+    Raises:
+        InvalidArgument: If it is a URL, and nothing here has that very name.
+    """
+    path = os.fsdecode(given)
+    if not is_url(path) or os.path.lexists(path):
+        return
+    is_here = path.lower().startswith("file:")
+    remedy = "Name the file by its path." if is_here else "Copy the file here, or mount the store."
+    shown = repr(without_secrets(path))
+    raise InvalidArgument(f"{shown} is a URL, and only local files are rewritten", remedy=remedy)
+
+
 def without_secrets(text: str) -> str:
     """Leave users, passwords and parameters out of URLs."""
     return _SECRETS.sub("", text)

@@ -66,22 +66,31 @@ def _expand(place: Place | Location) -> list[Location]:
     now = time.time()
     if place.filesystem is None:
         paths = find_local(place.path)
+        inner = _inner(place, is_folder=os.path.isdir(place.path))  # noqa: PTH112  as it is spelled
         if place.name == place.path:
-            return [Location(path=path) for path in paths]
+            return [Location(path=path, inner=inner(path)) for path in paths]
         found: list[Found] = [(path, None) for path in paths]
     else:
         found = _find_remote(place)
+        is_folder = not has_magic(place.path) and [place.path] != [path for path, _ in found]
+        inner = _inner(place, is_folder=is_folder)
     spell = _speller(place)
     return [
         Location(
             path=path,
             filesystem=place.filesystem,
             name=spell(path),
+            inner=inner(path),
             found=info,
             found_at=now,
         )
         for path, info in found
     ]
+
+
+def _inner(place: Place, *, is_folder: bool) -> Callable[[str], str]:
+    """How paths found at a place continue that of the folder, if it is one."""
+    return lambda path: "/".join(_names(path, place.path)) if is_folder else ""
 
 
 def _find_remote(place: Place) -> list[Found]:

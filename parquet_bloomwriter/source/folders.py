@@ -46,7 +46,12 @@ def is_listed(names: Sequence[str]) -> bool:
     Args:
         names: Its path relative to that folder, name by name.
     """
-    return names[-1].endswith(SUFFIXES) and not any(name.startswith(HIDDEN) for name in names)
+    return has_suffix(names[-1]) and not any(name.startswith(HIDDEN) for name in names)
+
+
+def has_suffix(name: str) -> bool:
+    """Whether a name ends as those of Parquet files do, in whatever case."""
+    return name.lower().endswith(SUFFIXES)
 
 
 def none_in(folder: str) -> NoReturn:
@@ -63,7 +68,7 @@ def _walk(folder: str) -> Iterator[str]:
     for parent, folders, names in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
         for name in names:
-            if name.endswith(SUFFIXES) and not name.startswith(HIDDEN):
+            if has_suffix(name) and not name.startswith(HIDDEN):
                 yield os.path.join(parent, name)
 
 

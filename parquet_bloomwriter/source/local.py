@@ -32,6 +32,11 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
+_REMEDIES = {
+    stat.S_IFDIR: "Name a file in it; for_each_file applies a verb to every file of a folder.",
+    stat.S_IFIFO: "A pipe can be neither read from its end nor verified nor replaced: "
+    "name a regular file.",
+}
 _FORMAT = stat.S_IFMT(0xFFFF)
 """The bits of a mode that tell what kind of file it is."""
 
@@ -121,8 +126,10 @@ def check_regular(found: os.stat_result, *, name: str) -> None:
         UnsupportedFile: If it is a directory, FIFO, socket or device.
     """
     if found.st_mode & _FORMAT != stat.S_IFREG:
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
-        raise UnsupportedFile(f"this is {kind}", path=name, remedy="Name a regular file.")
+        kind = stat.S_IFMT(found.st_mode)
+        what = _KINDS.get(kind, "no regular file")
+        remedy = _REMEDIES.get(kind, "Name a regular file.")
+        raise UnsupportedFile(f"this is {what}", path=name, remedy=remedy)
 
 
 def identity_of(found: os.stat_result) -> Hashable | None:

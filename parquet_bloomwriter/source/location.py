@@ -37,6 +37,9 @@ class Location:
     name: str = field(default="", compare=False)
     """What to call it in messages; the path if there is nothing better."""
 
+    inner: str = field(default="", compare=False, repr=False)
+    """Its path within the folder that was named; "" if the file was, or a pattern."""
+
     found: Any = field(default=None, compare=False, repr=False)
     """What a listing said of it, which saves asking again as long as that is news."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class BFIndexConfig:
     """One segment of a path: letters, digits, `_`, `.` and `-`."""
 
     indexed_columns: Sequence[str]
-    """Dotted paths of leaf columns."""
+    """Dotted paths of leaf columns; a string is one of them."""
 
     expected_num_items: int | Mapping[str, int] | None = None
     """Distinct values expected in the whole table, of every column or by column; None takes the
@@ -35,13 +36,13 @@ class BFIndexConfig:
     """False positive probability of every column or by column, in (0, 1)."""
 
     def __post_init__(self) -> None:
-        given = self.indexed_columns
-        if isinstance(given, str) or not given or not all(isinstance(one, str) for one in given):
+        columns = names_of(self.indexed_columns)
+        if not columns:
             raise InvalidArgument(
-                f"indexed_columns must be a list of names, not {given!r:.80}",
+                "indexed_columns has no name",
                 remedy='For example BFIndexConfig("ids", ["id", "email"]).',
             )
-        object.__setattr__(self, "indexed_columns", tuple(given))
+        object.__setattr__(self, "indexed_columns", columns)
 
     @classmethod
     def of(cls, **arguments: Any) -> BFIndexConfig:  # noqa: ANN401  checked by the class

@@ -55,7 +55,7 @@ class Hyperspace:
         spark: SparkSession,
         system_path: StrPath | None = None,
         *,
-        tables: Iterable[StrPath] = (),
+        tables: StrPath | Iterable[StrPath] = (),
     ) -> None:
         """Work with a session, classic or of Spark Connect.
 

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
 from parquet_bloomwriter.index.homes import (
     HOME,
@@ -20,8 +21,11 @@ from parquet_bloomwriter.index.listing import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeAlias
 
     from parquet_bloomwriter.index.reports import IndexInfo
+
+    StrPath: TypeAlias = str | os.PathLike[str]
 
 _SHOWN = 5
 
@@ -39,9 +43,9 @@ class Found:
 class KnownHomes:
     """The homes of indexes that a session knows: one of its own, and those of some tables."""
 
-    def __init__(self, system_path: str | None, tables: Iterable[str | os.PathLike[str]]) -> None:
+    def __init__(self, system_path: str | None, tables: StrPath | Iterable[StrPath]) -> None:
         self.system_path = None if system_path is None else local_path(system_path)
-        self._tables = dict.fromkeys(table_root(table) for table in tables)
+        self._tables = dict.fromkeys(table_root(table) for table in paths_of(tables))
 
     def add(self, root: str) -> None:
         """Know one more table."""

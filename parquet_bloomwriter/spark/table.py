@@ -6,9 +6,10 @@ import heapq
 import os
 from typing import TYPE_CHECKING, TypeVar, get_args
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.homes import local_path
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
 from parquet_bloomwriter.spark.progress import JobLine, Teller
 from parquet_bloomwriter.spark.rewriting import (
@@ -47,7 +48,7 @@ _SCHEMA = (
 def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     spark: SparkSession,
     path: StrPath,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] = 0.01,
@@ -92,7 +93,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             relative paths; None replaces the files in place.
         fpp: False positive probability, as for `bloomify`.
         ndv: Distinct values per row group, as for `bloomify`.
-        max_bytes: Largest bitset, bytes.
+        max_bytes: Largest bitset, bytes, below 2 GiB.
         sizing: "pow2" or "exact", as for `bloomify`.
         placement: "column-chunk", "row-group" or "end", as for `bloomify`. DataFrames keep the
             sizes of their files: those that were made before miss rows, and say nothing, unless it
@@ -124,10 +125,10 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         path=_local(path),
         output=None if output is None else _local(output),
         wishes=Wishes(
-            columns=None if columns is None else tuple(columns),
+            columns=None if columns is None else names_of(columns),
             fpp=fpp if isinstance(fpp, float | int) else dict(fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
-            max_bytes=max_bytes,
+            max_bytes=check_max_bytes(max_bytes),
             sizing=sizing,
             placement=placement,
             replace=replace,

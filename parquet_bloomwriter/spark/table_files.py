@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
-from parquet_bloomwriter.source.folders import SUFFIXES, none_in
+from parquet_bloomwriter.source.folders import has_suffix, none_in
 from parquet_bloomwriter.splice.surroundings import Reference, ReferenceKind, find_references
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _why_not(path: str, found: os.stat_result) -> str:
         return "not a regular file"
     if not found.st_size:
         return "an empty file, which Spark passes over"
-    if path.endswith(SUFFIXES):
+    if has_suffix(path):
         return ""
     with open(path, "rb") as file:
         start = file.read(4)

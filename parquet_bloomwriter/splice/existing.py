@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]
@@ -156,29 +157,37 @@ def _measured(head: bytes) -> int | None:
         return None
 
 
-def read_filter_header(offset: int, limit: int, read_at: ReadAt) -> FilterHeader:
+def read_filter_header(
+    offset: int, limit: int, read_at: ReadAt, *, dialect: Dialect = "xxhash"
+) -> FilterHeader:
     """Read the header of a filter, and see that it and its bitset can be what they claim.
 
     Args:
         offset: Absolute position by the footer, bytes.
         limit: Where the footer begins.
         read_at: Returns the bytes [start, stop) of the file.
+        dialect: What a header of a draft, which does not name its hash, is taken for: "murmur3", or
+            "xxhash" to distrust it.
 
     Raises:
         MalformedFilter: If it must not be trusted.
     """
     head = read_head(offset, limit, read_at) if 0 < offset < limit else b""
-    return _checked_header(head, offset, limit)
+    return _checked_header(head, offset, limit, dialect)
 
 
-def _checked_header(head: bytes, offset: int, limit: int) -> FilterHeader:
+def _checked_header(
+    head: bytes, offset: int, limit: int, dialect: Dialect = "xxhash"
+) -> FilterHeader:
     if not 0 < offset < limit:
         raise MalformedFilter(f"its offset {offset} is outside the file's data")
     header = decode_header(head)
     if header.unsupported is not None:
         raise MalformedFilter(header.unsupported)
-    if header.compression is None:
+    if header.compression is None and dialect == "xxhash":
         raise MalformedFilter("it is of a draft of the specification, which does not name its hash")
+    if header.compression is None and header.not_of_a_draft is not None:
+        raise MalformedFilter(header.not_of_a_draft)
     if offset + header.length + header.num_bytes > limit:
         raise MalformedFilter(BEYOND)
     return header

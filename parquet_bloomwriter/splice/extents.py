@@ -153,13 +153,22 @@ def _are_certain(
     footer: Footer, spans: NDArray[np.int64], candidates: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return which of the candidates end where something certain begins."""
-    starts = {footer.start, *footer.chunk_starts().ravel().tolist()}
-    starts.update(footer.chunks.values[..., _STARTS].ravel().tolist())
-    starts.update(footer.row_groups.value(RowGroupField.FILE_OFFSET).tolist())
     certain = np.zeros(len(spans), np.bool_)
+    if not candidates.any():
+        return certain
+    begins = np.concatenate(
+        [
+            [footer.start],
+            footer.chunk_starts().ravel(),
+            footer.chunks.values[..., _STARTS].ravel(),
+            footer.row_groups.value(RowGroupField.FILE_OFFSET),
+        ]
+    )
+    is_followed = np.isin(spans[:, 1], begins)
+    starts = set()
     for index in np.argsort(-spans[:, 0]).tolist():
         start, stop = spans[index].tolist()
-        if candidates[index] and stop in starts:
+        if candidates[index] and (is_followed[index] or stop in starts):
             certain[index] = True
             starts.add(start)
     return certain

@@ -42,8 +42,6 @@ _INDEXES = (
 PAGE_HEADER_BYTES = 8
 """A page header has at least as many."""
 
-_ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
@@ -185,11 +183,7 @@ def _refuse_foreign(footer: Footer) -> None:
             "this is a summary file: its column chunks lie in other files",
             remedy="Name the data files instead.",
         )
-    if any(chunks.has(field).any() for field in _ENCRYPTED):
-        raise UnsupportedFile(
-            "columns are encrypted",
-            remedy="Filters for encrypted files can only be written by their writer.",
-        )
+    refuse_encrypted(footer)
     missing = np.argwhere(~chunks.has(ChunkField.META_DATA))
     if len(missing):
         row_group, column = missing[0].tolist()
@@ -198,6 +192,23 @@ def _refuse_foreign(footer: Footer) -> None:
             row_group=row_group,
             column=footer.leaves[column].name,
         )
+
+
+def refuse_encrypted(footer: Footer) -> None:
+    """Refuse files in which filters of any column would need the keys of the file.
+
+    Raises:
+        UnsupportedFile: If the footer is signed, or columns are encrypted.
+    """
+    remedy = "Filters for encrypted files can only be written by their writer, who has the keys."
+    if footer.is_signed:
+        raise UnsupportedFile(
+            "columns are encrypted and the footer is signed: with other filters the signature "
+            "would be wrong, and readers that check it would refuse the file",
+            remedy=remedy,
+        )
+    if footer.encrypted.any():
+        raise UnsupportedFile("columns are encrypted", remedy=remedy)
 
 
 def _chunk_spans(footer: Footer) -> NDArray[np.int64]:

@@ -38,6 +38,9 @@ is lost. The lock leaves no file behind. What remains possible:
 - Where files opened for reading cannot be locked (NFS, Windows), our own runs have the
   same window of microseconds.
 
+**A backup** is a second name of the old file, or, in a folder on another disk, a copy, which is
+complete and synced, with its folders, before the exchange. It goes again if the exchange fails.
+
 **A new name** is given by `link`, which never overwrites. Where hard links are impossible
 (FAT, some FUSE mounts) an empty file claims the name first, and the new one is renamed
 over it. A name that exists is replaced like the source itself, if the caller said so.
@@ -46,7 +49,7 @@ On Windows the files must be closed before the renaming, and folders cannot be s
 same holds for folders that we may not read and file systems that refuse it.
 """
 
-# ruff: noqa: PTH104, PTH105, PTH108, PTH116, PTH120  the steps are system calls, spelled as such
+# ruff: noqa: PTH102, PTH104, PTH105, PTH108, PTH112, PTH116, PTH120  the steps are system calls, spelled as such
 from __future__ import annotations
 
 import contextlib
@@ -54,6 +57,7 @@ import dataclasses
 import errno
 import os
 import secrets
+import stat
 import sys
 from typing import TYPE_CHECKING, Self
 
@@ -82,8 +86,9 @@ __all__ = ["NewVersion", "SourceFile", "Target", "choose_target", "open_source",
 
 _CLOSE_BEFORE_RENAMING = sys.platform == "win32"
 _NO_LINKS = frozenset(
-    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK},
+    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV},
 )
+_PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
 
 
@@ -348,6 +353,7 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
     if backup is None:
         yield
         return
+    _make_folders(os.path.dirname(backup), like=os.path.dirname(old.path))
     _make_backup(old, backup)
     try:
         _sync_folder(os.path.dirname(backup))
@@ -357,6 +363,25 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
         if not unless.may_be_at(old.path):
             os.unlink(backup)
         raise
+
+
+def _make_folders(folder: str, *, like: str) -> None:
+    """Make the folder of a backup, and those above it, which may be entered by no more users.
+
+    Each is on the disk before the backup is: a power failure leaves none without its parent.
+
+    Args:
+        folder: Absolute path.
+        like: A folder, whose permissions are taken for those that are missing.
+    """
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    _make_folders(parent, like=like)
+    mode = os.stat(like).st_mode & _PERMISSIONS | stat.S_IRWXU
+    with contextlib.suppress(FileExistsError):  # another thread was quicker
+        os.mkdir(folder, mode)
+    _sync_folder(parent)
 
 
 def _make_backup(old: SourceFile, backup: str) -> None:

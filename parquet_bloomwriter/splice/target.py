@@ -1,6 +1,6 @@
 """Decide where a new version goes, and refuse where it would break or overwrite something."""
 
-# ruff: noqa: PTH116, PTH120  the steps are system calls, and spelled as such
+# ruff: noqa: PTH112, PTH116, PTH118, PTH119, PTH120  the steps are system calls, and spelled as such
 from __future__ import annotations
 
 import os
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.source.folders import is_listed
 from parquet_bloomwriter.splice.source import FileIdentity, check_regular
 from parquet_bloomwriter.splice.temporary import find_temporaries
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.splice.source import SourceFile, StrPath
 
-__all__ = ["Target", "choose_target", "is_same"]
+__all__ = ["Target", "choose_target", "is_same", "lies_in"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,13 +34,14 @@ class Target:
     """Absolute path under which the replaced file is kept."""
 
 
-def choose_target(
+def choose_target(  # noqa: PLR0913  all by keyword
     source: SourceFile,
     output: StrPath | None = None,
     *,
     overwrite: bool = False,
     permit_hard_links: bool = False,
     backup_suffix: str | None = None,
+    backup_dir: StrPath | None = None,
 ) -> Target:
     """Decide where the new version goes. Nothing is written.
 
@@ -49,12 +51,15 @@ def choose_target(
         overwrite: Allow `output` to be an existing file other than the source.
         permit_hard_links: Allow the target to have further names; they keep the old bytes.
         backup_suffix: Keep the replaced file under the target's name with this appended.
-            Readers of whole folders (Spark) then read both, whatever the suffix.
+        backup_dir: Keep the replaced file under the target's name in this folder.
 
     Raises:
-        UnsafeTarget: The output or the backup exists, or the target has further names.
+        UnsafeTarget: The output or the backup exists, or the target has further names; or the
+            backup would lie among other Parquet files, where readers of whole folders (Spark,
+            whatever the suffix) would read it, too.
         UnsupportedFile: The output is a directory, FIFO, socket or device.
-        InvalidArgument: The suffix is empty or leads to another folder.
+        InvalidArgument: The suffix is empty or leads to another folder; there is a suffix and a
+            folder; or the folder is none.
         OSError: The output's folder is missing or hidden from us.
     """
     name = source.name if output is None else os.fspath(output)
@@ -66,7 +71,9 @@ def choose_target(
     elif not in_place and not overwrite:
         remedy = "Choose another name, or permit overwriting."
         raise UnsafeTarget("the output exists already", path=name, remedy=remedy)
-    backup = _backup_path(path, backup_suffix)
+    backup = _backup_path(path, name, backup_suffix, backup_dir)
+    if backup is not None and replaces is not None:
+        _check_backup(path, backup, source=source.path)
     if replaces is not None and not permit_hard_links:
         _check_single_name(path, name=name, backup=backup)
     return Target(
@@ -107,13 +114,44 @@ def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
         raise UnsafeTarget(problem, path=name, remedy=remedy)
 
 
-def _backup_path(path: str, suffix: str | None) -> str | None:
+def _backup_path(path: str, name: str, suffix: str | None, folder: StrPath | None) -> str | None:
+    if suffix is not None and folder is not None:
+        raise InvalidArgument("a suffix and a folder for backups exclude each other", path=name)
+    if folder is not None:
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise InvalidArgument("backups go to a folder, and this is none", path=folder)
+        return os.path.join(os.path.realpath(folder), os.path.basename(name))
     if suffix is None:
         return None
     if not suffix or os.path.dirname(suffix) or "\0" in suffix:
         raise InvalidArgument(f"{suffix!r} cannot be appended to a file name", path=path)
-    backup = path + suffix
+    return path + suffix
+
+
+def _check_backup(path: str, backup: str, *, source: str) -> None:
+    """Refuse a backup that overwrites something, or that readers of the folder would read, too."""
     if os.path.lexists(backup) and not is_same(backup, path):  # else a run died that had made it
-        remedy = "Move it away or choose another suffix."
+        remedy = "Move it away, or keep the backup elsewhere."
         raise UnsafeTarget("the backup exists already", path=backup, remedy=remedy)
-    return backup
+    if lies_in(backup, os.path.dirname(path)) and _has_others(
+        os.path.dirname(path), {path, backup, source}
+    ):
+        problem = "readers of its folder, which holds other Parquet files, would read the backup"
+        raise UnsafeTarget(
+            f"{problem}, too", path=path, remedy="Keep it in a folder elsewhere, as backup_dir."
+        )
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path leads into a folder, at any depth, or to the folder itself."""
+    above = os.path.join(os.path.realpath(folder), "")
+    return os.path.join(os.path.realpath(path), "").startswith(above)
+
+
+def _has_others(folder: str, known: set[str]) -> bool:
+    """Whether a folder holds Parquet files besides those that are known."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(is_listed([one.name]) for one in entries if one.path not in known)
+    except PermissionError:  # a folder may be writable without being readable
+        return False

@@ -120,7 +120,7 @@ def find_temporaries(target: str) -> tuple[str, ...]:
     pattern = re.compile(re.escape(_prefix(name)) + rf"[0-9a-f]{{{_DIGITS}}}{re.escape(_END)}")
     try:
         names = _marked_names(folder)
-    except PermissionError:  # a folder may be writable without being readable
+    except (PermissionError, FileNotFoundError):  # writable, perhaps, or about to be made
         return ()
     return tuple(os.path.join(folder, found) for found in names if pattern.fullmatch(found))
 

@@ -44,15 +44,17 @@ class LeafReader:
         """Prepare to read `leaf`.
 
         Raises:
-            OSError: If pyarrow cannot make sense of the column's metadata.
+            OSError: If the column is encrypted, or pyarrow cannot make sense of its metadata.
         """
+        if footer.encrypted[:, leaf.ordinal].any():
+            raise OSError("the column is encrypted")
         self._source = source
         self._footer = footer
         self._leaf = leaf
         self._metadata = physical_metadata(footer, leaf)
 
-    def batches(self, row_group: int) -> Iterator[pa.Array]:
-        """Yield the values of one column chunk, flat, as they are stored.
+    def batches(self, row_group: int, *, max_rows: int | None = None) -> Iterator[pa.Array]:
+        """Yield the values of one column chunk, flat, as they are stored, by so many rows at most.
 
         Each array has the Arrow type of the physical type: int32, int64, float, double, binary or
         fixed_size_binary. Nulls may be among them. Where the whole chunk is dictionary-encoded, the
@@ -81,9 +83,8 @@ class LeafReader:
             page_checksum_verification=True,
             arrow_extensions_enabled=False,
         ) as file:
-            batches = file.iter_batches(
-                self._batch_rows(row_group), row_groups=[row_group], use_threads=False
-            )
+            num_rows = min(max_rows or _MAX_BATCH_ROWS, self._batch_rows(row_group))
+            batches = file.iter_batches(num_rows, row_groups=[row_group], use_threads=False)
             arrays = (_flat(column) for column in self._complete(batches, row_group))
             yield from _distinct(arrays) if dictionary else arrays
 

@@ -11,6 +11,7 @@ from parquet_bloomwriter.chunks import Candidates, ChunkWork, Outcome
 from parquet_bloomwriter.columns import notes_on, select_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.footer.grammar import FileField
+from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.reports.rewriting import AddReport, ChunkReport, ColumnReport, Status
 from parquet_bloomwriter.rewriting import (
@@ -24,8 +25,7 @@ from parquet_bloomwriter.rewriting import (
     target_of,
     write_new_version,
 )
-from parquet_bloomwriter.sbbf import Dialect
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, initial_num_blocks
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, digest_of
 from parquet_bloomwriter.splice.plan import (
     Chunk,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf import Sizing
 
 
@@ -73,7 +74,7 @@ class _Silent:
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] = 0.01,
@@ -82,10 +83,12 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     sizing: Sizing = "pow2",
     placement: Placement = "column-chunk",
     dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
     replace: bool = False,
     overwrite: bool = False,
     force: bool = False,
     backup_suffix: str | None = None,
+    backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
     jobs: int | None = None,
     dry_run: bool = False,
@@ -106,18 +109,23 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
             many as there are values. For all columns, or by name.
-        max_bytes: Largest bitset, bytes. It wins over `fpp`.
+        max_bytes: Largest bitset, bytes, below 2 GiB. It wins over `fpp`.
         sizing: "pow2" for powers of two from 64 bytes, which every reader takes, or "exact" for
             any multiple of 32 bytes, which Arrow C++, Velox and Impala do not.
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
             row group, "end" before the footer: then no data move, and Spark DataFrames that were
             made before a file was rewritten in place miss no rows.
         dialect: "xxhash", the released specification, or "murmur3", its drafts, which current
-            readers ignore or fail on.
+            readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". It stands in no header:
+            whoever asks the filters must give it again.
         replace: Build filters anew where there are some already.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix.
+        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
+            holds other Parquet files: its readers would read the backup, too.
+        backup_dir: Keep the old file under its name in this folder, which is made if it is
+            missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         jobs: Threads; by default all cores.
         dry_run: Build and plan, but write nothing.
@@ -138,20 +146,22 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         overwrite=overwrite,
         force=force,
         backup_suffix=backup_suffix,
+        backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
     )
-    for value, known in ((placement, get_args(Placement)), (dialect, get_args(Dialect))):
-        if value not in known:
-            raise InvalidArgument(f'"{value}" is none of {", ".join(known)}')
+    kind = HashKind(dialect, murmur3_seed)
+    if placement not in get_args(Placement):
+        raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
+    check_max_bytes(max_bytes)
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")
     with opened(source, destination) as file:
         leaves = file.layout.footer.leaves
         chosen = leaves if columns is None else select_columns(leaves, columns)
-        options = FilterOptions(max_bytes=max_bytes, sizing=sizing, dialect=dialect)
+        options = FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
         target = None if dry_run else target_of(file)
         work = ChunkWork(
             source=file.source,
@@ -305,7 +315,7 @@ class _Addition:
         self.written[chunk] = WrittenFilter(
             digest=digest_of(outcome.data),
             sample=outcome.sample,
-            dialect=self.chunks.options[chunk[1]].dialect,
+            dialect=self.chunks.options[chunk[1]].hash_kind.dialect,
         )
         self.found.settled[chunk] = ChunkReport(
             row_group=chunk[0],

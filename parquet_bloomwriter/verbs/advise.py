@@ -1,8 +1,8 @@
 """Say which columns of a file deserve Bloom filters, what these would cost, and what they save.
 
-Work is bounded: the footer, the headers of filters that are there, and the first values of a few
-row groups, evenly spread. So figures are estimates, as good as these row groups are like the
-others.
+Work is bounded, and less than building filters: the footer, the headers of filters that are there,
+and the first values of a few row groups, evenly spread. So figures are estimates, as good as these
+values are like the others.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from parquet_bloomwriter.advising import ColumnEvidence, judge
 from parquet_bloomwriter.advising.evidence import merge_evidence
 from parquet_bloomwriter.advising.sampling import take_sample
+from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs, in_order
@@ -26,6 +27,7 @@ from parquet_bloomwriter.probing.facts import Family, KnownFile
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.sbbf import num_blocks_for
+from parquet_bloomwriter.splice.layout import refuse_encrypted
 from parquet_bloomwriter.stored_filters import stored_filters
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
@@ -47,10 +49,10 @@ _SAMPLED_ROW_GROUPS = 4
 
 def advise(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
     fpp: float = DEFAULT_FPP,
-    sample_rows: int = 400_000,
+    sample_rows: int = 32_768,
     jobs: int | None = None,
     filesystem: object | None = None,
 ) -> AdviseReport:
@@ -68,7 +70,8 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     Raises:
         InvalidArgument: If an option is out of range.
         ColumnNotFound: If a name matches nothing, or is ambiguous.
-        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        FileProblem: If the file is no Parquet file, its footer cannot be read, or columns are
+            encrypted, so that no filters can be added.
         OSError: If reading a filter's header fails.
     """
     num_blocks_for(1, fpp)  # Raises for a rate out of range.
@@ -78,6 +81,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     if sample_rows < 1:
         raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
+        refuse_encrypted(footer)
         leaves = footer.leaves
         named = leaves if columns is None else select_columns(leaves, columns)
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
@@ -101,7 +105,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
 
 
 def merge_advice(
-    reports: Sequence[AdviseReport], *, paths: Sequence[str] | None = None
+    reports: Sequence[AdviseReport], *, paths: str | Sequence[str] | None = None
 ) -> AdviseReport:
     """Take the reports of several files together, and judge their columns anew.
 
@@ -127,7 +131,7 @@ def merge_advice(
     fpp = reports[0].fpp
     every = tuple(path for report in reports for path in report.paths)
     return AdviseReport(
-        paths=every if paths is None else tuple(paths),
+        paths=every if paths is None else paths_of(paths),
         num_files=sum(report.num_files for report in reports),
         size=sum(report.size for report in reports),
         num_rows=sum(report.num_rows for report in reports),
@@ -209,7 +213,7 @@ class _Survey:
         mine = [one for one in self.filters if one.ordinal == leaf.ordinal]
         sound = {one.row_group for one in mine if not (one.problem or one.foreign)}
         has_filter = np.isin(used, sorted(sound))
-        unsupported = why_no_filter(leaf)
+        unsupported = why_no_filter(leaf) or _why_not_looked_up(leaf)
         order = order_of(leaf)
         samples: list[RowGroupSample] = []
         unreadable = None
@@ -221,7 +225,8 @@ class _Survey:
         return ColumnEvidence(
             unsupported=unsupported,
             unreadable=unreadable,
-            notes=(*notes_on(leaf), *_further_notes(leaf, mine)),
+            notes=(*notes_on(leaf), *_further_notes(mine)),
+            is_floating=leaf.physical_type in (PhysicalType.FLOAT, PhysicalType.DOUBLE),
             order=order,
             num_values=present[used],
             num_compressed_bytes=int(np.maximum(sizes, 0).sum()),
@@ -264,9 +269,13 @@ class _Survey:
         return samples, unreadable
 
 
-def _further_notes(leaf: Leaf, filters: Iterable[StoredFilter]) -> Iterator[str]:
-    if leaf.is_float16 or leaf.physical_type in (PhysicalType.FLOAT, PhysicalType.DOUBLE):
-        yield "floating-point numbers are rarely looked up by equality"
+def _why_not_looked_up(leaf: Leaf) -> str | None:
+    if Repetition.REPEATED in leaf.repetitions:
+        return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
+    return None
+
+
+def _further_notes(filters: Iterable[StoredFilter]) -> Iterator[str]:
     doubtful = [one.problem or one.foreign for one in filters]
     for problem in dict.fromkeys(filter(None, doubtful)):
         yield f"a filter that is there cannot be trusted: {problem}"

@@ -11,6 +11,7 @@ from parquet_bloomwriter.columns import select_columns
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.probing.bloom import Questions, probe_filters
 from parquet_bloomwriter.probing.facts import Family
 from parquet_bloomwriter.probing.footers import known_file
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.probing.lookups import Lookups
     from parquet_bloomwriter.source import Input
 
@@ -45,17 +47,29 @@ class BloomFile:
     Columns are named as everywhere: by dotted path, or `#` and the leaf ordinal.
     """
 
-    def __init__(self, source: Input, *, filesystem: object = None) -> None:
+    def __init__(
+        self,
+        source: Input,
+        *,
+        filesystem: object = None,
+        dialect: Dialect = "xxhash",
+        murmur3_seed: int = 0,
+    ) -> None:
         """Open a file and read its footer.
 
         Args:
             source: A path or URL, an open file, or a buffer.
             filesystem: What a path is relative to.
+            dialect: What filters are taken for whose headers do not name their hash: as for
+                `probe`.
+            murmur3_seed: As for `probe`.
 
         Raises:
+            InvalidArgument: If the dialect or the seed is none.
             FileProblem: If it is no Parquet file, or a broken one.
             OSError: If it cannot be read.
         """
+        self._hash_kind = HashKind(dialect, murmur3_seed)
         with ExitStack() as stack:
             self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
             self._file = known_file(self._source, lambda _: ())
@@ -107,12 +121,15 @@ class BloomFile:
             )
         leaf = self._leaf(column)
         family = self._family(leaf)
-        facts, known_problem = family.column(leaf), family.places(leaf).problems.get(row_group)
+        places = family.places(leaf, self._hash_kind.dialect)
+        facts, known_problem = family.column(leaf), places.problems.get(row_group)
         offset = int(facts.filter_offsets[row_group])
         if offset == ABSENT:
             return None
         try:
-            header = read_filter_header(offset, self._file.start, self._source.read_at)
+            header = read_filter_header(
+                offset, self._file.start, self._source.read_at, dialect=self._hash_kind.dialect
+            )
             length = header.length + header.num_bytes
             given = int(facts.filter_lengths[row_group])
             check_filter(
@@ -123,7 +140,9 @@ class BloomFile:
                 edges=self._file.edges,
                 is_shared=known_problem == SHARED,
             )
-            return Sbbf.from_bytes(self._source.read_at(offset, offset + length))
+            kind = self._hash_kind if header.compression is None else XXHASH
+            data = self._source.read_at(offset, offset + length)
+            return Sbbf.from_bytes(data, kind.dialect, murmur3_seed=kind.murmur3_seed)
         except MalformedFilter as error:
             error.path, error.row_group, error.column = self._source.name, row_group, leaf.name
             raise
@@ -156,7 +175,7 @@ class BloomFile:
         """
         leaf = self._leaf(column)
         several = is_collection(values)
-        lookups = lookups_of(values if several else [values], leaf)
+        lookups = lookups_of(values if several else [values], leaf, self._hash_kind)
         rows = np.arange(self.num_row_groups)
         if row_group is not None:
             if not 0 <= row_group < self.num_row_groups:
@@ -181,9 +200,11 @@ class BloomFile:
             np.tile(lookups.firsts[1:], len(rows)),
         )
         pieces = Pieces([self._source])
-        places = family.places(leaf)
-        might = probe_filters(family, facts, lookups.hashes, questions, pieces, places)
-        family.remember(leaf, places)
+        places = family.places(leaf, self._hash_kind.dialect)
+        might = probe_filters(
+            family, facts, lookups.hashes, questions, pieces, places, lookups.of_drafts
+        )
+        family.remember(leaf, places, self._hash_kind.dialect)
         for error in pieces.failures.values():
             raise error
         return might.reshape(len(rows), count).any(axis=0) | lookups.unclear
@@ -196,7 +217,7 @@ class BloomFile:
             filter_ = self._kept_filter(row, leaf)
             if filter_ is None:
                 return np.ones(lookups.num_values, np.bool_)
-            found |= filter_.check_hashes(lookups.hashes)
+            found |= filter_.check_hashes(lookups.hashes_for(filter_.dialect))
         return lookups.any_of(found)
 
     def _kept_filter(self, row_group: int, leaf: Leaf) -> Sbbf | None:

@@ -34,7 +34,7 @@ ALL_ZERO_PERHAPS = "all its bits are zero, and it is not known that the chunk ha
 
 
 def inspect(
-    source: Input, columns: Iterable[str] | None = None, *, filesystem: object | None = None
+    source: Input, columns: str | Iterable[str] | None = None, *, filesystem: object | None = None
 ) -> FileFilters:
     """Read every Bloom filter of a file and describe it.
 

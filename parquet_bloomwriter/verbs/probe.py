@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.probing.pruning import Bindings, Given, probe_locations
 from parquet_bloomwriter.source import Location, find_sources
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.probing.pruning import Openable
     from parquet_bloomwriter.probing.report import ProbeReport
@@ -18,14 +20,20 @@ if TYPE_CHECKING:
 
 
 def probe(
-    sources: Input | Iterable[Input], filters: Filters, *, filesystem: object = None
+    sources: Input | Iterable[Input],
+    filters: Filters,
+    *,
+    filesystem: object = None,
+    dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
 ) -> ProbeReport:
     """Find out which row groups might hold rows that pass the filters, reading next to nothing.
 
     Of each file its footer is read, and of each Bloom filter that is asked its header and 32 bytes
     for each value. Footers are kept in memory until their files change (`clear_cache` forgets
     them). Statistics are looked at first, Bloom filters second, and small dictionaries where there
-    is no filter. Whatever is not known for certain might match.
+    is no filter. Files in folders such as `year=2023` are not opened where the value in the path
+    cannot match. Whatever is not known for certain might match.
 
     Args:
         sources: A file, folder or glob pattern, by path or URL; an open file or a buffer; or
@@ -33,6 +41,12 @@ def probe(
         filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec.
+        dialect: What Bloom filters are taken for whose headers do not name their hash. "xxhash"
+            distrusts them. "murmur3" asks them as filters of the Murmur3 drafts: say so only of
+            files that were written so, because early files with XXH64 have the same headers, and
+            rows of them would be missed. Filters whose headers name XXH64 are asked as such.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with: it
+            stands nowhere in the file.
 
     Returns:
         Every file with its verdict, in the order given. If one file is asked for and cannot be
@@ -40,13 +54,14 @@ def probe(
         its error.
 
     Raises:
-        InvalidArgument: If the filters cannot be understood, or a folder or pattern matches
-            nothing.
+        InvalidArgument: If the filters cannot be understood, a folder or pattern matches nothing,
+            or the dialect or the seed is none.
         ColumnNotFound: If a column is in none of the files.
         FileProblem: If the only file is no Parquet file, or a broken one.
         OSError: If the only file cannot be read, or a folder cannot be listed.
     """
-    bindings = Bindings.of(parse(filters))
+    kind = HashKind(dialect, murmur3_seed)
+    bindings = Bindings.of(parse(filters), kind, reads_paths=True)
     report = probe_locations(list(openables(sources, filesystem)), bindings)
     if len(report.files) == 1 and report.files[0].error is not None:
         raise report.files[0].error

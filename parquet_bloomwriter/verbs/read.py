@@ -1,14 +1,18 @@
 """The verbs that read: `read_table`, `iter_batches` and `dataset`, of surviving row groups only.
 
-They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters.
+They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters,
+which are made of the very literals that row groups are pruned by.
 What is added is which row groups need not be looked at, by Bloom filters and dictionaries too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scanning.surviving import find_survivors
 from parquet_bloomwriter.scanning.table_files import find_table
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.scanning.surviving import Survivors
     from parquet_bloomwriter.scanning.table_files import Projection
@@ -31,30 +36,36 @@ _FILE_NAME = "__filename"
 def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,
-    columns: Projection | None = None,
+    columns: str | Projection | None = None,
     filters: Filters | None = None,
     filesystem: object = None,
     partitioning: object = "hive",
     use_threads: bool = True,
     use_pandas_metadata: bool = False,
+    dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> pa.Table:
     """Read a table, as `pyarrow.parquet.read_table` does, but only row groups that might match.
 
     The result is the same: schema, metadata, rows and their order, columns of hive folders. Files
     that cannot be probed (encrypted ones, for example) are read by pyarrow alone. The one thing
-    that is not looked for is pandas metadata in a file `_common_metadata`.
+    that is not looked for is pandas metadata in a file `_common_metadata`. Literals are compared
+    exactly, also where pyarrow would round them: docs/probing.md lists what differs.
 
     Args:
         source: A file or folder, by path or URL; a list of files; an open file or a buffer; a glob
             pattern; or bytes.
         columns: Names of the columns to return; None for all.
-        filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
+        filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec.
         partitioning: How paths tell the values of columns, as pyarrow takes it.
         use_threads: Decode with several threads.
         use_pandas_metadata: Return the columns of a pandas index, too.
+        dialect: What Bloom filters are taken for whose headers do not name their hash: as for
+            `probe`.
+        murmur3_seed: As for `probe`.
         **options: All other arguments of `pyarrow.parquet.read_table`.
 
     Raises:
@@ -64,6 +75,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """
     import pyarrow as pa
 
+    hash_kind = HashKind(dialect, murmur3_seed)
     table = find_table(
         source,
         filesystem=filesystem,
@@ -71,17 +83,18 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
-    if use_pandas_metadata and columns is not None:
-        columns = _with_index(columns, table.schema)
+    projection = _as_pyarrow_takes_them(columns)
+    if use_pandas_metadata and projection is not None:
+        projection = _with_index(projection, table.schema)
 
     def scan(survivors: Survivors) -> pa.Table:
         return table.dataset_of(survivors.fragments).to_table(
-            columns=_as_pyarrow_takes_them(columns),
+            columns=projection,
             filter=survivors.condition,
             use_threads=use_threads,
         )
 
-    survivors = find_survivors(table, filters)
+    survivors = find_survivors(table, filters, hash_kind=hash_kind)
     try:
         found = scan(survivors)
     except (OSError, pa.ArrowException):
@@ -96,11 +109,13 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,
-    columns: Projection | None = None,
+    columns: str | Projection | None = None,
     filters: Filters | None = None,
     batch_size: int = BATCH_ROWS,
     filesystem: object = None,
     partitioning: object = "hive",
+    dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> Iterator[pa.RecordBatch]:
     """Read a table batch by batch: the same rows in the same order as `read_table`.
@@ -116,6 +131,8 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         batch_size: Rows that a batch has at most. Those of selective filters have fewer, but one.
         filesystem: As for `read_table`.
         partitioning: As for `read_table`.
+        dialect: As for `probe`.
+        murmur3_seed: As for `probe`.
         **options: As for `read_table`.
 
     Raises:
@@ -128,6 +145,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
+    hash_kind = HashKind(dialect, murmur3_seed)
     table = find_table(
         source,
         filesystem=filesystem,
@@ -135,18 +153,20 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
-    survivors = find_survivors(table, filters)
+    survivors = find_survivors(table, filters, hash_kind=hash_kind)
     projection = _as_pyarrow_takes_them(columns)
     return stream(table, survivors, columns=projection, batch_size=batch_size)
 
 
-def dataset(
+def dataset(  # noqa: PLR0913  all but the source by keyword
     source: object,
     *,
     filters: Filters,
     filter_rows: bool = True,
     filesystem: object = None,
     partitioning: object = "hive",
+    dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> ds.FileSystemDataset:
     """Make a pyarrow dataset of the row groups that might match, for other engines to query.
@@ -169,6 +189,8 @@ def dataset(
         filter_rows: False for all rows of the surviving row groups, as plain fragments.
         filesystem: As for `read_table`.
         partitioning: As for `read_table`.
+        dialect: As for `probe`.
+        murmur3_seed: As for `probe`.
         **options: As for `read_table`.
 
     Returns:
@@ -179,8 +201,9 @@ def dataset(
         ColumnNotFound: If the filters name a column that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
+    hash_kind = HashKind(dialect, murmur3_seed)
     table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
-    survivors = find_survivors(table, filters)
+    survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
 
@@ -190,8 +213,8 @@ def _need_no_name(*asked: object) -> bool:
     return not any(_FILE_NAME in str(one) for one in asked)
 
 
-def _as_pyarrow_takes_them(columns: Projection | None) -> Projection | None:
-    return list(columns) if isinstance(columns, tuple) else columns
+def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:
+    return columns if columns is None or isinstance(columns, Mapping) else list(names_of(columns))
 
 
 def _with_index(columns: Projection, schema: pa.Schema) -> list[str]:

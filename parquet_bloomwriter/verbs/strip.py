@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 def strip(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
     overwrite: bool = False,
     force: bool = False,
     backup_suffix: str | None = None,
+    backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -46,7 +47,10 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             version is in the report.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix.
+        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
+            holds other Parquet files: its readers would read the backup, too.
+        backup_dir: Keep the old file under its name in this folder, which is made if it is
+            missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         dry_run: Write nothing.
         progress: Told the number of bytes as they are written.
@@ -62,6 +66,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         overwrite=overwrite,
         force=force,
         backup_suffix=backup_suffix,
+        backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
     )
     with opened(source, destination) as file:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from parquet_bloomwriter.columns import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.footer.grammar import FileField
+from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.looking_up import Lookups, look_up
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.reading import opened_with_footer
@@ -34,7 +35,6 @@ from parquet_bloomwriter.reports.verification import (
     FilterCheck,
     VerifyReport,
 )
-from parquet_bloomwriter.sbbf import Dialect
 from parquet_bloomwriter.stored_filters import read_bits, stored_filters
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import ALL_ZERO, values_and_nulls
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.source import Input, Source
     from parquet_bloomwriter.stored_filters import StoredFilter
@@ -73,11 +74,12 @@ class Progress(Protocol):
 
 def verify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
-    columns: Iterable[str] | None = None,
+    columns: str | Iterable[str] | None = None,
     *,
     sample: float | None = None,
     absent: int = 100_000,
     dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
     jobs: int | None = None,
     progress: Progress | None = None,
     filesystem: object | None = None,
@@ -96,7 +98,9 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
             (a float in (0, 1]), spread evenly; at least one. The bits of all filters are checked.
         absent: Random hashes looked up in each filter to measure its rate; 0 for none.
         dialect: What filters of drafts, which do not name their hash, are taken for: "murmur3", or
-            "xxhash" to leave them unchecked.
+            "xxhash" to leave them unchecked. Filters whose headers name XXH64 are checked as such.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that drafts were written with: no header
+            tells it.
         jobs: Threads; by default all cores.
         progress: Told how the work goes on.
         filesystem: Of pyarrow or fsspec, for a path in it.
@@ -108,7 +112,8 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
         OSError: If reading a filter fails.
     """
     num_jobs = default_jobs() if jobs is None else jobs
-    _check_options(sample, absent, dialect, num_jobs)
+    kind = HashKind(dialect, murmur3_seed)
+    _check_options(sample, absent, num_jobs)
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
         leaves = footer.leaves
         chosen = leaves if columns is None else select_columns(leaves, columns)
@@ -120,7 +125,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
             footer=footer,
             sampled=sampled,
             absent=random,
-            dialect=dialect,
+            kind=kind,
             progress=progress,
         )
         if progress is not None:
@@ -144,9 +149,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
         )
 
 
-def _check_options(sample: float | None, absent: int, dialect: str, jobs: int) -> None:
-    if dialect not in get_args(Dialect):
-        raise InvalidArgument(f'"{dialect}" is none of {", ".join(get_args(Dialect))}')
+def _check_options(sample: float | None, absent: int, jobs: int) -> None:
     if jobs < 1:
         raise InvalidArgument(f"{jobs} threads cannot do any work")
     if absent < 0:
@@ -175,7 +178,7 @@ class _Checker:
     footer: Footer
     sampled: frozenset[int] | None
     absent: NDArray[np.uint64]
-    dialect: Dialect
+    kind: HashKind
     progress: Progress | None
     readers: dict[int, LeafReader] = field(default_factory=dict)
     """By leaf ordinal."""
@@ -193,7 +196,7 @@ class _Checker:
 
     def _check(self, one: StoredFilter) -> FilterCheck:
         try:
-            bits = read_bits(self.source, one, dialect=self.dialect)
+            bits = read_bits(self.source, one, kind=self.kind)
         except MalformedFilter as error:
             return self._verdict(one, None, CheckStatus.FAILED, error.problem)
         status, reason = self._without_values(one, bits)
@@ -205,7 +208,7 @@ class _Checker:
         """What header and bits alone say; OK if values are to be looked up."""
         if one.problem is not None:
             return CheckStatus.FAILED, one.problem
-        if one.foreign is not None and not (one.is_draft and self.dialect == "murmur3"):
+        if one.foreign is not None and not (one.is_draft and self.kind.dialect == "murmur3"):
             return CheckStatus.UNCHECKED, one.foreign
         if bits is None:
             return CheckStatus.FAILED, "its header cannot be read"
@@ -225,10 +228,10 @@ class _Checker:
     def _against_values(self, one: StoredFilter, bits: Sbbf) -> FilterCheck:
         import pyarrow as pa
 
-        dialect = self.dialect if one.is_draft else "xxhash"
+        kind = self.kind if one.is_draft else XXHASH
         leaf = self.footer.leaves[one.ordinal]
         try:
-            found = look_up(bits, self._reader(one.ordinal), leaf, one.row_group, dialect=dialect)
+            found = look_up(bits, self._reader(one.ordinal), leaf, one.row_group, kind=kind)
         except (OSError, pa.ArrowException) as error:
             reason = "its column chunk cannot be read: " + " ".join(str(error).split())
             return self._verdict(one, bits, CheckStatus.UNCHECKED, reason)

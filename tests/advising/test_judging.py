@@ -31,6 +31,7 @@ def column(*, count: int, common: int, width: int) -> ColumnEvidence:
         unsupported=None,
         unreadable=None,
         notes=(),
+        is_floating=False,
         order=Order.SIGNED,
         num_values=np.full(count, 1000),
         num_compressed_bytes=10**9,
@@ -43,9 +44,10 @@ def column(*, count: int, common: int, width: int) -> ColumnEvidence:
 
 
 @pytest.mark.parametrize(
-    ("common", "verdict"), [(0, Advice.ADD), (50, Advice.ADD), (75, Advice.ADD), (85, Advice.SKIP)]
+    ("common", "verdict"),
+    [(0, Advice.ADD), (50, Advice.ADD), (75, Advice.CONSIDER), (85, Advice.SKIP)],
 )
-def test_a_fifth_must_be_saved(common: int, verdict: Advice) -> None:
+def test_a_fifth_must_be_saved_and_two_to_be_recommended(common: int, verdict: Advice) -> None:
     found = judge(column(count=100, common=common, width=200), fpp=0.01)
     assert found.verdict is verdict
     holding = (1 + 99 * common / 100) / 100
@@ -58,7 +60,7 @@ def test_a_fifth_must_be_saved(common: int, verdict: Advice) -> None:
     [
         (1, (49,), 1, Advice.SKIP),
         (2, (49, 50), 1.5, Advice.SKIP),
-        (2, (49, 49, 50), 5 / 3, Advice.ADD),
+        (2, (49, 49, 50), 5 / 3, Advice.CONSIDER),
         (2, (49,), 2, Advice.ADD),
     ],
 )
@@ -88,3 +90,27 @@ def test_more_filters_at_a_lower_rate_skip_more() -> None:
     assert sizes == sorted(set(sizes))
     assert skipped == sorted(set(skipped))
     assert all(1 - one <= fpp for one, fpp in zip(skipped, rates, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"is_floating": True}, "floating-point numbers are rarely looked up"),
+        ({"num_compressed_bytes": 5_000}, "more bytes than the column"),
+        ({"num_dictionaries": 26}, "dictionaries, which Spark reads before it asks filters"),
+    ],
+)
+def test_what_is_doubtful_is_to_be_considered(changes: dict[str, object], says: str) -> None:
+    sound = column(count=50, common=0, width=100)
+    assert judge(sound, fpp=0.01).verdict is Advice.ADD
+    found = judge(dataclasses.replace(sound, **changes), fpp=0.01)  # type: ignore[arg-type]
+    assert found.verdict is Advice.CONSIDER
+    assert found.reason.startswith("a lookup reads 2 % of the row groups instead of 100 %, but ")
+    assert says in found.reason
+
+
+def test_fractions_are_not_looked_up() -> None:
+    sound = column(count=50, common=0, width=100)
+    samples = tuple(dataclasses.replace(one, has_fractions=True) for one in sound.samples)
+    found = judge(dataclasses.replace(sound, samples=samples), fpp=0.01)
+    assert (found.verdict, found.ndv) == (Advice.SKIP, None)

@@ -171,6 +171,7 @@ def test_the_json_has_the_facts_of_the_table(events: Path, invoke: Invoke) -> No
                 "placement": "column-chunk",
                 "fallback": None,
                 "left_bytes": 0,
+                "warnings": [],
                 "columns": [
                     {
                         "name": "email",
@@ -222,7 +223,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
     copied = b"".join(before["events.parquet"][slice(*s["old"])] for s in steps if s["old"])
     assert before["events.parquet"].startswith(copied)
 
-    text = invoke("events.parquet", "--columns", "id", "--dry-run", *output).stdout
+    text = invoke("events.parquet", "--columns", "id", "--dry-run", "--plan", *output).stdout
     assert text.startswith("events.parquet: 2 filters would be added, ")
     rows = [line.split() for line in text.partition("\ndo ")[2].splitlines()[1:]]
     assert [row[0] for row in rows] == actions
@@ -316,7 +317,7 @@ def test_compiling_is_announced(
 ) -> None:
     done: list[bool] = []
     monkeypatch.setattr("parquet_bloomwriter.native.are_compiled", lambda *_: bool(done))
-    monkeypatch.setattr("parquet_bloomwriter.native.warm_up", lambda: done.append(True))
+    monkeypatch.setattr("parquet_bloomwriter.native.warm_up", lambda *_: done.append(True))
     expected = "bloomify: compiling for this processor, once; it takes some seconds ...\n"
     assert invoke(str(events), "--columns", "id").stderr == expected
     assert invoke(str(events), "--columns", "id").stderr == ""

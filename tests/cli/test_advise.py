@@ -33,7 +33,7 @@ def users(folder: Path) -> Path:
         }
     )
     path = folder / "users.parquet"
-    pq.write_table(table, path, row_group_size=rows // 4)
+    pq.write_table(table, path, row_group_size=rows // 4, use_dictionary=["kind"])
     return path
 
 

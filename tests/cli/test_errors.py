@@ -62,7 +62,10 @@ def test_a_broken_footer(events: Path, invoke: Invoke) -> None:
 @pytest.mark.parametrize("columns", [["--columns", "id"], []])
 def test_a_fifo(folder: Path, invoke: Invoke, columns: list[str]) -> None:
     os.mkfifo(folder / "pipe")
-    message = f"pipe: this is a FIFO. {UNCHANGED} Name a regular file."
+    remedy = (
+        "A pipe can be neither read from its end nor verified nor replaced: name a regular file."
+    )
+    message = f"pipe: this is a FIFO. {UNCHANGED} {remedy}"
     check(invoke("pipe", *columns), 5, message)
 
 

@@ -222,7 +222,9 @@ def test_a_folder_in_the_place_of_a_command(refuses: Callable[..., str]) -> None
     message = refuses("index", "events")
     proposal = 'as in "bloomify index list events"'
     assert message == f"say what to do with the table, {proposal}. See bloomify index --help."
-    assert refuses("index", "creat", "events").startswith("no such command 'creat'")
+    assert refuses("index", "creat", "events") == (
+        'there is no command of the name "creat". Did you mean create? See bloomify index --help.'
+    )
 
 
 @pytest.mark.usefixtures("folder")

@@ -25,18 +25,18 @@ REFRESH = ["index", "refresh", "events", "--name", "ids"]
 
 WAIT_AT_WORK = """
 import os, time
-from bloomify.indexing_progress import IndexProgress
-done = IndexProgress.done
+from parquet_bloomwriter.progress import Bar
+done = Bar.done
 
 def wait(self, **done_now):
     os.write(2, b"working\\n")
     for _ in range(3000):  # not for ever, should nobody stop it
-        if self.bar._stopped is not None:
+        if self._stopped is not None:
             break
         time.sleep(0.01)
     done(self, **done_now)
 
-IndexProgress.done = wait
+Bar.done = wait
 from bloomify.main import main
 main()
 """

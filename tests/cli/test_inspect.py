@@ -51,6 +51,20 @@ def test_only_the_columns_named(invoke: Invoke) -> None:
     assert "\nid " not in shown
 
 
+def test_without_filters_it_points_to_advise(events: Path, orders: Path, invoke: Invoke) -> None:
+    events.rename("it's.parquet")
+    result = invoke("inspect", "it's.parquet")
+    hint = """to see which columns deserve filters, type: bloomify advise 'it'"'"'s.parquet'"""
+    assert (result.exit_code, result.stderr) == (0, f"bloomify: {hint}\n")
+    orders.unlink()
+    assert invoke("inspect", ".").stderr.endswith("type: bloomify advise .\n")
+    for option in ("--quiet", "--json"):
+        assert invoke("inspect", "it's.parquet", option).stderr == ""
+    assert invoke("inspect", "it's.parquet", "--columns", "id").stderr == ""
+    bloomify("it's.parquet", ["id"])
+    assert invoke("inspect", ".").stderr == ""
+
+
 def test_columns_without_filters_if_they_are_named(events: Path, invoke: Invoke) -> None:
     assert events.exists()
     shown = invoke("inspect", "events.parquet").stdout

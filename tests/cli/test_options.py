@@ -89,6 +89,7 @@ def test_values_by_column_are_settled_for_the_columns_chosen(events: Path) -> No
         (["--columns", "id", "--ndv", "id=0"], "invalid value for '--ndv': '0' is not a positive"),
         (["--columns", "id", "--max-bytes", "1MB"], "'MB' is no unit"),
         (["--columns", "id", "--max-bytes", "32"], "The smallest has 64 bytes."),
+        (["--columns", "id", "--max-bytes", "2GiB"], "'2GiB' is more than a filter can have"),
         (["--columns", "id,,email"], "an empty name is among the columns"),
         (["--columns", "id", "--jobs", "0"], "invalid value for '--jobs'"),
         (["--columns", "id", "--sizing", "odd"], "invalid value for '--sizing'"),

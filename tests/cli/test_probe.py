@@ -109,6 +109,45 @@ def test_of_many_files_those_are_shown_that_might_match(shop: Path, invoke: Invo
     assert shown.startswith("none of 2 files can match id = 5000\n\n0 of 8 row groups might match")
 
 
+def test_of_many_files_each_reason_is_told_once(folder: Path, invoke: Invoke) -> None:
+    zoned = pa.table({"t": pa.array([1, 2], pa.timestamp("us", "UTC")), "id": [1, 2]})
+    for name in ("a", "b", "c"):
+        pq.write_table(zoned, folder / f"{name}.parquet", row_group_size=1)
+    pq.write_table(pa.table({"id": [1]}), folder / "d.parquet")
+
+    shown = invoke("probe", ".", "--where", "t = '2024-01-01' AND id > 0").stdout
+
+    no_zone = "the literal has no time zone, and the column's values are points in time"
+    assert [line for line in shown.splitlines() if line.startswith("why")] == [
+        f"why       t = '2024-01-01': {no_zone} (3 files)",
+        "why       t = '2024-01-01': there is no such column (1 file)",
+    ]
+
+
+def test_folders_of_partitions_are_left_out(folder: Path, invoke: Invoke) -> None:
+    for year in (2022, 2023):
+        (folder / f"year={year}").mkdir()
+        pq.write_table(pa.table({"id": [1]}), folder / f"year={year}" / "x.parquet")
+
+    result = invoke("probe", ".", "--where", "year = 2023", "--files")
+    assert (result.exit_code, result.stdout) == (0, "./year=2023/x.parquet\n")
+    code, shown, _ = found(invoke("probe", ".", "--where", "year = 1999"))
+    assert code == 1
+    assert "2 files excluded by their paths, and not opened; " in shown
+    totals = json.loads(invoke("probe", ".", "--where", "year = 2022", "--json").stdout)
+    assert totals["num_excluded"] == 1
+    assert [one["is_excluded"] for one in totals["files"]] == [False, True]
+
+
+@pytest.mark.usefixtures("orders")
+def test_strings_in_double_quotes_get_a_hint(invoke: Invoke) -> None:
+    code, shown, errors = found(invoke("probe", "orders.parquet", "--where", 'email = "ada"'))
+    assert (code, shown) == (2, "")
+    assert errors.startswith(
+        "bloomify: there is no column \"ada\". Strings take single quotes: 'ada'"
+    )
+
+
 @pytest.mark.usefixtures("shop")
 def test_files_that_cannot_be_read_might_match(invoke: Invoke) -> None:
     code, shown, errors = found(invoke("probe", ".", "--where", "id = 5000"))

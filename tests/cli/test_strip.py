@@ -65,7 +65,7 @@ def test_strip_of_nothing(events: Path, invoke: Invoke) -> None:
 def test_strip_shows_its_plan(invoke: Invoke, listing: Callable[[], dict[str, bytes]]) -> None:
     invoke("events.parquet", "--columns", "id")
     before = listing()
-    result = invoke("strip", "events.parquet", "--dry-run")
+    result = invoke("strip", "events.parquet", "--dry-run", "--plan")
     assert listing() == before
     assert "events.parquet: 2 filters would be taken out, " in result.stdout
     rows = [line.split() for line in result.stdout.partition("\ndo ")[2].splitlines()[1:]]

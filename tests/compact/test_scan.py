@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parquet_bloomwriter import native
 from parquet_bloomwriter.compact import scan as scanner
 from parquet_bloomwriter.compact.loop import (
     ABSENT,
@@ -49,7 +50,7 @@ from tests.compact.structs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 LOOPS = (False, True)
@@ -128,7 +129,10 @@ def test_integers_of_64_bits(compiled: bool) -> None:  # noqa: FBT001  a paramet
         (b"\x15", "ends in the middle"),
         (b"\x16\x80", "ends in the middle"),
         (b"\x18\x05abc\x00", "ends in the middle"),
-        (b"\x18" + varint(2**64 - 1) + b"\x00", "ends in the middle"),
+        *(
+            (b"\x18" + varint(size) + b"\x00" * 20, "ends in the middle")
+            for size in (21, 2**31, 2**62, 2**63 - 11, 2**63 - 10, 2**63 - 1, 2**63, 2**64 - 1)
+        ),
         (bytes([0x70 | DOUBLE]) + b"1234567", "ends in the middle"),
         (bytes([0x70 | UUID]) + b"123456789012345", "ends in the middle"),
         (b"\x1e\x00", "does not exist"),
@@ -352,3 +356,34 @@ def test_broken_footers_raise_nothing_else(fixtures_dir: Path, name: str) -> Non
 def test_wire_types_have_their_numbers() -> None:
     assert (I32, I64, BINARY, LIST, STRUCT, TRUE, FALSE) == (5, 6, 8, 9, 12, 1, 2)
     assert (HEADER, START, STOP) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "compiled", "enough"),
+    [(True, False, 0), (False, True, 1 << 14), (False, False, 1 << 18)],
+)
+def test_the_compiled_loop_is_taken_where_it_pays(
+    monkeypatch: pytest.MonkeyPatch,
+    loaded: bool,  # noqa: FBT001
+    compiled: bool,  # noqa: FBT001
+    enough: int,
+) -> None:
+    """Many small inputs count as much as a large one."""
+    monkeypatch.setattr(native, "is_loaded", lambda _: loaded)
+    monkeypatch.setattr(native, "are_compiled", lambda _: compiled)
+    taken: list[str] = []
+
+    def noting(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*args: object) -> object:
+            taken.append(name)
+            return run(*args)
+
+        return note
+
+    for name in ("_interpreted", "_compiled"):
+        monkeypatch.setattr(scanner, name, noting(name, getattr(scanner, name)))
+    monkeypatch.setattr(scanner, "_interpreted_bytes", max(enough - 11, 0))
+    grammar = Grammar.of({"Root": Kind(slots={1: (1, I32)})})
+    for _ in range(2):
+        scan(b"\x15\x02".ljust(10, b"\x00"), grammar)
+    assert taken == (["_compiled"] * 2 if loaded else ["_interpreted", "_compiled"])

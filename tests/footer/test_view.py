@@ -122,6 +122,14 @@ def test_dictionaries_and_fallback(fixtures_dir: Path) -> None:
     assert encoded("pyarrow/dictionary_fallback") == [False, False, True, False, False]
 
 
+@pytest.mark.parametrize("none", [0, -1])
+def test_an_offset_of_no_page_is_not_where_a_chunk_starts(none: int) -> None:
+    """Writers give a chunk without a dictionary or index page an offset of 0, or of -1."""
+    without = [*column_metadata(), *plain((10, I64, none), (11, I64, none))]
+    footer = parse_footer(file_metadata([column_chunk(without)]), start=12)
+    assert footer.chunk_starts().tolist() == [[4]]
+
+
 # ---------------------------------------------------------------- the ends of the file
 
 
@@ -165,10 +173,12 @@ def test_no_parquet_file(
         read_footer(BufferSource(change(whole(GOOD))))
 
 
-def test_signed_footers_are_refused() -> None:
+@pytest.mark.parametrize("signature", [0, 27, 29])
+def test_signed_footers_have_a_signature_of_28_bytes(signature: int) -> None:
     data = file_metadata([column_chunk(column_metadata())], (8, STRUCT, plain((1, STRUCT, []))))
-    with pytest.raises(UnsupportedFile, match="signed"):
-        parse_footer(data, start=4)
+    assert parse_footer(data + bytes(28), start=4).is_signed
+    with pytest.raises(MalformedFile, match="instead of a signature"):
+        parse_footer(data + bytes(signature), start=4)
 
 
 # ---------------------------------------------------------------- schemas
@@ -262,3 +272,22 @@ def test_row_groups_with_other_columns_than_the_schema() -> None:
     )
     with pytest.raises(MalformedFile, match="2 column chunks, the schema 1 leaf"):
         parse_footer(data, start=4)
+
+
+def wide(name: bytes) -> bytes:
+    """A footer without row groups, with one column of this name."""
+    root, x = (
+        plain((4, BINARY, b"r"), (5, I32, 1)),
+        plain((1, I32, 2), (3, I32, 0), (4, BINARY, name)),
+    )
+    return encode_struct(
+        plain((1, I32, 1), (2, LIST, (STRUCT, [root, x])), (3, I64, 0), (4, LIST, (STRUCT, [])))
+    )
+
+
+def test_equal_schemas_are_viewed_once_unless_they_are_large() -> None:
+    small, large = (wide(b"x" * size) for size in (60_000, 70_000))
+    assert parse_footer(small, start=4).leaves is parse_footer(small, start=9).leaves
+    one, other = parse_footer(large, start=4).leaves, parse_footer(large, start=4).leaves
+    assert one is not other
+    assert one == other

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.hashing import hash_array, hash_plain, plain_bytes
+from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_array, hash_plain, plain_bytes
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,7 @@ def test_the_length_of_a_fixed_column_is_checked() -> None:
         plain_bytes(b"ab", "FIXED_LEN_BYTE_ARRAY", type_length=3)
 
 
+KINDS = (XXHASH, HashKind("murmur3"), HashKind("murmur3", 1361930890))
 SINGLES = st.one_of(
     st.tuples(st.just("INT32"), st.just(pa.int32()), st.integers(-(2**31), 2**31 - 1)),
     st.tuples(st.just("INT64"), st.just(pa.int64()), st.integers(-(2**63), 2**63 - 1)),
@@ -77,11 +78,11 @@ SINGLES = st.one_of(
 )
 
 
-@given(SINGLES, st.sampled_from(["xxhash", "murmur3"]))
+@given(SINGLES, st.sampled_from(KINDS))
 def test_one_value_hashes_like_an_array_of_it(
-    typed: tuple[str, pa.DataType, float | str | bytes], dialect: str
+    typed: tuple[str, pa.DataType, float | str | bytes], hash_kind: HashKind
 ) -> None:
     physical_type, kind, value = typed
-    single = hash_plain(plain_bytes(value, physical_type), dialect=dialect)  # type: ignore[arg-type]
+    single = hash_plain(plain_bytes(value, physical_type), hash_kind)
     array = pa.array([value], kind)
-    assert hash_array(array, dialect=dialect).tolist() == [single]  # type: ignore[arg-type]
+    assert hash_array(array, hash_kind).tolist() == [single]

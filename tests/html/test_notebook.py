@@ -141,11 +141,11 @@ def test_advice(tmp_path: Path) -> None:
     report = advise(path)
     assert "key" in [one.name for one in report.added]
     shown = seen(report)
-    assert [row[2] for row in shown.rows] == [one.verdict.value for one in report.columns]
-    assert [row[8] for row in shown.rows] == [one.reason for one in report.columns]
+    assert [row[2] for row in shown.rows] == [one.verdict.value for one in report.ranked]
+    assert [row[8] for row in shown.rows] == [one.reason for one in report.ranked]
     assert [row[4] for row in shown.rows] == [
         "-" if one.num_filter_bytes is None else f"{one.num_filter_bytes:,}"
-        for one in report.columns
+        for one in report.ranked
     ]
     assert report.command
     assert shown.remarks[0] == f"to run: {report.command}"

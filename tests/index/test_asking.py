@@ -18,6 +18,7 @@ from parquet_bloomwriter.index.asking import ask, read_filters
 from parquet_bloomwriter.index.column_filters import gathered
 from parquet_bloomwriter.index.manifest import read_manifest
 from parquet_bloomwriter.index.part_reading import read_part
+from tests.index.built import overwrite
 from tests.index.support import Column, Row, filled, hashes, make
 
 if TYPE_CHECKING:
@@ -146,3 +147,47 @@ def test_no_file_stays_open(index: Path) -> None:
     ask(filters, np.arange(NUM_FILES), np.unique(hashes(0, 20)))
     ask(filters, np.arange(NUM_FILES), hashes(0, 1))
     assert sorted(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_filter_is_looked_at_when_it_is_asked_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """That one header was in order says nothing about the others."""
+    folder = tmp_path / "ids"
+    make(folder, {"id": Column(parts=[[ROWS[:3]]])}, file_ids=range(3))
+    before = opened(folder)
+    overwrite(Path(before.paths[0]), int(before.starts[1]) + 1, b"\x01")
+    filters = opened(folder)
+    take(way, monkeypatch)
+    wanted = np.unique(hashes(0, 2))
+    for _ in range(2):
+        assert ask(filters, np.array([0, 2]), wanted).tolist() == [True, False]
+    with pytest.raises(IndexProblem, match="header"):
+        ask(filters, np.array([1]), wanted)
+
+
+@pytest.mark.parametrize(("enough", "is_loaded", "expected"), [
+    (10, False, False), (9, False, True), (10, True, True),
+])  # fmt: skip
+def test_the_compiled_loop_is_loaded_only_where_it_pays(
+    index: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    enough: int,
+    is_loaded: bool,  # noqa: FBT001
+    expected: bool,  # noqa: FBT001
+) -> None:
+    """Three filters are asked for three hashes: nine blocks."""
+    real, loaded = native.kernels, []
+
+    def load(module: str) -> object:
+        loaded.append(module)
+        return real(module)
+
+    monkeypatch.setattr(asking_blocks, "_LOAD_FROM", enough)
+    monkeypatch.setattr(native, "is_loaded", lambda _: is_loaded)
+    monkeypatch.setattr(native, "kernels", load)
+    filters = opened(index)
+    rows = np.flatnonzero(filters.has_values)[:3]
+    ask(filters, rows, np.unique([1 << 60, 2 << 60, 3 << 60]).astype(np.uint64))
+    assert ("probing.kernels" in loaded) == expected

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.index.log import IndexLog
@@ -18,7 +19,10 @@ from tests.index.support import (
     Column,
     Made,
     Row,
+    filled,
+    hashes,
     make,
+    many,
     of,
     part_table,
     small_index,
@@ -162,3 +166,30 @@ def test_an_endless_predicate_is_no_error(index: Made) -> None:
     assert snapshot.might_match(predicate).all()
     assert snapshot.problem is not None
     assert snapshot.problem.code is Code.INTERNAL_ERROR
+
+
+def test_another_manifest_is_not_the_one_that_was_written(index: Made) -> None:
+    """It can be read, but its size is not the one in the log."""
+    path = Path(index.paths()[0])
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 3), path)
+    assert path.stat().st_size != index.entry.manifest.size  # type: ignore[union-attr]
+    found = open_snapshot(index.folder)
+    assert isinstance(found, Reason)
+    assert found.code is Code.INDEX_BROKEN
+    assert path.name in found.text
+
+
+def test_another_global_filter_is_not_the_one_that_was_written(tmp_path: Path) -> None:
+    """It is one Bloom filter, and holds nothing of what the files hold."""
+    index = many(tmp_path, of(*range(40)), stop=40)
+    path = Path(index.paths()[-1])
+    assert path.suffix == ".bloom"
+    path.write_bytes(filled(32, hashes(7, 1)).to_bytes())
+    for opened in (index.snapshot(), index.snapshot()):
+        assert opened.might_match(parse("id = 1")).all()
+        assert isinstance(opened.problem, Reason)
+        assert path.name in opened.problem.text
+    found = index.snapshot().join_filter("id", np.ones(40, np.bool_))
+    assert isinstance(found, Reason)
+    assert path.name in found.text

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import are_unchanged
 from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.index.threads import ThreadEngine
 
 if TYPE_CHECKING:
@@ -115,6 +117,23 @@ def test_files_are_looked_at_one_by_one(tmp_path: Path) -> None:
     sizes, times = [2] * len(paths), [1_700_000_000_123] * len(paths)
     found = are_unchanged(map(str, paths), sizes, times)
     assert found == [True, False, False, False, False]
+
+
+def test_files_outside_of_the_root_are_looked_at_where_they_are(
+    table: Path, tmp_path: Path
+) -> None:
+    other = write(tmp_path / "elsewhere.parquet", 5000)
+    inside = table / "day=1" / "1.parquet"
+    index.create(table, ["id"], name="ids", files=[inside, other])
+    snapshot = open_snapshot(str(table / "_bloom_index" / "ids"))
+    assert isinstance(snapshot, Snapshot)
+    paths = snapshot.files.paths.to_pylist()
+    assert sorted(paths) == sorted(["day=1/1.parquet", str(other)])
+    places = np.arange(2)
+    assert snapshot.files.are_unchanged(snapshot.root, places).tolist() == [True, True]
+    write(other, 6000)
+    found = snapshot.files.are_unchanged(snapshot.root, places).tolist()
+    assert found == [path != str(other) for path in paths]
 
 
 def test_a_file_with_a_coarse_time_that_changes_within_its_second(

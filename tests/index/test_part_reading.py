@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.column_type import column_type
 from parquet_bloomwriter.index.part_reading import read_part
@@ -181,3 +182,60 @@ def test_no_flipped_bit_of_a_page_header_moves_a_filter(tmp_path: Path) -> None:
                 outcomes.add("same")
                 assert np.array_equal(found, expected)
     assert "refused" in outcomes
+
+
+@pytest.mark.parametrize("which", ["uncompressed", "compressed"])
+@pytest.mark.parametrize("wrong", [-1, 1])
+def test_a_page_of_another_size_than_its_filters_is_refused(
+    tmp_path: Path, which: str, wrong: int
+) -> None:
+    path = written(tmp_path)
+    data, size = path.read_bytes(), sum(4 + len(row.data) for row in ROWS)
+    field, changed = (b"\x15" + encode_zigzag(number) for number in (size, size + wrong))
+    assert data.count(2 * field) == 1
+    new = changed + field if which == "uncompressed" else field + changed
+    path.write_bytes(data.replace(2 * field, new))
+    with pytest.raises(IndexProblem, match="a page has"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("version", "before", "after"),
+    [
+        ("1.0", "2c 1508 1500", "2c 1506 1500"),
+        ("1.0", "2c 1508 1500", "2c 150a 1500"),
+        ("1.0", "2c 1508 1500", "2c 1508 1504"),
+        ("1.0", "1500 15c0", "1504 15c0"),
+        ("2.0", "5c 1508 1500 1508 1500", "5c 1506 1500 1508 1500"),
+        ("2.0", "5c 1508 1500 1508 1500", "5c 150a 1500 1508 1500"),
+        ("2.0", "5c 1508 1500 1508 1500", "5c 1508 1500 1508 1504"),
+        ("2.0", "1508 1500 1500 1500", "1508 1500 1502 1500"),
+        ("2.0", "1508 1500 1500 1500", "1508 1500 1500 1502"),
+        ("2.0", "1506 15c0", "1504 15c0"),
+    ],
+)
+def test_a_page_of_another_kind_is_refused(
+    tmp_path: Path, version: str, before: str, after: str
+) -> None:
+    """Fewer rows, more rows, another encoding, levels, or no data page at all."""
+    path = written(tmp_path, data_page_version=version)
+    start = pq.read_metadata(path).row_group(0).column(1).data_page_offset
+    data, old = path.read_bytes(), bytes.fromhex(before)
+    assert data[start : start + 40].count(old) == 1
+    path.write_bytes(data[:start] + data[start:].replace(old, bytes.fromhex(after), 1))
+    with pytest.raises(IndexProblem, match="a page is not PLAIN, or holds other rows"):
+        read(path)
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_values_without_a_filter_are_refused(tmp_path: Path, is_missing: bool) -> None:  # noqa: FBT001
+    path = tmp_path / "part.bfindex"
+    table = part_table(ROWS)
+    place = table.schema.get_field_index("numValues")
+    other = pa.array([5, int(is_missing), 1, 1], pa.int64())
+    write_part(str(path), [table.set_column(place, table.schema.field(place), other)])
+    if is_missing:
+        with pytest.raises(IndexProblem, match="a filter is missing"):
+            read(path)
+    else:
+        assert read(path).num_values.tolist() == [5, 0, 1, 1]

@@ -40,6 +40,17 @@ print(hashes == [xxhash.xxh64_intdigest(text) for text in (b"one", b"two")])
 """
 
 
+DRAFTS = """
+import sys
+import mmh3, pyarrow as pa
+from parquet_bloomwriter import native
+from parquet_bloomwriter.hashing import HashKind, hash_array
+before = native.are_compiled(*native.modules(drafts=True))
+(found,) = hash_array(pa.array([b"one"]), HashKind("murmur3", 5)).tolist()
+print(before, found & 0xFFFFFFFF == mmh3.hash64(b"one", 5, signed=False)[0] & 0xFFFFFFFF)
+print("numba" in sys.modules)
+"""
+
 FOOTERS = """
 import io, sys
 import pyarrow as pa, pyarrow.parquet as pq
@@ -121,6 +132,17 @@ def test_no_kernel_calls_the_c_library(compiled: Path) -> None:
 
 def test_loaded_kernels_compute_what_they_should(compiled: Path) -> None:
     assert run(HASHES, PARQUET_BLOOMWRITER_CACHE=str(compiled)) == ["True"]
+
+
+def test_kernels_of_drafts_are_compiled_when_they_are_needed(
+    compiled: Path, tmp_path: Path
+) -> None:
+    folder = copied(compiled, tmp_path)
+    assert run(DRAFTS, PARQUET_BLOOMWRITER_CACHE=str(folder)) == ["False", "True", "True"]
+    assert run(DRAFTS, PARQUET_BLOOMWRITER_CACHE=str(folder)) == ["True", "True", "False"]
+    (new,) = {file.name for file in folder.iterdir()} - {file.name for file in compiled.iterdir()}
+    assert new.startswith("hashing.murmur3_kernels-")
+    test_no_kernel_calls_the_c_library(folder)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])

@@ -110,7 +110,7 @@ def test_places(type_: pa.DataType, value: Value, floor: object, *, is_exact: bo
         (pa.int8(), "x", "Compare it with a number."),
         (pa.int8(), "1/2", "Compare it with a number."),
         (pa.int8(), True, "Compare it with a number."),
-        (pa.int8(), float("nan"), "Compare it with a number."),
+        (pa.int8(), "nan", "Compare it with a number."),
         (pa.float64(), "nan", "Compare it with a number."),
         (pa.string(), 5, "Write strings in single quotes."),
         (pa.binary(), 5, "Write bytes as X'00AB'."),
@@ -150,6 +150,10 @@ def test_what_cannot_be_compared(type_: pa.DataType, value: Value, remedy: str) 
     with pytest.raises(Incomparable) as caught:
         at(value, type_)
     assert str(caught.value) == remedy
+
+
+def test_nan_differs_from_every_integer() -> None:
+    assert at(float("nan"), pa.int8()) == Place(floor=None, is_exact=False, is_nan=True)
 
 
 def test_nan_is_a_value_of_floating_types() -> None:

@@ -409,3 +409,15 @@ def test_where_readers_differ_nothing_is_said(leaf: Leaf, literal: Any, reason: 
         assert isinstance(bound, Undecided)
         assert reason in bound.reason
         assert bound.column == "x"
+
+
+@pytest.mark.parametrize(("literal", "key"), [("127.5", 127), ("-127.5", -127)])
+def test_of_two_neighbours_only_the_one_that_fits_the_column_is_a_key(
+    literal: str, key: int
+) -> None:
+    """A decimal of so many digits that Spark cuts the literal's, in one byte."""
+    leaf = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=1, converted_type=5, precision=38)
+    bound = equal_to(leaf, D(literal))
+    assert isinstance(bound, Members)
+    assert bound.keys == (key,)
+    assert bound.plains == ((key.to_bytes(1, "big", signed=True),),)

@@ -104,3 +104,13 @@ def test_what_no_datetime_holds_stays_an_instant() -> None:
     assert datetime_of(far) is far
     assert datetime_of(fine) is fine
     assert instant_of(far) is far
+
+
+def test_the_end_of_a_day_is_not_its_beginning() -> None:
+    """No engine reads 24:00 as 00:00 of the same day."""
+    for text in ("24:00", "24:00:00", "24:00:00.000000000"):
+        assert parse_time(text) is None
+        assert parse_timestamp(f"2024-01-31 {text}") is None
+    whole_day = 86_400 * 10**9
+    assert time_of(whole_day) == TimeOfDay(whole_day)
+    assert time_of(whole_day - 1_000) == time(23, 59, 59, 999_999)

@@ -442,13 +442,13 @@ def test_what_was_learned_is_kept_with_each_file() -> None:
         found = ask(family, hashes, [[1, 2], [1, 2], [1, 2], [0, 2]], pieces)
         assert found.tolist() == [False, True, False, False]
     leaf = family.files[0].leaves[0]
-    first, second = (file.filters[leaf.ordinal] for file in family.files)
+    first, second = (file.filters[leaf.ordinal, "xxhash"] for file in family.files)
     assert first.sizes.tolist() == [len(BITSET), DISTRUSTED]
     assert second.sizes.tolist() == [len(BITSET)] * 2
     assert set(first.problems) == {1}
     assert second.problems == {}
     alone, own = Family.of([known(zero, 0)]), Pieces([BufferSource(zero)])
-    alone.files[0].filters[leaf.ordinal] = first
+    alone.files[0].filters[leaf.ordinal, "xxhash"] = first
     assert ask(alone, hashes, [[1, 2], [1, 2]], own).tolist() == [False, True]
 
 

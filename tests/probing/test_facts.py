@@ -105,8 +105,9 @@ def test_columns_are_learned_once() -> None:
 
 
 def places_of(sizes: list[int], problems: dict[int, str]) -> FilterPlaces:
-    count = len(sizes)
-    return FilterPlaces(np.arange(count) * 10, np.array(sizes), np.array(sizes) > 0, dict(problems))
+    known = np.array(sizes) > 0
+    starts = np.arange(len(sizes)) * 10
+    return FilterPlaces(starts, np.array(sizes), known, known & (starts > 0), dict(problems))
 
 
 def test_places_are_put_together_and_taken_apart() -> None:
@@ -114,9 +115,11 @@ def test_places_are_put_together_and_taken_apart() -> None:
     together = FilterPlaces.together(parts)
     assert together.sizes.tolist() == [32, UNSEEN, DISTRUSTED, 64, DISTRUSTED]
     assert together.starts.tolist() == [0, 10, 0, 10, 20]
+    assert together.of_drafts.tolist() == [False, False, False, True, False]
     assert together.problems == {2: "a", 4: "b"}
     again = together.part(2, 5)
     assert again.sizes.tolist() == [DISTRUSTED, 64, DISTRUSTED]
+    assert again.of_drafts.tolist() == [False, True, False]
     assert again.problems == {0: "a", 2: "b"}
     assert together.part(0, 2).problems == {}
 

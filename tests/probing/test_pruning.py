@@ -126,3 +126,27 @@ def test_other_errors_are_not_swallowed() -> None:
     store = Store(errors=[ZeroDivisionError()])
     with pytest.raises(ZeroDivisionError):
         probe_locations([store], Bindings.of(parse("id = 5")))
+
+
+@pytest.mark.parametrize(("seconds", "num_alone"), [(-1.0, 3), (1e9, 20)])
+def test_files_are_opened_one_by_one_until_three_were_slow(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, num_alone: int
+) -> None:
+    """The first may be slow for other reasons."""
+    monkeypatch.setattr(pruning, "_SLOW_SECONDS", seconds)
+    threads: list[int] = []
+
+    class Noting(Store):
+        """Notes the thread of every opening."""
+
+        @contextmanager
+        def open(self) -> Iterator[BufferSource]:
+            """Note, and open."""
+            threads.append(get_ident())
+            with super().open() as source:
+                yield source
+
+    probe_locations([Noting()] * 20, Bindings.of(parse("id = 5")))
+    assert len(threads) == 20
+    assert threads[:num_alone] == [get_ident()] * num_alone
+    assert get_ident() not in threads[num_alone:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -234,3 +236,49 @@ def test_equality_is_of_size_and_bits() -> None:
     assert Sbbf.empty(2) != Sbbf.empty(4)
     assert Sbbf.empty(2) != build(2, [1])
     assert Sbbf.empty(2) != "Sbbf"
+
+
+GUARDED = """
+import ctypes, mmap
+import numpy as np
+from parquet_bloomwriter import native
+from parquet_bloomwriter.sbbf.kernels import AHEAD, NEAR_BLOCKS
+
+page = mmap.PAGESIZE
+memory = mmap.mmap(-1, 2 * page)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + page), page, 0) == 0
+hashes = np.frombuffer(memory, np.uint64, 2 * AHEAD, page - 16 * AHEAD)
+num_blocks = NEAR_BLOCKS + 1
+blocks = np.zeros((num_blocks, 8), np.uint32)
+kernels = native.kernels("sbbf.kernels")
+for kernel, more in ((kernels.insert, ()), (kernels.check, (0,))):
+    arguments = native.address(blocks), num_blocks, native.address(hashes), len(hashes), *more
+    assert kernel(*arguments) == len(hashes)
+assert start + page == native.address(hashes) + hashes.nbytes
+print("nothing behind the hashes was read")
+"""
+
+
+def test_no_kernel_reads_behind_the_hashes() -> None:
+    """The next page cannot be read, and the filter is so large that blocks are asked for ahead."""
+    done = subprocess.run(
+        [sys.executable, "-c", GUARDED], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "nothing behind the hashes was read\n")
+
+
+def test_a_filter_has_fewer_than_two_to_the_31_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Allocated(Exception):
+        """The memory was asked for."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Allocated
+
+    monkeypatch.setattr(np, "zeros", refuse)
+    for num_blocks in (1, 2**31 - 1):
+        with pytest.raises(Allocated):
+            Sbbf.empty(num_blocks)
+    for num_blocks in (-1, 0, 2**31):
+        with pytest.raises(InvalidArgument, match="cannot have"):
+            Sbbf.empty(num_blocks)

@@ -17,6 +17,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.sbbf import Dialect, FilterHeader, Sbbf, decode_header, encode_header
+from parquet_bloomwriter.sbbf import header as header_module
 
 Write = Callable[[TCompactProtocol], None]
 Field = tuple[int, int, Write]
@@ -131,12 +132,21 @@ def test_our_bytes_are_the_referee_s(num_bytes: int) -> None:
     assert decode_header(raw) == expected(raw, num_bytes)
 
 
-@given(SIZES)
+@pytest.mark.parametrize("num_bytes", [1 << bits for bits in range(6, 31)])
 def test_the_drafts_have_three_fields(num_bytes: int) -> None:
     raw = encode_header(num_bytes, dialect="murmur3")
     assert raw == encode(i32(1, num_bytes), union(2), union(3))
     assert decode_header(raw).compression is None
     assert decode_header(raw).unsupported is None
+    assert decode_header(raw).not_of_a_draft is None
+
+
+@given(SIZES.filter(lambda size: size.bit_count() > 1 or size == 32))
+def test_sizes_that_no_draft_has(num_bytes: int) -> None:
+    with pytest.raises(InvalidArgument, match="a power of two above 32"):
+        encode_header(num_bytes, dialect="murmur3")
+    raw = encode(i32(1, num_bytes), union(2), union(3))
+    assert "a power of two above 32" in (decode_header(raw).not_of_a_draft or "")
 
 
 @given(SIZES, st.data())
@@ -248,3 +258,24 @@ def test_a_compression_of_a_wrong_type_is_none() -> None:
 def test_sizes_that_no_header_can_say(num_bytes: int) -> None:
     with pytest.raises(InvalidArgument, match="no Bloom filter has"):
         encode_header(num_bytes)
+
+
+def test_a_byte_between_the_size_and_the_unions_is_no_part_of_the_size() -> None:
+    """A zero there ends the struct; as one more byte of a longer varint it is read with it."""
+    size, unions = b"\x15\x80\x01", encode_header(64)[3:]
+    assert decode_header(size + unions) == expected(size + unions, 64)
+    with pytest.raises(MalformedFilter, match="no algorithm"):
+        decode_header(size + b"\x00" + unions)
+    longer = b"\x15\x80\x81\x00" + unions
+    assert decode_header(longer) == expected(longer, 64)
+    assert not decode_header(longer).is_usual
+
+
+@pytest.mark.parametrize("num_bytes", [32, 64, 8192, 2**20, 2**27, 2**31 - 32])
+def test_the_usual_header_is_read_without_the_scanner(
+    monkeypatch: pytest.MonkeyPatch, num_bytes: int
+) -> None:
+    """It stands before nearly every filter, and probes read one for each."""
+    monkeypatch.setattr(header_module, "scan", None)
+    raw = encode_header(num_bytes)
+    assert decode_header(raw) == expected(raw, num_bytes)

@@ -160,3 +160,16 @@ def test_the_largest_size_wins_over_the_rate() -> None:
         built.fold_to_target_fpp(0.001, max_bytes=10_000)
     with pytest.raises(InvalidArgument, match="is not a probability"):
         built.fold_to_target_fpp(0)
+
+
+@pytest.mark.parametrize("sizing", ["pow2", "exact"])
+def test_a_fold_may_have_just_the_bytes_that_are_allowed(sizing: Sizing) -> None:
+    """The rate forbids to fold at all; only the limit asks for it."""
+    built = Sbbf.empty(64)
+    built.insert_hashes(np.random.default_rng(1).integers(0, 2**64, 2000, dtype=np.uint64))
+    for num_blocks in (64, 32, 16):
+        limit = num_blocks * 32
+        folded = built.fold_to_target_fpp(1e-9, sizing=sizing, max_bytes=limit)
+        assert folded.num_blocks == num_blocks
+        folded = built.fold_to_target_fpp(1e-9, sizing=sizing, max_bytes=limit - 1)
+        assert folded.num_blocks == num_blocks // 2

@@ -83,7 +83,7 @@ def test_limits_of_the_rate() -> None:
 
 @given(st.integers(1, 3_000_000), RATES)
 def test_exact_sizes_are_the_smallest_within_the_rate(ndv: int, fpp: float) -> None:
-    num_blocks = num_blocks_for(ndv, fpp, sizing="exact", max_bytes=1 << 40)
+    num_blocks = num_blocks_for(ndv, fpp, sizing="exact", max_bytes=2**31 - 1)
     assert expected_fpp(ndv, num_blocks) <= fpp
     if num_blocks > 1:
         assert expected_fpp(ndv, num_blocks - 1) > fpp
@@ -91,7 +91,7 @@ def test_exact_sizes_are_the_smallest_within_the_rate(ndv: int, fpp: float) -> N
 
 @given(st.integers(1, 3_000_000), RATES)
 def test_powers_of_two_are_the_smallest_within_the_rate(ndv: int, fpp: float) -> None:
-    num_blocks = num_blocks_for(ndv, fpp, max_bytes=1 << 40)
+    num_blocks = num_blocks_for(ndv, fpp, max_bytes=2**31 - 1)
     assert num_blocks.bit_count() == 1
     assert expected_fpp(ndv, num_blocks) <= fpp
     if num_blocks > 2:
@@ -157,3 +157,7 @@ def test_other_impossible_requests() -> None:
         num_blocks_for(1, 0.01, sizing="round")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="The smallest has 64 bytes"):
         num_blocks_for(1, 0.01, max_bytes=32)
+    for sizing in SIZINGS:
+        for least in (0, -32):
+            with pytest.raises(InvalidArgument, match=f"at least {least} and at most"):
+                num_blocks_for(1, 0.01, min_bytes=least, sizing=sizing)

@@ -8,17 +8,17 @@ their first implementation.
 
 from __future__ import annotations
 
+import mmh3
 import numpy as np
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
-from parquet_bloomwriter.hashing import hash_plain, murmur3, xxh64
-from parquet_bloomwriter.hashing.single import reverse_upper
-from parquet_bloomwriter.sbbf import Sbbf, block_index, decode_header
-from parquet_bloomwriter.sbbf.murmur import stored_index
+from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.sbbf import Sbbf, decode_header, encode_header
 
 VALUES = (b"hello", b"parquet", b"bloom", b"filter")
 NUM_BYTES = 1024
+UNION = bytes.fromhex("1c1c0000")
 
 XXHASH_BYTES = {
     130: 16, 133: 2, 137: 4, 140: 128, 145: 2, 151: 128, 155: 16, 159: 8,
@@ -56,38 +56,54 @@ def test_kernels_make_the_same_filter() -> None:
 
 
 def test_the_draft_filter_is_made_byte_for_byte() -> None:
-    built = Sbbf.empty(32)
+    built = Sbbf.empty(32, dialect="murmur3", murmur3_seed=MURMUR_SEED)
     for value in VALUES:
-        built.insert_hash(reverse_upper(murmur3(value, seed=MURMUR_SEED)))
-    raw = built.to_bytes("murmur3")
+        built.insert(value)
+    raw = built.to_bytes()
     header = decode_header(raw)
     assert (header.num_bytes, header.compression) == (NUM_BYTES, None)
     assert raw[header.length :] == bitset(MURMUR_BYTES)
 
 
+def test_the_published_draft_filter_is_asked_with_its_seed() -> None:
+    raw = encode_header(NUM_BYTES, "murmur3") + bitset(MURMUR_BYTES)
+    published = Sbbf.from_bytes(raw, "murmur3", murmur3_seed=MURMUR_SEED)
+    assert all(published.check(value) for value in VALUES)
+    assert not any(published.check(value[::-1]) for value in VALUES)
+    with_another_seed = Sbbf.from_bytes(raw, "murmur3")
+    assert not any(with_another_seed.check(value) for value in VALUES)
+
+
 def test_a_draft_filter_reads_back() -> None:
-    built = Sbbf.empty(64)
+    built = Sbbf.empty(64, dialect="murmur3", murmur3_seed=7)
     for value in VALUES:
-        built.insert_hash(hash_plain(value, dialect="murmur3"))
-    again = Sbbf.from_bytes(built.to_bytes("murmur3"), "murmur3")
+        built.insert(value)
+    again = Sbbf.from_bytes(built.to_bytes(), "murmur3", murmur3_seed=7)
     assert again == built
+    assert again != Sbbf.from_bytes(built.to_bytes(), "murmur3")
 
 
-def test_a_draft_filter_is_not_taken_for_a_released_one() -> None:
+def test_drafts_and_released_filters_are_not_taken_for_each_other() -> None:
     with pytest.raises(MalformedFilter, match="does not name its hash"):
-        Sbbf.from_bytes(Sbbf.empty(64).to_bytes("murmur3"))
+        Sbbf.from_bytes(Sbbf.empty(64, dialect="murmur3").to_bytes())
+    with pytest.raises(MalformedFilter, match="those of drafts do not"):
+        Sbbf.from_bytes(Sbbf.empty(64).to_bytes(), "murmur3")
 
 
-@pytest.mark.parametrize("num_blocks", [1, 2, 32, 4096])
-def test_a_draft_filter_stores_its_blocks_by_the_low_bits(num_blocks: int) -> None:
-    for value in VALUES:
-        ours = block_index(hash_plain(value, dialect="murmur3"), num_blocks)
-        drafts = (murmur3(value) >> 32) & (num_blocks - 1)
-        assert stored_index(ours, num_blocks) == drafts
+@pytest.mark.parametrize("num_blocks", [2, 4, 32, 4096])
+@pytest.mark.parametrize("seed", [0, MURMUR_SEED])
+def test_a_draft_filter_stores_its_blocks_by_the_low_bits(num_blocks: int, seed: int) -> None:
+    built = Sbbf.empty(num_blocks, dialect="murmur3", murmur3_seed=seed)
+    built.insert(b"hello")
+    bits = np.frombuffer(built.to_bytes()[-built.num_bytes :], "<u4").reshape(-1, 8)
+    stored = (mmh3.hash64(b"hello", seed, signed=False)[0] >> 32) & (num_blocks - 1)
+    assert np.flatnonzero(bits.any(axis=1)).tolist() == [stored]
 
 
-def test_a_draft_filter_has_a_power_of_two_of_blocks() -> None:
-    with pytest.raises(InvalidArgument, match="cannot have 3 blocks"):
-        Sbbf.empty(3).to_bytes("murmur3")
-    with pytest.raises(MalformedFilter, match="cannot have 3 blocks"):
-        Sbbf.from_bytes(Sbbf.empty(3).to_bytes(), "murmur3")
+@pytest.mark.parametrize("num_blocks", [1, 3, 96])
+def test_a_draft_filter_has_a_power_of_two_of_bytes_above_32(num_blocks: int) -> None:
+    with pytest.raises(InvalidArgument, match="a power of two above 32"):
+        Sbbf.empty(num_blocks, dialect="murmur3").to_bytes()
+    header = encode_header(32 * num_blocks).replace(UNION, b"", 1)
+    with pytest.raises(MalformedFilter, match="a power of two above 32"):
+        Sbbf.from_bytes(header + bytes(32 * num_blocks), "murmur3")

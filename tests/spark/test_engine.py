@@ -202,13 +202,13 @@ def test_the_line_says_how_far_the_job_is() -> None:
     with JobLine("indexing ev\x1bents", stream, clock=lambda: next(ticks)) as line:
         line.begin(num_files=2000, num_bytes=5_583_457_485)
         line.done(num_files=1204, num_bytes=3_328_599_654)
-        assert line.text() == r"indexing ev\x1bents: 1,204 of 2,000 files, 3.1 of 5.2 GiB"
-        line.done(num_files=1, num_bytes=-3_300_000_000)
+        line.done(num_files=1, num_bytes=0)
     drawn = stream.getvalue().split("\r\x1b[K")
     assert drawn[0] == drawn[-1] == ""
-    assert drawn[1].endswith("0 of 2,000 files, 0 bytes of 5.2 GiB")
-    assert drawn[2].endswith("1,204 of 2,000 files, 3.1 of 5.2 GiB")
-    assert drawn[3].endswith("1,205 of 2,000 files, 27.3 MiB of 5.2 GiB")
+    assert drawn[1].endswith("  0 %   0 of 2,000 files   0 bytes of 5.2 GiB")
+    assert drawn[2].startswith(r"indexing ev\x1bents   ")
+    assert drawn[2].endswith(" 59 %   1,204 of 2,000 files   3.1 of 5.2 GiB")
+    assert drawn[3].endswith(" 59 %   1,205 of 2,000 files   3.1 of 5.2 GiB")
 
 
 def test_the_line_is_for_terminals() -> None:

@@ -75,7 +75,7 @@ def check(spark: SparkSession, tables: Path, number: int) -> None:
     assert metrics_of(one).num_files == 1
 
 
-def in_a_thread(work: Callable[[], None]) -> None:
+def in_a_thread(work: Callable[[], object]) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join(timeout=100)

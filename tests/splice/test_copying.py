@@ -6,6 +6,8 @@ import errno
 import os
 import random
 from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +18,7 @@ from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.splice import copying
 from parquet_bloomwriter.splice.copying import copy_range, write_all
 from parquet_bloomwriter.splice.writeback import WriteBack
+from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,41 +185,39 @@ def test_write_back_begins_after_the_given_number_of_bytes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    synced: list[int] = []
-    monkeypatch.setattr("parquet_bloomwriter.splice.writeback._sync_data", synced.append)
+    synced: SimpleQueue[int] = SimpleQueue()
+    monkeypatch.setattr("parquet_bloomwriter.splice.writeback._sync_data", synced.put)
     with _opened(tmp_path) as (_, target):
         early = WriteBack(target, every=100)
         early.advance(99)
         early.stop()
-        assert synced == []
+        assert synced.empty()
         early = WriteBack(target, every=100)
         early.advance(99)
         early.advance(1)
-        while not synced:
-            pass
+        own = synced.get(timeout=PATIENCE_SECONDS)
         early.stop()
         early.check()
-    assert len(synced) == 1
+    assert synced.empty()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(synced[0])  # the thread closed its own
+        os.fstat(own)  # the thread closed its own
 
 
 def test_an_error_of_the_early_write_back_is_not_lost(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    met: list[int] = []
+    met = Event()
 
-    def fail(fd: int) -> None:
-        met.append(fd)
+    def fail(_: int) -> None:
+        met.set()
         raise OSError(errno.EIO, "the disk is broken")
 
     monkeypatch.setattr("parquet_bloomwriter.splice.writeback._sync_data", fail)
     with _opened(tmp_path) as (_, target):
         early = WriteBack(target, every=1)
         early.advance(1)
-        while not met:
-            pass
+        assert met.wait(PATIENCE_SECONDS)
         early.advance(1)
         early.stop()
         with pytest.raises(OSError, match="the disk is broken"):
@@ -250,3 +251,35 @@ def test_a_sparse_source_that_ends_early(tmp_path: Path, monkeypatch: pytest.Mon
         source.truncate(8 << 20)
         with pytest.raises(FileChanged, match="became shorter"):
             copy_range(source.fileno(), target.fileno(), 0, 9 << 20)
+
+
+@pytest.mark.skipif(not hasattr(os, "SEEK_HOLE"), reason="the platform tells of no holes")
+@pytest.mark.parametrize(("num_blocks", "are_sought"), [(2048, False), (2049, False), (2047, True)])
+def test_holes_are_sought_only_where_some_may_be(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    num_blocks: int,
+    are_sought: bool,  # noqa: FBT001
+) -> None:
+    """A file of 1 MiB takes 2048 blocks of 512 bytes if there is no hole in it."""
+    sought: list[int] = []
+
+    def seek(_: int, start: int, what: int) -> int:
+        sought.append(what)
+        return start if what == os.SEEK_DATA else 1 << 20
+
+    real = os.fstat
+
+    def stat_of(fd: int) -> os.stat_result:
+        found = real(fd)
+        return os.stat_result(tuple(found), {"st_blocks": num_blocks})
+
+    monkeypatch.setattr(copying, "SLICE", 1 << 19)
+    monkeypatch.setattr(copying, "_seek", seek)
+    (tmp_path / "source").write_bytes(bytes(1 << 20))
+    with (tmp_path / "source").open("rb") as source, (tmp_path / "target").open("wb") as target:
+        monkeypatch.setattr(os, "fstat", stat_of)
+        copy_range(source.fileno(), target.fileno(), 0, 1 << 20)
+        monkeypatch.undo()
+    assert bool(sought) is are_sought
+    assert (tmp_path / "target").stat().st_size == 1 << 20

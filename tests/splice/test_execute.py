@@ -227,7 +227,9 @@ def test_a_chunk_that_is_not_where_the_footer_says(chunk: Chunk) -> None:
     assert len(broken) == len(result())
     with pytest.raises(VerificationFailed, match="column chunk is not where") as caught:
         check(broken)
-    assert caught.value.row_group == chunk[0]
+    column = footer_of(OLD).leaves[chunk[1]].name
+    assert (caught.value.row_group, caught.value.column) == (chunk[0], column)
+    assert caught.value.byte == start - 1
 
 
 def test_a_damaged_chunk() -> None:
@@ -275,3 +277,10 @@ def test_a_page_index_that_does_not_lead_to_the_pages() -> None:
     assert len(unmoved) == len(index.data)
     with pytest.raises(VerificationFailed, match="page index"):
         check(new[: index.start] + unmoved + new[index.stop :])
+
+
+def test_a_filter_that_was_to_be_taken_out() -> None:
+    chunk = next((f.row_group, f.column) for f in layout(result()).existing if f.column > 1)
+    plan = dataclasses.replace(planned(), dropped=frozenset({chunk}))
+    with pytest.raises(VerificationFailed, match="taken out is still there"):
+        check(result(), plan)

@@ -187,7 +187,7 @@ def test_bitsets_that_reach_into_the_footer() -> None:
 
 def test_headers_of_the_drafts() -> None:
     data = with_filter()
-    draft = Sbbf.empty(1).to_bytes("murmur3")
+    draft = Sbbf.empty(2, dialect="murmur3").to_bytes()
     old = first(changed_at(data, first(data).offset, draft))
     assert "draft" in (old.problem or "")
 

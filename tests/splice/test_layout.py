@@ -41,6 +41,28 @@ def test_units_of_a_file() -> None:
     assert place.why_not_move() is None
 
 
+@pytest.mark.parametrize(
+    ("distance", "is_certain"), [(-1, True), (0, False), (46, False), (47, True)]
+)
+def test_a_filter_with_a_page_in_it_is_not_certain(distance: int, is_certain: bool) -> None:  # noqa: FBT001
+    """A chunk begins at its dictionary page; where its data pages are, only the footer says."""
+    data = written(bloom_filter_options={"id": {"ndv": 9, "fpp": 0.5}})
+    last = layout(data).existing[-1]  # The first one is certain only if this one is.
+    assert last.stop - last.offset == 47
+    page = last.offset + distance
+    place = layout(with_number(data, ChunkField.DATA_PAGE_OFFSET, page, chunk=(1, 2)))
+    assert place.extents.certain[-1] == is_certain
+
+
+def test_a_page_is_not_cut_within_its_header() -> None:
+    place = layout(written(write_page_index=True, data_page_size=64, write_batch_size=16))
+    pages = place.offset_indexes[0].offsets.tolist()
+    assert len(pages) > 2
+    for page in pages:
+        cuts = [cut for cut in range(page - 1, page + 10) if place.pages_are_whole([cut])]
+        assert cuts == [page - 1, page, page + 8, page + 9]
+
+
 def test_sentinels_are_no_units() -> None:
     metadata = [(i, w, {5: 0, 6: 0, 7: 0, 9: 0}.get(i, v), f) for i, w, v, f in column_metadata()]
     place = layout(with_chunk(column_chunk(metadata, (4, I64, 0), (5, I32, 0))))

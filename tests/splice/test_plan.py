@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import I32, I64
@@ -242,11 +242,33 @@ def scattered(draw: st.DrawFn) -> bytes:
     return File(body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
 
 
+def cascading() -> bytes:
+    """A file whose second page index grows only because the first one does.
+
+    A filter of one block before the first chunk takes its page from byte 63 to a position of two
+    bytes. The page of the second chunk goes to byte 8191, which takes two bytes, and then, because
+    the first index is longer, to byte 8192, which takes three.
+    """
+    first, second = 63, 8191 - len(filter_of(1))
+    units = [bytes(80), encode_index([first]), bytes(8300), encode_index([second])]
+    starts = [4, 84, 84 + len(units[1]), 84 + len(units[1]) + 8300]
+    assert starts[2] < second < starts[3]
+    chunks = []
+    for chunk, index in ((0, 1), (2, 3)):
+        changed = {7: len(units[chunk]), 9: starts[chunk]}
+        metadata = [(f, wire, changed.get(f, v), long) for f, wire, v, long in column_metadata()]
+        index_place = (4, I64, starts[index]), (5, I32, len(units[index]))
+        chunks.append(column_chunk(metadata, *index_place))
+    footer = file_metadata(chunks)
+    return File(b"PAR1" + b"".join(units) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+
 @given(
     scattered(),
     st.sampled_from(PLACEMENTS),
     st.lists(st.sampled_from([0, 1, 2]), min_size=4, max_size=4),
 )
+@example(cascading(), "column-chunk", [1, 0])
 @settings(max_examples=100)
 def test_cascades_are_exact(data: bytes, placement: Placement, blocks: list[int]) -> None:
     """Filters push pages, pages lengthen indexes, and those push pages further."""
@@ -414,3 +436,13 @@ def test_covers() -> None:
     for pieces in (gap, overlap, twice, late, empty, backwards, short, long, ()):
         with pytest.raises(AssertionError, match="byte"):
             check_cover(dataclasses.replace(good, pieces=pieces))
+
+
+def test_no_plan_is_made_that_is_no_cover() -> None:
+    place = layout(with_filters())
+    draft = make_draft(place, (), "end", drops=place.existing[:1])
+    (skip,) = draft.skips
+    overlapping = dataclasses.replace(draft, skips=(skip, Skip(skip.start + 1, skip.stop + 1)))
+    assert make_plan(place, draft, {}).dropped
+    with pytest.raises(AssertionError, match="after byte"):
+        make_plan(place, overlapping, {})

@@ -10,6 +10,7 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +30,7 @@ from parquet_bloomwriter.splice.exchange import exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock
 from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
 from parquet_bloomwriter.splice.temporary import find_temporaries, remove_stale
+from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -528,6 +530,22 @@ def test_an_output_that_somebody_else_wrote_meanwhile_is_kept(
     assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": b"theirs"}
 
 
+def test_an_output_that_keeps_its_size_and_time_is_found_to_have_changed(old: Path) -> None:
+    """Only `ctime` tells, and only before the names are exchanged."""
+    output = old.parent / "b.parquet"
+    output.write_bytes(b"before")
+    times = output.stat()
+
+    def meddle(_: str) -> None:
+        output.write_bytes(b"theirs")
+        os.utime(output, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    with pytest.raises(FileChanged), open_source(old) as source:  # noqa: SIM117
+        with replacing(source, choose_target(source, output, overwrite=True), verify=meddle) as new:
+            _write_new(new)
+    assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": b"theirs"}
+
+
 def test_an_output_that_changed_before_the_writing_began(old: Path) -> None:
     output = old.parent / "b.parquet"
     output.write_bytes(b"before")
@@ -551,15 +569,19 @@ def test_what_somebody_else_wrote_while_the_backup_was_made_is_kept(
     old: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The new version never has the name, not even for an instant."""
     real = os.link
+    exchanged: list[tuple[str, str]] = []
 
     def meddle(one: str, other: str) -> None:
         real(one, other)
         _append(old)
 
     monkeypatch.setattr(os, "link", meddle)
+    monkeypatch.setattr(replace, "exchange", lambda *names: exchanged.append(names))
     with pytest.raises(FileChanged, match="written to"):
         _rewrite(old, backup_suffix="~")
+    assert exchanged == []
     assert _listing(old.parent) == {"a.parquet": OLD + b"!"}
 
 
@@ -631,16 +653,15 @@ def test_where_locks_are_unavailable_files_are_replaced_all_the_same(
 
 
 def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[int] = []
+    synced = Event()
     monkeypatch.setattr(replace, "WRITE_BACK", 5)
-    monkeypatch.setattr(writeback, "_sync_data", synced.append)
+    monkeypatch.setattr(writeback, "_sync_data", lambda _: synced.set())
     with (
         open_source(old) as source,
         replacing(source, choose_target(source), verify=_accept) as new,
     ):
         _write_new(new)
-        while not synced:
-            pass
+        assert synced.wait(PATIENCE_SECONDS)
     assert _listing(old.parent) == {"a.parquet": NEW}
 
 

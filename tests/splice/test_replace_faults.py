@@ -7,11 +7,13 @@ else. A run that was killed may leave its temporary file; the next run removes i
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import subprocess
 import sys
 import textwrap
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ from parquet_bloomwriter.splice.replace import choose_target, open_source, repla
 from parquet_bloomwriter.splice.temporary import find_temporaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = b"PAR1old bytesPAR1"
@@ -57,10 +59,13 @@ def _listing(folder: Path) -> dict[str, bytes]:
 class Faults:
     """Counts the system calls, and makes one of them fail."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, *, number: int | None = None) -> None:
-        """Let call `number`, 0-based, fail; None lets all of them pass."""
+    def __init__(self, patch: pytest.MonkeyPatch, *, number: int) -> None:
+        """Let call `number`, 0-based, fail."""
         self.number = number
-        self.seen: list[str] = []
+        self.passed = 0
+        self.hit: str | None = None
+        """The call that failed; None if the run ended before call `number`."""
+
         self.before: BaseException | None = None
         self.after: BaseException | None = None
         for name in CALLS:
@@ -70,8 +75,10 @@ class Faults:
 
     def _watch(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  as the wrapped function
-            hit = len(self.seen) == self.number
-            self.seen.append(name)
+            hit = self.passed == self.number
+            self.passed += 1
+            if hit:
+                self.hit = name
             if hit and self.before is not None:
                 raise self.before
             try:
@@ -121,31 +128,56 @@ def _prepare(folder: Path) -> None:
         os.setxattr(folder / "a.parquet", "user.origin", b"a test")
 
 
-def _count(folder: Path, options: dict[str, Any]) -> list[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        faults = Faults(patch)
-        _rewrite(folder, **options)
-    return faults.seen
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A replacement during which one system call failed."""
+
+    folder: Path
+    call: str
+    """The name of that call."""
+
+    raised: BaseException | None
+    """What reached the caller."""
 
 
-def _run_with_fault(
-    folder: Path,
+def _every_run(
+    factory: pytest.TempPathFactory,
     options: dict[str, Any],
-    number: int,
     *,
     before: BaseException | None = None,
     after: BaseException | None = None,
+) -> Iterator[Run]:
+    """Let the first call fail, then the second in a new folder, until a run has no such call.
+
+    Args:
+        factory: Makes a folder for each run.
+        options: Of `_rewrite`.
+        before: Raised instead of the call.
+        after: Raised when the call is done.
+    """
+    for number in itertools.count():
+        folder = factory.mktemp("fault")
+        _prepare(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            faults = Faults(patch, number=number)
+            faults.before, faults.after = before, after
+            raised = _caught(folder, options, before or after)
+        if faults.hit is None:
+            assert raised is None
+            return
+        yield Run(folder=folder, call=faults.hit, raised=raised)
+
+
+def _caught(
+    folder: Path, options: dict[str, Any], fault: BaseException | None
 ) -> BaseException | None:
-    """Return what reached the caller."""
-    with pytest.MonkeyPatch.context() as patch:
-        faults = Faults(patch, number=number)
-        faults.before, faults.after = before, after
-        try:
-            _rewrite(folder, **options)
-        except BaseException as error:
-            if before not in (error, error.__cause__) and error is not after:
-                raise
-            return error
+    """Return `fault`, or the error that it causes, if either reaches the caller."""
+    try:
+        _rewrite(folder, **options)
+    except BaseException as error:
+        if fault not in (error, error.__cause__):
+            raise
+        return error
     return None
 
 
@@ -157,22 +189,14 @@ def test_a_fault_at_any_call(
     reason: int,
 ) -> None:
     options, (old_state, new_state) = SCENARIOS[scenario]
-    folder = tmp_path_factory.mktemp("count")
-    _prepare(folder)
-    calls = _count(folder, options)
-    assert _listing(folder) == new_state
-    assert {"open", "write", "fsync"} <= set(calls)
-    outcomes = []
-    for number in range(len(calls)):
-        folder = tmp_path_factory.mktemp("fault")
-        _prepare(folder)
-        error = OSError(reason, os.strerror(reason))
-        raised = _run_with_fault(folder, options, number, before=error)
-        is_new = raised is None or isinstance(raised, Unfinished)
-        assert _listing(folder) == (new_state if is_new else old_state), calls[number]
-        outcomes.append(type(raised))
-    assert OSError in outcomes  # failed and left alone
-    assert Unfinished in outcomes  # the folder could not be synced
+    calls, outcomes = set(), set()
+    for run in _every_run(tmp_path_factory, options, before=OSError(reason, os.strerror(reason))):
+        is_new = run.raised is None or isinstance(run.raised, Unfinished)
+        assert _listing(run.folder) == (new_state if is_new else old_state), run.call
+        calls.add(run.call)
+        outcomes.add(type(run.raised))
+    assert {"open", "write", "fsync"} <= calls
+    assert {OSError, Unfinished} <= outcomes  # left alone, or its folder could not be synced
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
@@ -183,17 +207,15 @@ def test_an_interruption_at_any_call(
     moment: str,
 ) -> None:
     options, (old_state, new_state) = SCENARIOS[scenario]
-    folder = tmp_path_factory.mktemp("count")
-    _prepare(folder)
-    calls = _count(folder, options)
-    for number, name in enumerate(calls):
-        folder = tmp_path_factory.mktemp("fault")
-        _prepare(folder)
-        assert _run_with_fault(folder, options, number, **{moment: KeyboardInterrupt()})
+    calls = set()
+    for run in _every_run(tmp_path_factory, options, **{moment: KeyboardInterrupt()}):
+        assert run.raised is not None, run.call
         states = [old_state, new_state]
-        if (moment, name, scenario) == ("after", "link", "in place with backup"):
+        if (moment, run.call, scenario) == ("after", "link", "in place with backup"):
             states.append({"a.parquet": OLD, "a.parquet~": OLD})  # made, not yet known
-        assert _listing(folder) in states, name
+        assert _listing(run.folder) in states, run.call
+        calls.add(run.call)
+    assert {"open", "write", "fsync"} <= calls
 
 
 KILLED = """
@@ -226,39 +248,33 @@ KILLED = """
             new.copy(0, 7)
             new.write(b"NEW")
             new.copy(7, 17)
-    print(seen)
 """
 
 
-def _killed_after(folder: Path, options: dict[str, Any], last: int) -> str | None:
-    """Return what a run killed after its call `last`, 1-based, printed; None if it died."""
+def _is_killed_after(folder: Path, options: dict[str, Any], last: int) -> bool:
+    """Tell whether a run had a call number `last`, 1-based, and so was killed after it."""
     arguments = [folder, options["output"] or "", options["backup_suffix"] or "", last]
     calls = [name for name in [*CALLS, "unlink"] if hasattr(os, name)]
     script = textwrap.dedent(KILLED)
     done = subprocess.run(
         [sys.executable, "-S", "-c", script, *map(str, arguments), *calls],
         cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
         check=False,
     )
     assert done.returncode in (0, -9)
-    return done.stdout if done.returncode == 0 else None
+    return done.returncode != 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_kill_after_any_call(tmp_path_factory: pytest.TempPathFactory, scenario: str) -> None:
     options, (_, new_state) = SCENARIOS[scenario]
-    folder = tmp_path_factory.mktemp("count")
-    _prepare(folder)
-    count = int(_killed_after(folder, options, 0) or 0)
-    assert count > 10
     left = 0
-    for last in range(1, count + 1):
+    for last in itertools.count(1):
         folder = tmp_path_factory.mktemp("kill")
         _prepare(folder)
-        assert _killed_after(folder, options, last) is None
+        if not _is_killed_after(folder, options, last):
+            break
         target = folder / (options["output"] or "a.parquet")
         temporaries = {Path(found).name for found in find_temporaries(str(target))}
         left += len(temporaries)
@@ -276,4 +292,5 @@ def test_a_kill_after_any_call(tmp_path_factory: pytest.TempPathFactory, scenari
                     new.write(b"again")
         kept = {name: found[name] for name in found if name not in temporaries}
         assert _listing(folder) == kept | {target.name: b"again"}
+    assert last > 10
     assert left > 3

@@ -14,13 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.footer import PhysicalType, Repetition
+from parquet_bloomwriter.footer import PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.source import BufferSource, FileSource
 from parquet_bloomwriter.values import LeafReader, stream
+from parquet_bloomwriter.values.physical import physical_metadata
+from tests.footer.synthetic import column_chunk, column_metadata, file_metadata
 from tests.values.stored import physical, stored
-from tests.verbs.files import footer_of, with_num_rows, with_number, written
+from tests.verbs.files import created_by, footer_of, people, with_num_rows, with_number, written
 
 FIXTURES = sorted((Path(__file__).resolve().parents[2] / "fixtures").glob("*/*.parquet"))
 CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
@@ -322,3 +324,32 @@ def test_files_of_any_name(tmp_path: Path) -> None:
             source = FileSource(str(path), file.fileno(), len(data))
             found = list(LeafReader(source, footer, footer.leaves[0]).batches(0))
         assert sum(map(len, found)) == 500
+
+
+def test_pyarrow_is_told_the_writer_of_the_file() -> None:
+    """Its workarounds for the bugs of known writers go by the name."""
+    data = created_by(written(), b"parquet-mr version 1.8.1")
+    footer = footer_of(data)
+    told = {physical_metadata(footer, leaf).created_by for leaf in footer.leaves}
+    assert told == {"parquet-mr version 1.8.1"}
+
+
+def test_values_larger_than_a_batch_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = written(people(20), row_group_size=20)
+    expected = [values(data, ordinal) for ordinal in range(3)]
+    monkeypatch.setattr(stream, "_BATCH_BYTES", 1)
+    assert [values(data, ordinal) for ordinal in range(3)] == expected
+    assert {len(array) for array in arrays(data, 0)} == {1}
+
+
+def test_pyarrow_is_told_the_encodings_of_the_file() -> None:
+    """Some writers leave them out, although they are required."""
+    data = written(use_dictionary=["city"], column_encoding={"id": "DELTA_BINARY_PACKED"})
+    footer, referee = footer_of(data), pq.read_metadata(io.BytesIO(data)).row_group(0)
+    for leaf in footer.leaves:
+        told = physical_metadata(footer, leaf).row_group(0).column(0).encodings
+        assert set(told) == set(referee.column(leaf.ordinal).encodings) != set()
+    metadata = [field for field in column_metadata() if field[0] != 2]
+    bare = parse_footer(file_metadata([column_chunk(metadata)]), start=12)
+    told = physical_metadata(bare, bare.leaves[0]).row_group(0).column(0).encodings
+    assert told == ()

@@ -12,6 +12,8 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, bloomify
+from parquet_bloomwriter.advising import sampling
+from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.source import BufferSource
 from parquet_bloomwriter.values import LeafReader
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ADD, HAS_FILTER, SKIP = Advice
+    from numpy.typing import NDArray
+
+ADD, CONSIDER, HAS_FILTER, SKIP = Advice
 ROWS, ROW_GROUPS = 20_000, 10
 
 
@@ -42,6 +46,8 @@ def events() -> pa.Table:
             "session": np.repeat(rng.permutation(ROWS // 10), 10),
             "tenant": np.repeat(rng.permutation(200), ROWS // 200),
             "price": rng.normal(size=ROWS),
+            "number": ids.astype(np.float64),
+            "tags": pa.array([[int(i)] for i in ids], pa.list_(pa.int64())),
             "flag": rng.random(ROWS) < 0.5,
             "constant": np.zeros(ROWS, np.int64),
             "nothing": pa.nulls(ROWS, pa.int64()),
@@ -64,14 +70,16 @@ def by_name(report: AdviseReport) -> dict[str, ColumnAdvice]:
 @pytest.mark.parametrize(
     ("name", "verdict", "says"),
     [
-        ("sorted", SKIP, "sorted: statistics already leave only 10 % of the row groups"),
-        ("id", ADD, "about 2,000 distinct values per row group"),
-        ("email", ADD, "of the row groups to read, and 10 % hold it"),
-        ("user", SKIP, "of the row groups, and statistics leave 100 %"),
+        ("sorted", SKIP, "sorted: by statistics, a lookup reads 10 % of the row groups"),
+        ("id", ADD, "a lookup reads 10 % of the row groups instead of 100 %"),
+        ("email", ADD, "a lookup reads 10 % of the row groups instead of 99 %"),
+        ("user", SKIP, "of the row groups, and 100 % without"),
         ("city", SKIP, "about 3 distinct values per row group, all in dictionaries"),
-        ("session", ADD, "about 200 distinct values per row group"),
-        ("tenant", ADD, "about 20 distinct values per row group"),
-        ("price", ADD, "about 2,000 distinct values per row group"),
+        ("session", ADD, "of the row groups instead of"),
+        ("tenant", ADD, "of the row groups instead of"),
+        ("price", SKIP, "numbers with fractions are hardly ever looked up"),
+        ("number", CONSIDER, "but floating-point numbers are rarely looked up by equality"),
+        ("tags.list.element", SKIP, "in lists and maps, readers look up no values"),
         ("flag", SKIP, "BOOLEAN columns get no filters"),
         ("constant", SKIP, "a single value per row group"),
         ("nothing", SKIP, "it has no values"),
@@ -85,7 +93,9 @@ def test_verdicts(name: str, verdict: Advice, says: str) -> None:
 def test_the_report() -> None:
     data = file_of()
     report = advise(data)
-    assert [column.name for column in report.columns] == events().column_names
+    assert [column.name for column in report.columns] == [
+        name.replace("tags", "tags.list.element") for name in events().column_names
+    ]
     assert (report.num_files, report.num_rows, report.num_row_groups) == (1, ROWS, ROW_GROUPS)
     assert (report.size, report.paths, report.command) == (len(data), (), None)
     assert [column.name for column in report.added] == [
@@ -93,12 +103,11 @@ def test_the_report() -> None:
         "email",
         "session",
         "tenant",
-        "price",
     ]
     added = [column.num_filter_bytes or 0 for column in report.added]
     assert report.num_filter_bytes == sum(added) > 0
     assert report.share == sum(added) / len(data)
-    assert all(not column.notes for column in report.columns if column.verdict is not ADD)
+    assert all(not column.notes for column in report.columns if column.verdict is SKIP)
 
 
 def test_columns_can_be_chosen() -> None:
@@ -107,17 +116,53 @@ def test_columns_can_be_chosen() -> None:
         advise(file_of(), ["nosuch"])
 
 
-def test_notes() -> None:
-    columns = by_name(advise(file_of(use_dictionary=True)))
-    assert columns["price"].notes == (
-        "floating-point numbers are rarely looked up by equality",
-        "dictionary-encoded throughout: Spark reads dictionaries before filters",
-    )
-    assert columns["tenant"].verdict is SKIP
-    assert columns["tenant"].reason.endswith("; name the column if yours does not")
+def test_columns_in_dictionaries_are_not_recommended() -> None:
+    report = advise(file_of(use_dictionary=True))
+    columns = by_name(report)
+    assert report.added == ()
+    for name in ("id", "email"):
+        assert columns[name].verdict is CONSIDER
+        assert "but its values are in dictionaries, which Spark reads" in columns[name].reason
+    for name in ("session", "tenant", "city"):
+        assert columns[name].verdict is SKIP
+        assert "all in dictionaries" in columns[name].reason
+    partly = advise(file_of(events().select(["email"]), dictionary_pagesize_limit=1000))
+    assert [column.name for column in partly.added] == ["email"]
+
+
+def test_filters_that_cost_too_much_are_not_recommended() -> None:
     repeated = pa.table({"x": np.repeat(np.random.default_rng(1).permutation(ROWS // 50), 50)})
-    (column,) = advise(file_of(repeated, compression="zstd"), fpp=1e-9).columns
-    assert column.notes == ("the filters would take more bytes than the column",)
+    report = advise(file_of(repeated, compression="zstd", use_dictionary=False), fpp=1e-9)
+    (column,) = report.columns
+    assert (column.verdict, report.added) == (CONSIDER, ())
+    assert column.reason.endswith(", but the filters would take more bytes than the column")
+
+
+def test_columns_are_ranked() -> None:
+    rng = np.random.default_rng(3)
+    keys = rng.permutation(ROWS)
+    halves = np.concatenate([half + rng.permutation(ROWS // 2) for half in (0, ROWS // 2)])
+    table = pa.table({"tag": [[1]] * ROWS, "n": keys / 1.0, "halves": halves, "id": keys})
+    report = advise(file_of(table, use_dictionary=False))
+    names = [column.name for column in report.ranked]
+    assert names == ["id", "halves", "n", "tag.list.element"]
+    assert [column.verdict for column in report.ranked] == [ADD, ADD, CONSIDER, SKIP]
+    assert [column.name for column in report.added] == ["id", "halves"]
+    assert [round(column.gain, 1) for column in report.ranked] == [0.9, 0.4, 0.9, 0.0]
+
+
+def test_a_small_gain_is_not_recommended() -> None:
+    """Each value is in 6 of 10 row groups."""
+    values = np.concatenate([(np.arange(ROWS // 10) + i * 1000) % 3333 for i in range(10)])
+    groups = [
+        np.random.default_rng(i).permutation(part) for i, part in enumerate(np.split(values, 10))
+    ]
+    (column,) = advise(
+        file_of(pa.table({"x": np.concatenate(groups)}), use_dictionary=False)
+    ).columns
+    assert column.verdict is CONSIDER
+    assert column.holding == pytest.approx(0.6, abs=0.1)
+    assert column.reason.endswith(" of the row groups instead of 80 %, but that is not much less")
 
 
 # ---------------------------------------------------------------- figures
@@ -191,9 +236,9 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     batches = LeafReader.batches
 
-    def counted(self: LeafReader, row_group: int) -> Iterator[pa.Array]:
+    def counted(self: LeafReader, row_group: int, *, max_rows: int) -> Iterator[pa.Array]:
         read.append(row_group)
-        return batches(self, row_group)
+        return batches(self, row_group, max_rows=max_rows)
 
     monkeypatch.setattr(LeafReader, "batches", counted)
     table = pa.table({"x": np.random.default_rng(1).permutation(ROWS)})
@@ -206,6 +251,28 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     (column,) = advise(file_of(table), sample_rows=1).columns
     assert column.evidence is not None
     assert len(column.evidence.samples) == 1
+
+
+def test_few_values_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of large dictionaries, and of row groups much larger than the sample."""
+    hashed: list[int] = []
+
+    def counted(array: pa.Array) -> NDArray[np.uint64]:
+        hashed.append(len(array))
+        return hash_array(array)
+
+    monkeypatch.setattr(sampling, "hash_array", counted)
+    rows = 200_000
+    keys = np.random.default_rng(1).permutation(rows)
+    table = pa.table({"plain": keys, "text": [f"{key}" for key in keys.tolist()]})
+    data = file_of(table, row_group_size=rows // 2, use_dictionary=["text"])
+    report = advise(data)
+    assert sum(hashed) == 2 * 32_768
+    assert [column.verdict for column in report.columns] == [ADD, CONSIDER]
+    assert [column.ndv for column in report.columns] == pytest.approx([rows // 2] * 2)
+    few = pa.table({"text": [f"{i % 500}" for i in range(rows)]})
+    (column,) = advise(file_of(few, row_group_size=rows // 2, use_dictionary=True)).columns
+    assert column.ndv == pytest.approx(500)
 
 
 def test_nothing_is_modified_and_threads_change_nothing(tmp_path: Path) -> None:
@@ -222,15 +289,18 @@ def test_nothing_is_modified_and_threads_change_nothing(tmp_path: Path) -> None:
 def test_single_row_groups() -> None:
     columns = by_name(advise(file_of(row_group_size=ROWS)))
     added = {name for name, column in columns.items() if column.verdict is ADD}
-    assert added == {"sorted", "id", "email", "user", "session", "tenant", "price"}
-    assert columns["id"].reason.endswith("in a single row group: filters skip the whole file")
+    assert added == {"sorted", "id", "email", "session"}
+    assert columns["id"].reason.endswith("group: a lookup skips the file unless it holds the value")
+    assert columns["user"].verdict is CONSIDER
+    assert columns["user"].reason.endswith("values that repeat so often are held by many files")
     assert columns["id"].notes == (
         "there is a single row group: filters let readers skip the whole file, or nothing",
     )
     assert (columns["id"].skipped_present, columns["id"].holding) == (0.0, 1.0)
     few = pa.table({"x": np.arange(1000) % 90})
-    (column,) = advise(file_of(few)).columns
-    assert (column.verdict, column.reason) == (SKIP, "about 90 distinct values only")
+    (column,) = advise(file_of(few, use_dictionary=False)).columns
+    assert column.verdict is SKIP
+    assert column.reason == "only about 90 distinct values in a single row group"
 
 
 # ---------------------------------------------------------------- filters that are there
@@ -241,7 +311,7 @@ def test_columns_that_have_filters() -> None:
     columns = by_name(advise(new))
     assert (columns["id"].verdict, columns["id"].num_filters) == (HAS_FILTER, ROW_GROUPS)
     assert (columns["email"].verdict, columns["email"].num_filters) == (ADD, 0)
-    assert [column.name for column in advise(new).added] == ["email", "session", "tenant", "price"]
+    assert [column.name for column in advise(new).added] == ["email", "session", "tenant"]
 
 
 def test_some_row_groups_have_filters() -> None:
@@ -291,12 +361,12 @@ def test_the_command_adds_the_filters(tmp_path: Path) -> None:
         "bloomify",
         str(path),
         "--columns",
-        "id,email,session,tenant,price",
+        "id,email,session,tenant",
     ]
-    assert advise(path, fpp=1e-5).command == command + " --fpp 1e-05"
+    assert advise(path, fpp=0.02).command == command + " --fpp 0.02"
     bloomify(path, shlex.split(command)[3].split(","))
     assert advise(path).command is None
-    assert {column.verdict for column in advise(path).columns} == {HAS_FILTER, SKIP}
+    assert {column.verdict for column in advise(path).columns} == {HAS_FILTER, CONSIDER, SKIP}
 
 
 def test_odd_names_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

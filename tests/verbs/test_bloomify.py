@@ -287,6 +287,15 @@ def test_options_out_of_range(file: Path, options: dict[str, Any]) -> None:
     assert listing(file.parent) == before
 
 
+@pytest.mark.parametrize("max_bytes", [1 << 31, (1 << 31) + 1, 1 << 40])
+def test_filters_larger_than_their_header_can_tell_are_refused_at_once(max_bytes: int) -> None:
+    """Not when the first of them is built: the file is not even looked for."""
+    with pytest.raises(InvalidArgument, match="no Bloom filter can have"):
+        bloomify("/nowhere.parquet", ["id"], max_bytes=max_bytes)
+    largest = bloomify(written(), ["id"], max_bytes=(1 << 31) - 1, dry_run=True)
+    assert largest.num_built == 2
+
+
 def test_chosen_columns() -> None:
     report = bloomify(written(), ["city", "#0", "city"])
     assert list(statuses(report)) == ["city", "id"]

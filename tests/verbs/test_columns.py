@@ -9,6 +9,7 @@ import pytest
 
 from parquet_bloomwriter import ColumnNotFound
 from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.wording import nearest
 from tests.verbs.files import footer_of, written
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def test_names(names: list[str], expected: list[int]) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("same", "2 columns are named .* Choose by ordinal: #3 or #4"),
+        ("same", "2 columns are named .* Choose by ordinal: '#3' or '#4'"),
         ("CASE", "Did you mean Case or case"),
         ("Point.X", r"Did you mean point\.x"),
         ("poimts", "Did you mean points"),
@@ -70,6 +71,26 @@ def test_names(names: list[str], expected: list[int]) -> None:
 def test_names_of_nothing_or_of_several(name: str, words: str) -> None:
     with pytest.raises(ColumnNotFound, match=words):
         ordinals(name)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("EMIAL", "email"),
+        ("city", "address.city"),
+        ("adress.citty", "address.city"),
+        ("cust", "customer_identifier"),
+        ("customer", "customer_identifier"),
+        ("e", None),
+        ("email_hash", "email"),
+        ("quite different", None),
+        ("", None),
+        ("x" * 101, None),
+    ],
+)
+def test_the_nearest_name(wrong: str, expected: str | None) -> None:
+    names = ["email", "address.city", "address.zip", "customer_identifier", "e" * 500]
+    assert nearest(wrong, names) == expected
 
 
 def leaf(kind: pa.DataType, **options: bool) -> Leaf:

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parquet_bloomwriter import (
+    BloomFile,
     InvalidArgument,
     NotParquet,
+    UnsupportedFile,
+    advise,
     bloomify,
     for_each_file,
+    inspect,
+    repair,
     strip,
+    verify,
 )
 from tests.verbs.files import listing, people, written
 
@@ -70,7 +76,6 @@ def test_patterns(folder: Path) -> None:
     assert paths("*.parquet") == ["_b.parquet", "a.parquet"]
     assert paths("**/[ac].p*") == ["a.parquet", "sub/a.parquet", "sub/deep/c.pq"]
     assert paths("sub/*", "z.csv") == ["sub/a.parquet", "z.csv"]
-    assert paths("nothing-here.parquet") == ["nothing-here.parquet"]
 
 
 def test_names_that_look_like_patterns(tmp_path: Path) -> None:
@@ -139,6 +144,96 @@ def test_inputs_of_nothing(tmp_path: Path) -> None:
         with pytest.raises(InvalidArgument, match="no"):
             list(for_each_file([given], add))
     assert list(for_each_file([], seen)) == []
+
+
+def test_a_name_of_nothing_stops_everything(folder: Path) -> None:
+    before = listing(folder)
+    for wrong in ("gone.parquet", "gone/", "a.parquet/b.parquet"):
+        with pytest.raises(FileNotFoundError) as caught:
+            list(for_each_file([folder, folder / wrong], add))
+        assert caught.value.filename == str(folder / wrong).rstrip("/")
+    assert listing(folder) == before
+
+
+def test_one_path_is_no_sequence_of_characters(folder: Path) -> None:
+    given = str(folder / "sub")
+    outcomes = list(for_each_file(given, seen))
+    assert [outcome.path for outcome in outcomes] == [f"{given}/a.parquet", f"{given}/deep/c.pq"]
+    (outcome,) = for_each_file(folder / "a.parquet", seen)
+    assert outcome.path == str(folder / "a.parquet")
+
+
+def test_urls_are_refused(folder: Path, tmp_path: Path) -> None:
+    before = listing(tmp_path)
+    for wrong in (
+        for_each_file("s3://u:p@b/x", seen),
+        for_each_file(folder, seen, output="s3://u:p@b/x"),
+        for_each_file(folder, backed_up, backup_dir="gs://u:p@b/x"),
+    ):
+        with pytest.raises(InvalidArgument, match="is a URL, and only local files") as caught:
+            list(wrong)
+        assert "u:p" not in str(caught.value)
+    for verb in (bloomify, strip, repair):
+        with pytest.raises(InvalidArgument, match=r"'file:///x.parquet' is a URL.*by its path"):
+            verb("file:///x.parquet")
+        with pytest.raises(InvalidArgument, match=r"only local files.*Copy the file here"):
+            verb(folder / "a.parquet", output="s3://bucket/x.parquet")
+    assert listing(tmp_path) == before
+
+
+def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
+    for verb in (bloomify, strip, repair, inspect, verify, advise, BloomFile):
+        with pytest.raises(UnsupportedFile, match="for_each_file applies a verb to every file"):
+            verb(folder)
+    for verb in (bloomify, strip, repair):
+        with pytest.raises(InvalidArgument, match="for_each_file applies a verb to several"):
+            verb([folder / "a.parquet"])  # type: ignore[arg-type]
+
+
+def backed_up(path: str, output: str | None, jobs: int, *, backup_dir: str | None = None) -> Any:  # noqa: ANN401
+    return bloomify(path, output=output, jobs=jobs, force=True, backup_dir=backup_dir)
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("pattern", ["", "**/[ac].p*"])
+def test_backups_keep_the_tree(folder: Path, tmp_path: Path, jobs: int, pattern: str) -> None:
+    kept = tmp_path / "kept/of today"
+    (folder / "b.parq").rename(folder / "a.pq")
+    names = ("a.parquet", "a.pq", "sub/a.parquet", "sub/deep/c.pq")
+    outcomes = list(for_each_file(folder / pattern, backed_up, backup_dir=kept, jobs=jobs))
+    assert [outcome.error for outcome in outcomes] == [None] * len(names)
+    assert listing(kept) == dict.fromkeys(names, DATA)
+    assert listing(folder) == {**dict.fromkeys(HIDDEN, DATA), **dict.fromkeys(names, NEW)}
+
+
+@pytest.mark.parametrize("backup_dir", ["in", "in/old", "in/sub/../sub/deep/x", "link/x"])
+@pytest.mark.parametrize("given", ["in", "in/**/*.parquet", "in/s*/*"])
+def test_backups_among_the_inputs_are_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, backup_dir: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("in")
+    before = listing(tmp_path)
+    with pytest.raises(InvalidArgument, match=r"would be read by readers of .* too"):
+        list(for_each_file(given, backed_up, backup_dir=backup_dir))
+    with pytest.raises(InvalidArgument, match=r"would be read by readers of .* too"):
+        list(for_each_file("in/sub", backed_up, output="out", backup_dir="out/old"))
+    assert listing(tmp_path) == before
+    assert folder.is_dir()
+
+
+def test_backups_that_would_collide(folder: Path, tmp_path: Path) -> None:
+    inputs = [folder / "a.parquet", folder / "sub/a.parquet"]
+    with pytest.raises(InvalidArgument, match="several inputs would be kept as"):
+        list(for_each_file(inputs, backed_up, backup_dir=tmp_path / "kept"))
+
+
+def test_upper_case_suffixes_are_suffixes(tmp_path: Path) -> None:
+    for name in ("A.PARQUET", "b.Parq", "sub/C.PQ", "_D.PARQUET", "E.CSV"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(DATA)
+    found = [os.path.relpath(outcome.path, tmp_path) for outcome in for_each_file(tmp_path, seen)]
+    assert found == ["A.PARQUET", "b.Parq", "sub/C.PQ"]
 
 
 def test_dry_runs_make_no_folders(folder: Path, tmp_path: Path) -> None:

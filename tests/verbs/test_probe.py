@@ -25,6 +25,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.probing.footers import clear_cache
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.verbs.probe import probe
+from parquet_bloomwriter.verbs.read import read_table
 from tests.source.stores import AsyncStore, CountingHandler
 from tests.support.asking import asked
 from tests.verbs.files import footer_of, people, written
@@ -210,9 +211,37 @@ def test_columns_of_partitions_are_no_error(tmp_path: Path) -> None:
         path.parent.mkdir()
         path.write_bytes(DATA)
     report = probe(tmp_path, "kind = 'a' AND id = 600")
-    assert [one.surviving for one in report.files] == [(1,), (1,)]
+    assert [one.surviving for one in report.files] == [(1,), ()]
+    assert [one.is_excluded for one in report.files] == [False, True]
     (check, _) = report.files[0].row_groups[1].checks
-    assert (check.verdict, check.reason) == (MIGHT, "there is no such column")
+    assert (check.verdict, check.reason) == (MIGHT, "the value in the path meets it")
+    report = probe(tmp_path, "kind LIKE 'a' AND id = 600")
+    assert [one.surviving for one in report.files] == [(1,), (1,)]
+
+
+def test_strings_in_double_quotes_are_told_from_names() -> None:
+    data = written(pa.table({"x y": ["a"], "email": ["b"]}))
+    for condition in ('email = "b"', "email IN (\"b\", 'c')", 'NOT email LIKE "b"'):
+        with pytest.raises(ColumnNotFound, match='no column "b"') as caught:
+            probe(data, condition)
+        assert caught.value.remedy.startswith("Strings take single quotes: 'b';")
+        with pytest.raises(ColumnNotFound, match="Strings take single quotes: 'b';"):
+            read_table(data, filters=condition)
+    assert probe(data, 'email = "x y"').num_surviving == 1
+
+
+def test_every_reason_is_told_once() -> None:
+    zoned = written(pa.table({"t": pa.array([1, 2], pa.timestamp("us", "UTC")), "id": [1, 2]}))
+    report = probe([zoned, zoned, DATA], "(t = '2024-01-01' OR t > '2024-01-01') AND id > 1")
+    found = {one.reason: (one.conditions, one.num_files) for one in report.explanations}
+    conditions = ("t = '2024-01-01'", "t > '2024-01-01'")
+    assert found == {
+        "the literal has no time zone, and the column's values are points in time": (conditions, 2),
+        "there is no such column": (conditions, 1),
+    }
+    assert probe(zoned, "t = '2024-01-01' AND id = 9").explanations == ()
+    (one,) = probe([zoned, DATA], "id = 5.5").explanations
+    assert (one.reason, one.num_files) == ("5.5 is no integer", 2)
 
 
 def test_columns_of_some_files_only() -> None:

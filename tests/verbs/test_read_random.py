@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -28,16 +27,17 @@ def _questions(draw: st.DrawFn) -> tuple[RandomFile, Any]:
 @settings(max_examples=200)
 @given(_questions())
 def test_any_predicate_finds_the_rows_that_pyarrow_finds(question: tuple[RandomFile, Any]) -> None:
+    """In memory, where no statistics mislead it; some types it cannot compare."""
     file, filters = question
-    try:
-        expected = pq.read_table(io.BytesIO(file.data), filters=filters)
-    except pa.ArrowNotImplementedError as error:  # some types cannot be compared
-        with pytest.raises(type(error)):
-            read_table(file.data, filters=filters)
-        return
+    whole = pq.read_table(io.BytesIO(file.data))
+    condition = pq.filters_to_expression(filters) if isinstance(filters, list) else filters
 
     table = read_table(file.data, filters=filters)
 
+    try:
+        expected = whole.filter(condition)
+    except pa.ArrowNotImplementedError:
+        return
     assert table.schema.equals(expected.schema, check_metadata=True)
     assert _plain(table) == _plain(expected)
 
@@ -46,10 +46,7 @@ def test_any_predicate_finds_the_rows_that_pyarrow_finds(question: tuple[RandomF
 @given(_questions())
 def test_surviving_row_groups_hold_every_row(question: tuple[RandomFile, Any]) -> None:
     file, filters = question
-    try:
-        expected = pq.read_table(io.BytesIO(file.data), filters=filters)
-    except pa.ArrowNotImplementedError:
-        expected = pq.read_table(io.BytesIO(file.data)).slice(0, 0)
+    expected = read_table(file.data, filters=filters)
 
     survivors = set(probe(file.data, filters).files[0].surviving)
 
@@ -64,10 +61,7 @@ def test_batches_hold_the_rows_of_the_table(
     question: tuple[RandomFile, Any], batch_size: int
 ) -> None:
     file, filters = question
-    try:
-        expected = read_table(file.data, filters=filters)
-    except pa.ArrowNotImplementedError:
-        expected, filters = read_table(file.data), None
+    expected = read_table(file.data, filters=filters)
 
     try:
         batches = list(iter_batches(file.data, filters=filters, batch_size=batch_size))

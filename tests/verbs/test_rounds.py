@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import bloomify, strip
 from parquet_bloomwriter.columns import why_no_filter
+from parquet_bloomwriter.compact.loop import STOP
+from parquet_bloomwriter.footer.edits import Edit
+from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.sbbf import Dialect, Sbbf
 from parquet_bloomwriter.splice.plan import Placement
 from tests.support import compact
 from tests.verbs.broken_filters import with_filter
 from tests.verbs.files import (
     footer_of,
+    read,
+    with_edits,
     with_filter_at,
     with_unknown_field,
     without_length,
@@ -27,10 +32,11 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+ROOT = Path(__file__).resolve().parents[2]
 OTHER_WRITERS = (
-    "chdb/bloom", "datafusion/bloom", "datafusion/nested", "duckdb/bloom", "duckdb/types",
-    "parquetjs/bloom", "pyarrow/bloom", "pyarrow/bloom_page_index", "spark/bloom",
+    "fixtures/chdb/bloom", "fixtures/datafusion/bloom", "fixtures/datafusion/nested",
+    "fixtures/duckdb/bloom", "fixtures/duckdb/types", "fixtures/pyarrow/bloom",
+    "fixtures/pyarrow/bloom_page_index", "fixtures/spark/bloom", "tests/support/parquetjs/bloom",
 )  # fmt: skip
 COLUMNS = ("id", "email", "city")
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
@@ -119,10 +125,24 @@ def test_a_file_without_filters_is_restored(data: File, steps: Rounds) -> None:
 @given(st.sampled_from(OTHER_WRITERS), st.data())
 @settings(max_examples=60)
 def test_filters_of_other_writers(name: str, drawn: st.DataObject) -> None:
-    data = File((FIXTURES / f"{name}.parquet").read_bytes())
+    data = File((ROOT / f"{name}.parquet").read_bytes())
     columns = [leaf.name for leaf in footer_of(data).leaves if why_no_filter(leaf) is None]
     assert strip(data).left_bytes == 0
     check_rounds(data, drawn.draw(rounds(columns)))
+
+
+def test_filters_whose_headers_name_no_hash_go_and_are_replaced() -> None:
+    """As `@dsnp/parquetjs` writes them, without lengths in the footer."""
+    data = (ROOT / "tests/support/parquetjs/bloom.parquet").read_bytes()
+    without = strip(data)
+    assert without.data is not None
+    assert (without.num_filters, without.left_bytes) == (6, 0)
+    sizes = 4 * (1024 + 10) + 2 * (32 + 9)
+    assert len(data) - len(without.data) > sizes
+    assert read(without.data).equals(read(data))
+    replaced = bloomify(data)
+    assert (replaced.num_built, replaced.left_bytes) == (6, 0)
+    assert strip(replaced.data or b"").data == without.data
 
 
 @pytest.mark.parametrize("data", [PLAIN, INDEXED, UNMOVABLE], ids=["plain", "indexed", "unmovable"])
@@ -143,7 +163,7 @@ def test_replacing_does_not_make_the_file_grow(
 
 
 def _usual(dialect: Dialect = "xxhash") -> bytes:
-    return Sbbf.empty(2).to_bytes(dialect)
+    return Sbbf.empty(2, dialect=dialect).to_bytes()
 
 
 _HEADER = _usual()[:-64]
@@ -207,9 +227,20 @@ def test_a_filter_that_is_not_certain_confirms_no_other() -> None:
 
 
 def test_new_filters_do_not_go_before_a_filter_that_is_not_certain() -> None:
-    last = max(row for row, _ in compact.chunks_of(compact.footer_of(PLAIN)))
-    data = File(with_filter(PLAIN, (last, 0), UNCERTAIN["no Thrift"]))
+    draft = CERTAIN["draft"]
+    data = File(with_filter(PLAIN, (1, 0), draft, length=len(draft) - 1))
     check_rounds(data, [Add(["email"], placement="row-group")])
+
+
+def test_the_spelling_of_a_filter_s_offset_does_not_matter() -> None:
+    """Its varint has a byte too many; it goes when the filter is replaced."""
+    options = {name: {"ndv": 9} for name in ("id", "email")}
+    data = written(bloom_filter_options=options, write_page_index=True)
+    footer = footer_of(data)
+    stop = int(footer.chunks.spans[0, 0, ChunkField.BLOOM_FILTER_OFFSET, STOP])
+    data = with_edits(data, Edit(stop - 1, stop, bytes([footer.data[stop - 1] | 0x80, 0])))
+    check_rounds(File(data), [Add(["id"], replace=True)])
+    assert strip(data).left_bytes == 0
 
 
 @pytest.mark.parametrize("gap", [0, 8])

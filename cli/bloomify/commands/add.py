@@ -11,14 +11,22 @@ from bloomify.console import Console, complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.helping import Verb, section
 from bloomify.messages import describe
-from bloomify.options import one, parse_count, parse_rate, parse_size, per_column
+from bloomify.options import one, parse_count, parse_filter_size, parse_rate, per_column
 from bloomify.options import split_columns as _split_columns
 from bloomify.running import FileOptions, destination, run
-from bloomify.shared import all_of, destination_options, inputs_argument, running_options
+from bloomify.shared import (
+    all_of,
+    destination_options,
+    dialect_options,
+    inputs_argument,
+    running_options,
+)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
-    from parquet_bloomwriter.sbbf import Dialect, Sizing
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.progress import FileProgress
+    from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.splice.plan import Placement
 
 _which = section("Which filters")
@@ -58,7 +66,7 @@ _filter_options = all_of(
         metavar="SIZE",
         default="128MiB",
         show_default=True,
-        callback=one(parse_size),
+        callback=one(parse_filter_size),
         help="Largest filter, as in 65536, 512K or 1MiB. It wins over --fpp.",
     ),
     _which(
@@ -78,13 +86,10 @@ _filter_options = all_of(
         help="Filters before their column chunk, behind their row group, or before the footer. "
         "Only with 'end' no data move: take it for files that others are reading.",
     ),
-    _which(
-        "--dialect",
-        type=click.Choice(["xxhash", "murmur3"]),
-        default="xxhash",
-        show_default=True,
-        help="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
-        "other readers ignore the filters.",
+    dialect_options(
+        "Which filters",
+        help_="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
+        "other readers ignore the filters. 'probe' and 'verify' take the same options.",
     ),
     _which(
         "--replace",
@@ -105,7 +110,8 @@ class AddOptions(FileOptions):
     max_bytes: int
     sizing: str
     placement: str
-    dialect: str
+    dialect: Dialect
+    murmur3_seed: int
     replace: bool
 
 
@@ -127,7 +133,15 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
     adding = _Adding(options, console)
-    ctx.exit(run(inputs, adding.add, AddView(), cast("FileOptions", options), console))
+    ctx.exit(
+        run(
+            inputs,
+            adding.add,
+            AddView(with_plan=options["plan"]),
+            cast("FileOptions", options),
+            console,
+        )
+    )
 
 
 class _Adding:
@@ -139,7 +153,16 @@ class _Adding:
         self._columns = None if options["all_columns"] else options["columns"]
         self._announcing = Lock()
 
-    def add(self, path: str, output: str | None, jobs: int) -> AddReport:
+    def add(
+        self,
+        path: str,
+        output: str | None,
+        jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
+    ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
         options = self._options
@@ -153,21 +176,23 @@ class _Adding:
             max_bytes=options["max_bytes"],
             sizing=cast("Sizing", options["sizing"]),
             placement=cast("Placement", options["placement"]),
-            dialect=cast("Dialect", options["dialect"]),
+            dialect=options["dialect"],
+            murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],
             jobs=jobs,
-            progress=self._console.bar,
-            **destination(options),
+            progress=progress,
+            **destination(options, backup_dir),
         )
 
     def _announce_compilation(self) -> None:
         """Compile what was never compiled on this machine, and say so: it takes some seconds."""
         from parquet_bloomwriter import native
 
+        needed = native.modules(drafts=self._options["dialect"] == "murmur3")
         with self._announcing:
-            if not native.are_compiled():
+            if not native.are_compiled(*needed):
                 self._console.note("compiling for this processor, once; it takes some seconds ...")
-                native.warm_up()
+                native.warm_up(*needed)
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:
@@ -180,7 +205,7 @@ def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptio
     from parquet_bloomwriter.errors import FileProblem
     from parquet_bloomwriter.many import find_files
 
-    (path, _), *_ = find_files(inputs)
+    path = find_files(inputs)[0].path
     try:
         choice = choice_of_columns(path, inputs)
     except (FileProblem, OSError) as error:

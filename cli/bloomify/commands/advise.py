@@ -15,6 +15,7 @@ from bloomify.text import safe
 
 if TYPE_CHECKING:
     from bloomify.advising import AdviseView
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.advice import AdviseReport
     from parquet_bloomwriter.source import Location
 
@@ -56,7 +57,7 @@ def advise(
     console = Console.open(is_quiet=options["quiet"])
     view = AdviseView(inputs=tuple(map(shown, inputs)))
 
-    def judge(location: Location, jobs: int) -> AdviseReport:
+    def judge(location: Location, jobs: int, _: FileProgress) -> AdviseReport:
         from parquet_bloomwriter.verbs.advise import advise
 
         return advise(location, options["columns"] or None, fpp=options["fpp"], jobs=jobs)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
 from bloomify.console import Console
-from bloomify.helping import Reading, section
-from bloomify.reading import ReadingOptions, run
-from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+from bloomify.helping import Reading, complete_path, section
+from bloomify.reading import ReadingOptions, run, shown
+from bloomify.shared import (
+    all_of,
+    columns_option,
+    local_output,
+    reading_options,
+    sources_argument,
+)
 from bloomify.text import safe, size
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.inspection import FileFilters
     from parquet_bloomwriter.source import Location
 
@@ -25,7 +33,13 @@ _shown_options = all_of(
         default="all that have some",
     ),
     _shown("--row-groups", is_flag=True, help="List every filter, however many there are."),
-    _shown("--html", metavar="FILE", help="Write a page with tables and plots."),
+    _shown(
+        "--html",
+        metavar="FILE",
+        callback=local_output,
+        shell_complete=complete_path,
+        help="Write a page with tables and plots.",
+    ),
     _shown("--overwrite", is_flag=True, help="Replace what exists at FILE of --html."),
 )
 
@@ -59,7 +73,7 @@ def inspect(
     console = Console.open(is_quiet=options["quiet"])
     view = InspectView(glyphs=console.glyphs, every_filter=options["row_groups"])
 
-    def look(location: Location, _jobs: int) -> FileFilters:
+    def look(location: Location, _jobs: int, _progress: FileProgress) -> FileFilters:
         from parquet_bloomwriter.verbs.inspect import inspect
 
         return inspect(location, options["columns"] or None)
@@ -68,6 +82,10 @@ def inspect(
     code = run(inputs, look, view, shared, console, has_details=options["row_groups"])
     if options["html"] is not None and view.files:
         _write_page(options["html"], view.files, console, overwrite=options["overwrite"])
+    is_answer = view.files and not any(file.filters for file in view.files)
+    if is_answer and not (options["as_json"] or options["columns"]):
+        words = shlex.join(["bloomify", "advise", *map(shown, inputs)])
+        console.note(f"to see which columns deserve filters, type: {words}")
     ctx.exit(code)
 
 

@@ -11,15 +11,16 @@ from bloomify.document import failure_document, run_document
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.helping import Reading, section
 from bloomify.interruption import interruptible
-from bloomify.messages import describe
+from bloomify.messages import Failures, describe
 from bloomify.options import split_pairs
 from bloomify.reading import find, is_single
-from bloomify.shared import all_of, printing_options, sources_argument
+from bloomify.shared import all_of, dialect_options, printing_options, sources_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bloomify.document import Document
+    from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.report import ProbeReport
     from parquet_bloomwriter.source import Location
@@ -42,6 +43,12 @@ _condition_options = all_of(
         callback=split_pairs,
         help="The same as COLUMN = 'VALUE', whatever characters are in VALUE: for scripts. "
         "Repeatable.",
+    ),
+    dialect_options(
+        "What is asked for",
+        help_="'murmur3' asks filters whose headers do not name their hash as those of the Murmur3 "
+        "drafts. Say so only of files written so: of early files with XXH64, which have the same "
+        "headers, rows would be missed. 'xxhash' does not ask such filters.",
     ),
 )
 
@@ -67,6 +74,8 @@ class ProbeOptions(TypedDict):
 
     where: tuple[str, ...]
     eq: tuple[tuple[str, str], ...]
+    dialect: Dialect
+    murmur3_seed: int
     files: bool
     null: bool
     row_groups: bool
@@ -100,7 +109,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     with interruptible(console.bar):
         condition = _condition(options)
         locations = find(inputs)
-        report = _probe(locations, condition)
+        report = _probe(locations, condition, options)
     failures, failed = _complain_of(report, console)
     _print(report, failed, inputs, locations, options, console)
     might = any(file.error is None for file in report.might_match)
@@ -123,7 +132,9 @@ def _condition(options: ProbeOptions) -> Expression:
     return conditions[0] if len(conditions) == 1 else And(tuple(conditions))
 
 
-def _probe(locations: Sequence[Location], condition: Expression) -> ProbeReport:
+def _probe(
+    locations: Sequence[Location], condition: Expression, options: ProbeOptions
+) -> ProbeReport:
     """Probe; also a single file that cannot be read is an entry of the report.
 
     Raises:
@@ -134,7 +145,12 @@ def _probe(locations: Sequence[Location], condition: Expression) -> ProbeReport:
     from parquet_bloomwriter.verbs.probe import probe
 
     try:
-        return probe(locations, condition)
+        return probe(
+            locations,
+            condition,
+            dialect=options["dialect"],
+            murmur3_seed=options["murmur3_seed"],
+        )
     except (BloomwriterError, OSError) as error:
         if isinstance(error, InvalidArgument) or len(locations) != 1:
             raise
@@ -144,18 +160,21 @@ def _probe(locations: Sequence[Location], condition: Expression) -> ProbeReport:
 
 def _complain_of(report: ProbeReport, console: Console) -> tuple[list[ExitCode], list[Document]]:
     """Print why files could not be read."""
-    codes, documents = [], []
+    codes, documents, told = [], [], Failures()
     for file in report.failed:
         error = file.error
         if error is None:
             continue
         code = exit_code_of(error)
         message = describe(error, path=file.path, reads_only=True)
-        console.error(message if len(report.files) == 1 else f"{message} It might match.")
+        if told.add(error, file.path or ""):
+            console.error(message if len(report.files) == 1 else f"{message} It might match.")
         codes.append(code)
         documents.append(
             failure_document(file.path or "", None, error, message=message, exit_code=code)
         )
+    for line in told.others():
+        console.error(line)
     return codes, documents
 
 

@@ -8,11 +8,12 @@ import click
 
 from bloomify.console import Console
 from bloomify.helping import Verb
-from bloomify.running import FileOptions, destination, run
+from bloomify.running import FileOptions, destination, run, writing
 from bloomify.shared import destination_options, inputs_argument, running_options
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import RepairReport
+    from parquet_bloomwriter.progress import FileProgress
 
 
 @click.command("repair", cls=Verb, short_help="Fill in lengths that other writers left out.")
@@ -31,10 +32,22 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
 
     console = Console.open(is_quiet=options["quiet"])
 
-    def fill_in(path: str, output: str | None, _jobs: int) -> RepairReport:
+    def fill_in(
+        path: str,
+        output: str | None,
+        _jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
+    ) -> RepairReport:
         from parquet_bloomwriter import repair
 
-        console.begin_file(path, dry_run=options["dry_run"])
-        return repair(path, output=output, progress=console.bar.wrote, **destination(options))
+        return repair(
+            path,
+            output=output,
+            progress=writing(path, progress),
+            **destination(options, backup_dir),
+        )
 
-    ctx.exit(run(inputs, fill_in, RepairView(), options, console))
+    ctx.exit(run(inputs, fill_in, RepairView(with_plan=options["plan"]), options, console))

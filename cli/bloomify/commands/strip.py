@@ -9,11 +9,12 @@ import click
 from bloomify.console import Console
 from bloomify.helping import Verb, section
 from bloomify.options import split_columns
-from bloomify.running import FileOptions, destination, run
+from bloomify.running import FileOptions, destination, run, writing
 from bloomify.shared import destination_options, inputs_argument, running_options
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import StripReport
+    from parquet_bloomwriter.progress import FileProgress
 
 
 class StripOptions(FileOptions):
@@ -43,16 +44,31 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
 
     console = Console.open(is_quiet=options["quiet"])
 
-    def take_out(path: str, output: str | None, _jobs: int) -> StripReport:
+    def take_out(
+        path: str,
+        output: str | None,
+        _jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
+    ) -> StripReport:
         from parquet_bloomwriter import strip
 
-        console.begin_file(path, dry_run=options["dry_run"])
         return strip(
             path,
             options["columns"] or None,
             output=output,
-            progress=console.bar.wrote,
-            **destination(options),
+            progress=writing(path, progress),
+            **destination(options, backup_dir),
         )
 
-    ctx.exit(run(inputs, take_out, StripView(), cast("FileOptions", options), console))
+    ctx.exit(
+        run(
+            inputs,
+            take_out,
+            StripView(with_plan=options["plan"]),
+            cast("FileOptions", options),
+            console,
+        )
+    )

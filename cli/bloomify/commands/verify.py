@@ -11,9 +11,17 @@ from bloomify.exits import ExitCode
 from bloomify.helping import Reading, section
 from bloomify.options import one, parse_sample
 from bloomify.reading import ReadingOptions, run
-from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+from bloomify.shared import (
+    all_of,
+    columns_option,
+    dialect_options,
+    reading_options,
+    sources_argument,
+)
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.source import Location
 
@@ -30,6 +38,11 @@ _checked_options = all_of(
         help="Look up the values of only N row groups of each file, or of N % of them, spread "
         "evenly.  [default: all]",
     ),
+    dialect_options(
+        "What is checked",
+        help_="'murmur3' checks filters whose headers do not name their hash as those of the "
+        "Murmur3 drafts; 'xxhash' leaves them unchecked.",
+    ),
 )
 
 
@@ -38,6 +51,8 @@ class VerifyOptions(ReadingOptions):
 
     columns: tuple[str, ...]
     sample: int | float | None
+    dialect: Dialect
+    murmur3_seed: int
 
 
 @click.command("verify", cls=Reading, short_help="Hold filters against the values of the file.")
@@ -59,11 +74,18 @@ def verify(
     console = Console.open(is_quiet=options["quiet"])
     view = VerifyView()
 
-    def check(location: Location, jobs: int) -> VerifyReport:
+    def check(location: Location, jobs: int, progress: FileProgress) -> VerifyReport:
         from parquet_bloomwriter.verbs.verify import verify
 
-        columns, sample = options["columns"] or None, options["sample"]
-        return verify(location, columns, sample=sample, jobs=jobs, progress=console.bar)
+        return verify(
+            location,
+            options["columns"] or None,
+            sample=options["sample"],
+            dialect=options["dialect"],
+            murmur3_seed=options["murmur3_seed"],
+            jobs=jobs,
+            progress=progress,
+        )
 
     code = run(inputs, check, view, cast("ReadingOptions", options), console)
     ctx.exit(code if view.passed else ExitCode.CHECK_FAILED)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _COMPILED = [
     f"parquet_bloomwriter.{name}"
-    for name in ("native", "compact.kernels", "hashing.kernels", "sbbf.kernels", "probing.kernels")
+    for name in (
+        *("native", "compact.kernels", "hashing.kernels", "hashing.murmur3_kernels"),
+        *("sbbf.kernels", "probing.kernels"),
+    )
 ]
 _LATE = (
     *("predicate.sql", "predicate.arrow", "predicate.evaluation", "probing.evaluation"),

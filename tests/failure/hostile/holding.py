@@ -1,7 +1,6 @@
 """Hold a rewritten file against the old one, by what the plan says and Thrift's own classes.
 
-- Taking the filters out gives what taking them out of the old file gives, unless the bytes of old
-  filters were left where they are, because nothing may move: nobody leads there any more.
+- Taking the filters out gives what taking them out of the old file gives.
 - Every byte that the plan copies is where it says; what it skips is an old filter or a page index.
 - The footer says the same, but for filters, and positions that moved with the byte they point at.
 """
@@ -50,32 +49,6 @@ def faults_of_strip(old: bytes, stripped: bytes, new: bytes) -> Iterator[str]:
     if back != stripped:
         was = "the old file" if stripped == old else "the stripped old file"
         yield f"strip(new) has {len(back)} bytes, {was} {len(stripped)}, and they differ"
-
-
-def leaves_bytes(old: bytes, report: AddReport) -> bool:
-    """Whether bytes of filters stay: of replaced ones, or of new ones that others claim, too."""
-    footer = decoded(old)
-    if footer is None or _has_liars(report.data):
-        return True
-    chunks = _chunks_of(footer)
-    skips = [(piece.start, piece.stop) for piece in report.pieces if isinstance(piece, Skip)]
-    replaced = (
-        _integer(_meta_of(chunks.get((chunk.row_group, column.ordinal), {})), _BLOOM_OFFSET)
-        for column in report.columns
-        for chunk in column.built
-    )
-    return any(
-        not any(start <= filter_ < stop for start, stop in skips)
-        for filter_ in replaced
-        if filter_ > 0
-    )
-
-
-def _has_liars(new: bytes | None) -> bool:
-    """Whether strip leaves bytes because filters that are not to be trusted claim them, too."""
-    if new is None or not pb.strip(new).left_bytes:
-        return False
-    return any(filter_.problem for filter_ in pb.inspect(new).filters)
 
 
 def faults_of_bytes(old: bytes, new: bytes, pieces: Sequence[Piece]) -> Iterator[str]:

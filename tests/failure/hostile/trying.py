@@ -75,13 +75,10 @@ def _hold(made: Mutant, tried: Tried, choice: Choice) -> None:
     old, report = made.data, tried.reports["bloomify"]
     new = report.data
     faults = list(holding.faults_of_bytes(old, new, report.pieces))
-    is_strange = _is_foreign(choice)
-    if tried.outcomes["strip"] == OK and not is_strange:
+    if tried.outcomes["strip"] == OK:
         stripped = tried.reports["strip"].data or old
-        of_strip = list(holding.faults_of_strip(old, stripped, new))
-        is_strange = bool(of_strip) and holding.leaves_bytes(old, report)
-        faults += () if is_strange else of_strip
-    if made.number % DECODED_EVERY < 2 or is_strange:
+        faults += holding.faults_of_strip(old, stripped, new)
+    if made.number % DECODED_EVERY < 2:
         faults += holding.faults_of_footer(old, new, report)
         faults += holding.faults_of_skips(old, report.pieces)
         faults += () if _is_foreign(choice) else holding.faults_of_filters(new, report)
@@ -91,7 +88,7 @@ def _hold(made: Mutant, tried: Tried, choice: Choice) -> None:
 
 
 def _is_foreign(choice: Choice) -> bool:
-    """Whether the filters are of a draft, whose extent `strip` cannot be certain of."""
+    """Whether the filters are of a draft, which the independent reader does not know."""
     return "dialect" in choice.options
 
 

@@ -9,7 +9,6 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from tests.failure.power.disk import ROOT
 from tests.failure.power.recording import look, paths_of
 from tests.failure.power.scenarios import FILE
 
@@ -64,10 +63,10 @@ def problems_of_next_run(
     """Run the verb in a folder that is as the disk is, and say what is wrong afterwards."""
     put(disk, folder)
     found, after = paths_of(look(folder)), paths_of(record.after)
-    backup = scenario.target + scenario.options.get("backup_suffix", "")
+    backup = scenario.backup or scenario.target
     has_backup = backup in found and _inode_at(disk, backup) != _inode_at(disk, scenario.target)
     more = {"overwrite": True} if scenario.output else {}
-    options = {**more, **({"backup_suffix": None} if has_backup else {})}
+    options = {**more, **({"backup_suffix": None, "backup_dir": None} if has_backup else {})}
     try:
         scenario.without_faults.act(folder, **options)
     except Exception as error:  # noqa: BLE001  whatever it is
@@ -85,7 +84,7 @@ def problems_of_next_run(
 
 
 def _inode_at(disk: Disk, path: str) -> int | None:
-    return disk.folders[ROOT].get(path)
+    return next((inode for found, inode in disk.walk() if found == path), None)
 
 
 def _bytes_at(paths: dict[str, File | None], path: str) -> bytes | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.failure.power.recording import Record
     from tests.failure.power.scenarios import Scenario
 
-_TEMPORARY = re.compile(r"\.(?P<target>.+)\.bloomify-[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(r"(?P<folder>(.+/)?)\.(?P<target>.+)\.bloomify-[0-9a-f]{16}\.tmp")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Judge:
         found, before, after = map(paths_of, (disk, self.record.before, self.record.after))
         target, backup, crc = (
             self.scenario.target,
-            self._backup,
+            self.scenario.backup,
             crc_path(self.scenario.target).name,
         )
         old, new = before.get(target), after[target]
@@ -64,11 +64,6 @@ class Judge:
                 yield f"{path} is not as it was"
         if has_returned and is_certain and found != after:
             yield "the run has returned, and something is not as it left it"
-
-    @property
-    def _backup(self) -> str | None:
-        suffix = self.scenario.options.get("backup_suffix")
-        return None if suffix is None else self.scenario.target + suffix
 
     def _is_claim(self, found: Mapping[str, File | None], path: str) -> bool:
         """Whether an empty file claims a new name."""
@@ -96,4 +91,4 @@ def _problems_of_checksums(
 
 def _is_temporary(path: str, judged: set[str | None]) -> bool:
     match = _TEMPORARY.fullmatch(path)
-    return match is not None and match["target"] in judged
+    return match is not None and match["folder"] + match["target"] in judged

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Verb: TypeAlias = "Callable[..., object]"
 
-FILE, OTHER, BACKUP = "people.parquet", "other.parquet", ".before"
+FILE, OTHER, BACKUP, KEPT = "people.parquet", "other.parquet", ".before", "kept/before"
 ROWS = 3000
 
 
@@ -55,6 +55,14 @@ class Scenario:
         return self.output or FILE
 
     @property
+    def backup(self) -> str | None:
+        """Path of the backup."""
+        if "backup_dir" in self.options:
+            return f"{self.options['backup_dir']}/{self.target}"
+        suffix = self.options.get("backup_suffix")
+        return None if suffix is None else self.target + suffix
+
+    @property
     def without_faults(self) -> Scenario:
         """The same on a file system that refuses nothing."""
         return replace(self, without=())
@@ -75,6 +83,8 @@ class Scenario:
         """Run the verb."""
         output = {} if self.output is None else {"output": folder / self.output}
         options = {**output, **self.options, **more}
+        if options.get("backup_dir") is not None:
+            options["backup_dir"] = folder / options["backup_dir"]
         with contextlib.ExitStack() as stack:
             stack.enter_context(mock.patch.object(replacing, "WRITE_BACK", self.write_back))
             for what in self.without:
@@ -132,6 +142,12 @@ SCENARIOS = {
             name="over another file, with a backup",
             output=OTHER,
             options={"overwrite": True, "backup_suffix": BACKUP},
+        ),
+        Scenario(name="with a backup in a new folder", options={"backup_dir": KEPT}),
+        Scenario(
+            name="with a backup on another disk",
+            options={"backup_dir": KEPT},
+            without=(LINKS,),
         ),
         Scenario(name="strip", verb=strip),
         Scenario(name="repair", verb=repair),

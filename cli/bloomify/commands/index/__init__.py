@@ -9,6 +9,8 @@ from typing import cast
 import click
 
 from bloomify.exits import ExitCode
+from bloomify.helping import NoCommand
+from parquet_bloomwriter.wording import nearest
 
 VERBS = {
     **{name: name for name in ("create", "lookup", "refresh", "explain")},
@@ -55,6 +57,8 @@ class IndexVerbs(click.Group):
         if given not in VERBS and os.path.exists(given):  # noqa: PTH110
             example = f'"bloomify index list {given}"'
             raise click.UsageError(f"say what to do with the table, as in {example}", ctx)
+        if given not in VERBS and not given.startswith("-") and not ctx.resilient_parsing:
+            raise NoCommand(given, nearest(given, VERBS), ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -19,7 +19,14 @@ from bloomify.indexing_options import (
     table_argument,
 )
 from bloomify.indexing_running import change
-from bloomify.options import one, parse_count, parse_rate, parse_size, split_columns
+from bloomify.options import (
+    one,
+    parse_count,
+    parse_filter_size,
+    parse_rate,
+    parse_size,
+    split_columns,
+)
 from bloomify.shared import all_of, printing_options
 
 if TYPE_CHECKING:
@@ -82,7 +89,7 @@ _filter_options = all_of(
         metavar="SIZE",
         default="16MiB",
         show_default=True,
-        callback=one(parse_size),
+        callback=one(parse_filter_size),
         help="Largest filter of one file, as in 65536, 512K or 1MiB. It wins over --fpp.",
     ),
     _which(

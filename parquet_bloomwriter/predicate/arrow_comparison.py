@@ -1,0 +1,235 @@
+"""One column and literals -> a pyarrow expression.
+
+`compare` and `compare_with_any` follow SQL, with exact literals: each becomes a value of the
+column's own type, or a bound between two of them (`arrow_literals`).
+
+`compare_as_pyarrow` is for conditions in pyarrow's lists that SQL does not know: a string with
+bytes, a boolean with a number, durations. pyarrow casts one side or the other, and says what it
+cannot compare. Pruning concludes nothing from them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.arrow_literals import (
+    Incomparable,
+    Place,
+    compared_as,
+    placer,
+    rounded,
+)
+from parquet_bloomwriter.predicate.spelling import spell_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from parquet_bloomwriter.predicate.arrow_columns import Column
+    from parquet_bloomwriter.predicate.expression import Operator, Value
+
+OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_BETWEEN: dict[Operator, Operator] = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
+"""What becomes of an operator for the floor of a literal that is no value of the type itself."""
+
+
+class Operand(Protocol):
+    """What is compared with literals: a column, or what is computed from columns."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of its values."""
+        ...
+
+    @property
+    def field(self) -> pc.Expression:
+        """The expression that yields them."""
+        ...
+
+
+def compare(
+    column: Operand, operator_: Operator, value: Value | None, *, is_negated: bool
+) -> pc.Expression:
+    """Return what is true where `column operator value` is; or, negated, where it is false.
+
+    Raises:
+        InvalidArgument: If SQL does not compare the literal with the column.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if value is None:
+        return pc.scalar(value=False)
+    operand = _prepared(column, [value])
+    found = operand.places[0]
+    if not found.is_exact and (found.floor is None or operator_ in ("=", "!=")):
+        outcome = operator_ == "!=" or (operator_ in (">", ">=") and not found.is_nan)
+        return pc.scalar(value=False) if outcome is is_negated else column.field.is_valid()
+    effective = operator_ if found.is_exact else _BETWEEN[operator_]
+    condition = OPERATORS[effective](operand.field, pa.scalar(found.floor, operand.type))
+    return ~condition if is_negated else condition
+
+
+def compare_with_any(
+    column: Operand, values: Sequence[Value], *, is_negated: bool, is_sql: bool
+) -> pc.Expression:
+    """Return what is true where `column IN values` is; or, negated, where it is false.
+
+    Args:
+        column: What is compared.
+        values: Literals without nulls.
+        is_negated: Whether to ask for the opposite.
+        is_sql: Whether floats compare as by `=`. Otherwise as by pyarrow's `is_in`, which rounds
+            them to the column's type, finds NaN, and tells the zeros apart.
+
+    Raises:
+        InvalidArgument: If SQL does not compare a literal with the column.
+    """
+    import pyarrow as pa
+
+    if not is_sql:
+        values = [rounded(value, column.type) for value in values]
+    operand = _prepared(column, values)
+    members = [found.floor for found in operand.places if found.is_exact]
+    if is_sql and 0.0 in members and pa.types.is_floating(operand.type):
+        members += [0.0, -0.0]  # is_in tells them apart
+    condition = operand.field.isin(pa.array(members, operand.type))
+    return column.field.is_valid() & ~condition if is_negated else condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """An operand, ready to be compared with literals."""
+
+    field: pc.Expression
+    type: pa.DataType
+    """Of the literals."""
+
+    places: list[Place]
+    """Of the literals, among the column's values."""
+
+
+def _prepared(column: Operand, values: Sequence[Value]) -> _Prepared:
+    import pyarrow as pa
+
+    type_, field = column.type, column.field
+    if pa.types.is_decimal(type_) and any(isinstance(value, float) for value in values):
+        type_ = pa.float64()  # as SQL engines compare them
+    target = compared_as(type_)
+    if target != column.type:
+        field = field.cast(target)
+    is_dictionary = pa.types.is_dictionary(target)
+    found = _places(column, values, type_)
+    return _Prepared(field=field, type=target.value_type if is_dictionary else target, places=found)
+
+
+def _places(column: Operand, values: Sequence[Value], type_: pa.DataType) -> list[Place]:
+    find = placer(type_)
+    found = []
+    for value in values:
+        try:
+            found.append(find(value, type_))
+        except Incomparable as error:
+            raise InvalidArgument(
+                f"{spell_value(value)} cannot be compared with values of type {column.type}",
+                column=column.name,
+                remedy=str(error),
+            ) from None
+    return found
+
+
+def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expression:
+    """Join conditions by AND, or by OR; constants decide, or are left out.
+
+    pyarrow's `count_rows` counts all rows where it finds out by itself that a filter is false.
+    """
+    import pyarrow.compute as pc
+
+    decisive, neutral = pc.scalar(not by_and), pc.scalar(by_and)
+    if any(one.equals(decisive) for one in conditions):
+        return decisive
+    open_ = [one for one in conditions if not one.equals(neutral)]
+    join = operator.and_ if by_and else operator.or_
+    return functools.reduce(join, open_) if open_ else neutral
+
+
+def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expression:
+    """Return pyarrow's expression for one condition of its lists.
+
+    Raises:
+        InvalidArgument: If pyarrow has no type for the literal.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if operator_ in {"in", "not in"}:
+            return _membership(column, _array(value), is_negated=operator_ == "not in")
+        return pq.filters_to_expression([[(column.path, operator_, _exact(value))]])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidArgument(
+            f"pyarrow cannot make an expression of these filters: {error}",
+            remedy="Give values that pyarrow has types for.",
+        ) from error
+
+
+def _membership(column: Column, values: pa.Array, *, is_negated: bool) -> pc.Expression:
+    """Compare with each value; pyarrow's `is_in` reads statistics wrongly where types differ."""
+    import pyarrow.compute as pc
+
+    if values.type == column.type or not len(values):
+        condition = column.field.isin(values)
+        return ~condition if is_negated else condition
+    known = [column.field == value for value in values.drop_null()]
+    is_known = functools.reduce(operator.or_, known, pc.scalar(value=False))
+    has_null = values.null_count > 0
+    if is_negated:
+        differs = ~is_known & column.field.is_valid()
+        return differs if has_null else differs | column.field.is_null()
+    return is_known | column.field.is_null() if has_null else is_known
+
+
+def _array(values: Any) -> pa.Array:  # noqa: ANN401  a collection of any kind
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values
+    return pa.array([_exact(value) for value in values])
+
+
+def _exact(value: object) -> object:
+    """Return a duration of pandas with its nanoseconds, which pyarrow cuts off."""
+    import pyarrow as pa
+
+    if isinstance(value, timedelta) and hasattr(value, "nanoseconds") and hasattr(value, "value"):
+        return pa.scalar(value.as_unit("ns").value, pa.duration("ns"))  # type: ignore[attr-defined]
+    return value
+
+
+def not_evaluated(text: str) -> InvalidArgument:
+    """Make the error for a part of a condition that no pyarrow expression is made of."""
+    return InvalidArgument(
+        f"this part of the condition cannot be evaluated: {text}",
+        remedy="Write strings in single quotes; for all else, give a pyarrow expression.",
+    )

@@ -1,0 +1,228 @@
+"""Columns of hive partitions: values that stand in paths, `year=2023/day=2023-01-31/x.parquet`.
+
+A path has no types. Readers guess them, and guess differently: `month=01` is the number 1 to Spark
+and DuckDB unless a schema says text. So a condition on such a column is decided only where all
+readings of its text agree: as text, as a number (exactly, and as DOUBLE), as a date, as a boolean,
+whichever make sense for both the text and the literal. Where none does, or they disagree, any row
+might match.
+
+- `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text.
+- Names and values are percent-encoded by most writers, not by all: both spellings are possible.
+- A column of the path hides a stored one of the same name, as in Spark and pyarrow. That holds for
+  folders below the one that is read. Of a file that is named itself, and of what a pattern matches,
+  some readers see the stored column: there both have to exclude a row group.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from parquet_bloomwriter.predicate.arrow_comparison import OPERATORS
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    IsIn,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+)
+from parquet_bloomwriter.predicate.spelling import to_text
+from parquet_bloomwriter.predicate.temporal import parse_date, parse_time, parse_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from parquet_bloomwriter.predicate.expression import Operator, Value
+
+Texts = tuple[str | None, ...]
+"""What a value may be, spelled out; None is null."""
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_BOOLEANS = ("true", "false")
+_HUGE = 10**400
+_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """The columns in one path that a predicate is about."""
+
+    values: Mapping[str, Texts]
+    """By name."""
+
+    hides_stored: bool
+    """Whether a stored column of the same name does not count."""
+
+    def decided(
+        self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
+    ) -> Expression:
+        """Replace what the path decides by constants, and what it leaves open by `Opaque`.
+
+        Args:
+            expression: The predicate.
+            stored: Names of the columns that the file has itself.
+            is_negated: Whether the expression stands under a NOT, or an odd number of them.
+        """
+        match expression:
+            case Not(operand):
+                return Not(self.decided(operand, stored, is_negated=not is_negated))
+            case And(operands) | Or(operands):
+                kind = type(expression)
+                parts = [self.decided(one, stored, is_negated=is_negated) for one in operands]
+                return kind(tuple(parts))
+            case Comparison(column) | IsIn(column) | IsNull(column) if column in self.values:
+                found = self._condition(expression, is_negated=is_negated)
+                if self.hides_stored or column not in stored:
+                    return found
+                return And((found, expression)) if is_negated else Or((found, expression))
+        return expression
+
+    def _condition(self, expression: Comparison | IsIn | IsNull, *, is_negated: bool) -> Expression:
+        texts = self.values[expression.column]
+        # A comparison with null is not true, and neither is its negation.
+        found = [_outcomes(expression, text, of_null=is_negated) for text in texts]
+        outcomes = set[bool]().union(*found)
+        if len(outcomes) != 1:
+            return Opaque(to_text(expression))
+        (value,) = outcomes
+        meets = "meets it" if value else "does not meet it"
+        reason = f"the value in the path {meets}"
+        return Constant(value, text=to_text(expression), reason=reason)
+
+
+def partition_of(path: str, inner: str, columns: Collection[str]) -> Partition | None:
+    """Find the columns of a predicate in a path; None if there are none.
+
+    Args:
+        path: Of a file.
+        inner: The end of it, from the folder that is read; "" if no folder is.
+        columns: Names that the predicate has.
+    """
+    for part in (inner, path):
+        values: dict[str, Texts] = {}
+        for name, texts in _segments(part):
+            if name in columns:
+                values[name] = (*values.get(name, ()), *texts)
+        if values:
+            return Partition(values=values, hides_stored=part == inner)
+    return None
+
+
+def outcome(expression: Expression) -> bool | None:
+    """Return the value of a tree as far as constants decide it; None where they do not."""
+    match expression:
+        case Constant(value):
+            return value
+        case Not(operand):
+            found = outcome(operand)
+            return None if found is None else not found
+        case And(operands) | Or(operands):
+            parts = [outcome(one) for one in operands]
+            decisive = isinstance(expression, Or)
+            if decisive in parts:
+                return decisive
+            return None if None in parts else not decisive
+    return None
+
+
+def _segments(path: str) -> Iterator[tuple[str, Texts]]:
+    """Yield the columns that folders of a path name, and what their values may be."""
+    for segment in path.split("/")[:-1]:
+        raw_name, equals, raw = segment.partition("=")
+        if not equals or not raw_name:
+            continue
+        value = unquote(raw)
+        texts: Texts = (None,) if _NULL in (raw, value) else tuple(dict.fromkeys((value, raw)))
+        yield unquote(raw_name), (*texts, None) if not raw else texts
+
+
+def _outcomes(
+    expression: Comparison | IsIn | IsNull, text: str | None, *, of_null: bool
+) -> set[bool]:
+    """What a condition may be for one value; `of_null` if it is neither true nor false."""
+    if isinstance(expression, IsNull):
+        return {text is None}
+    if text is None:
+        return {of_null}
+    if isinstance(expression, IsIn):
+        each = [_compare(text, "=", value) for value in expression.values]
+        if {True} in each:
+            return {True}
+        return set[bool]({False}).union(*each)
+    if expression.value is None:
+        return {of_null}
+    return _compare(text, expression.operator, expression.value)
+
+
+def _compare(text: str, operator: Operator, value: Value) -> set[bool]:
+    """Compare by every reading that makes sense of both."""
+    readings = list(_readings(text, value))
+    if not readings:
+        return {True, False}
+    return {bool(OPERATORS[operator](*reading)) for reading in readings}
+
+
+def _readings(text: str, value: Value) -> Iterator[tuple[Any, Any]]:
+    """Yield the value of the path and the literal, in the types that readers may give them."""
+    if isinstance(value, bool):
+        if text.lower() in _BOOLEANS:
+            yield text.lower() == "true", value
+    elif isinstance(value, str):
+        yield from _as_texts(text, value)
+    elif isinstance(value, int | float | Decimal):
+        yield from _as_numbers(text, value)
+    elif isinstance(value, date):
+        yield from _as_dates(text, value)
+
+
+def _as_texts(text: str, value: str) -> Iterator[tuple[Any, Any]]:
+    """Yield nothing for booleans and times, which are spelled in many ways."""
+    if text != value and (text.lower() in _BOOLEANS or _are_times(text, value)):
+        return
+    yield text, value
+    yield from _as_numbers(text, value)
+    yield from _as_dates(text, value)
+
+
+def _are_times(*texts: str) -> bool:
+    if all(parse_time(one) is not None for one in texts):
+        return True
+    are_moments = all(parse_timestamp(one) is not None for one in texts)
+    return are_moments and any(parse_date(one) is None for one in texts)
+
+
+def _as_numbers(text: str, value: str | float | Decimal) -> Iterator[tuple[Any, Any]]:
+    """Yield both exactly and as DOUBLE."""
+    number, literal = _number(text), _number(value)
+    if number is not None and literal is not None:
+        yield number, literal
+        yield float(number), float(literal)
+
+
+def _number(value: str | float | Decimal) -> Decimal | None:
+    if isinstance(value, str):
+        return Decimal(value.strip()) if _NUMBER.fullmatch(value.strip()) else None
+    if isinstance(value, int):
+        return Decimal(value) if abs(value) < _HUGE else None
+    number = Decimal(value)
+    return number if number.is_finite() else None
+
+
+def _as_dates(text: str, value: str | date) -> Iterator[tuple[Any, Any]]:
+    """Yield dates; nothing for times, which readers cut to days or do not."""
+    if isinstance(value, datetime):
+        is_midnight = value.tzinfo is None and value.time() == time()
+        day = value.date() if is_midnight else None
+    else:
+        day = parse_date(value) if isinstance(value, str) else value
+    stored = parse_date(text)
+    if day is not None and stored is not None:
+        yield stored, day

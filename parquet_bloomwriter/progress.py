@@ -1,0 +1,275 @@
+"""A progress bar for work on files, told by several threads, on a terminal.
+
+    bloomify   [=========>          ]    44 %   13 of 30 files   0.9 of 2.1 GiB
+
+How much there is to do is said once, before the work, so that the bar never goes back. Each file
+counts by its bytes, or, where these are not known, as one of the files.
+
+The bar is also where work is stopped: whoever tells it of progress, in whatever thread, is
+interrupted, and undoes what it is at.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from parquet_bloomwriter.wording import shorten, size, width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+PATIENCE = 0.5
+"""Seconds of work before the bar shows."""
+
+_INTERVAL = 0.1
+"""Seconds between two drawings."""
+
+_CLEAR_LINE = "\r\x1b[K"
+_GAP = "   "
+_WIDEST, _NARROWEST = 25, 8
+"""Columns within the brackets."""
+
+_TITLE_SHARE = 3
+"""A title takes at most this part of the terminal."""
+
+_FALLBACK_COLUMNS = 80
+_LEFT_FREE = 1 + len("^C")
+"""Columns; a line that Ctrl-C makes wrap could not be cleared."""
+
+_ROUNDING = 1e-6
+"""Per cent that sums of shares may lack."""
+
+
+class Bar:
+    """The progress of one run over any number of files; a context manager that takes it away."""
+
+    def __init__(
+        self,
+        stream: TextIO | None,
+        *,
+        title: str = "bloomify",
+        patience: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Draw on a terminal.
+
+        Args:
+            stream: The terminal; None draws nothing.
+            title: Stands before the bar.
+            patience: Seconds of work before the bar shows; by default `PATIENCE`.
+            clock: Seconds.
+        """
+        self._stream = stream
+        self._title = title
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._next_drawing = clock() + (PATIENCE if patience is None else patience)
+        self._is_drawn = False
+        self._is_closed = False
+        self._stopped: type[BaseException] | None = None
+        self._files = [0, 0]
+        """Done, and in all; so are the next two."""
+        self._bytes = [0, 0]
+        self._filters = [0, 0]
+        self._work = 0.0
+        """Bytes, or files, that the work done amounts to."""
+        self._share = 0.0
+        """What was shown last."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def begin(self, *, num_files: int, num_bytes: int) -> None:
+        """Hear how much there is to do; 0 bytes if it is not known. The last word counts."""
+        with self._lock:
+            self._is_closed = False
+            self._files, self._bytes, self._filters = [0, num_files], [0, num_bytes], [0, 0]
+            self._work = 0.0
+            self._draw_if_due()
+
+    def done(self, *, num_files: int, num_bytes: int) -> None:
+        """Hear that more files are done, and their bytes."""
+        self.check()
+        with self._lock:
+            self._count(num_files, num_bytes, work=num_bytes if self._bytes[1] else num_files)
+
+    def file(self, num_bytes: int) -> FileProgress:
+        """Return what is told of the work on one file, of the total that `begin` named."""
+        return FileProgress(self, num_bytes)
+
+    def check(self) -> None:
+        """Raise what the run was stopped for, if it was."""
+        if self._stopped is not None:
+            raise self._stopped
+
+    def stop(self, reason: type[BaseException]) -> None:
+        """Raise `reason` in every thread that tells of progress from now on."""
+        self._stopped = reason
+
+    def close(self) -> None:
+        """Take the bar away; it comes back only with a new `begin`."""
+        with self._lock:
+            self._is_closed = True
+            self._clear()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Take the bar away while something else is printed."""
+        with self._lock:
+            self._clear()
+            yield
+
+    def text(self, columns: int) -> str:
+        """Return the bar as it stands, for a terminal of so many columns."""
+        columns = max(columns - _LEFT_FREE, 1)
+        share = self._current_share()
+        title = shorten(self._title, max(columns // _TITLE_SHARE, 1))
+        parts = [f"{int(share * 100 + _ROUNDING):3} %", *self._counts()]
+        while len(parts) > 1 and width(_GAP.join([title, *parts])) > columns:
+            parts.pop()
+        room = columns - width(_GAP.join([title, "[]", *parts]))
+        if room >= _NARROWEST:
+            inner = min(room, _WIDEST)
+            parts.insert(0, f"[{('=' * int(share * inner) + '>')[:inner]:<{inner}}]")
+        return shorten(_GAP.join([title, *parts]), columns)
+
+    def _counts(self) -> Iterator[str]:
+        done, total = self._files
+        if total > 1:
+            yield f"{done:,} of {total:,} files"
+        elif self._filters[1]:
+            yield f"{self._filters[0]:,} of {self._filters[1]:,} filters"
+        if self._bytes[1]:
+            yield _of(*self._bytes)
+
+    def _current_share(self) -> float:
+        total = self._bytes[1] or self._files[1]
+        now = min(self._work / total, 1.0) if total else 0.0
+        self._share = max(self._share, now)
+        return self._share
+
+    def _count(
+        self, num_files: int, num_bytes: int, *, work: float, filters: tuple[int, int] = (0, 0)
+    ) -> None:
+        with self._lock:
+            self._files[0] += num_files
+            self._bytes[0] += num_bytes
+            self._filters = [self._filters[0] + filters[0], self._filters[1] + filters[1]]
+            self._work += work
+            self._draw_if_due()
+
+    def _draw_if_due(self) -> None:
+        is_measured = self._bytes[1] or self._filters[1] or self._files[1] > 1
+        if self._stream is None or self._is_closed or self._stopped or not is_measured:
+            return
+        if self._clock() >= self._next_drawing:
+            self._is_drawn = True
+            self._stream.write(_CLEAR_LINE + self.text(_columns_of(self._stream)))
+            self._stream.flush()
+            self._next_drawing = self._clock() + _INTERVAL
+
+    def _clear(self) -> None:
+        if self._is_drawn and self._stream is not None:
+            self._stream.write(_CLEAR_LINE)
+            self._stream.flush()
+            self._is_drawn = False
+
+
+class FileProgress:
+    """The work on one file; a context manager, at whose end all of it is done."""
+
+    def __init__(self, bar: Bar, num_bytes: int) -> None:
+        self._bar = bar
+        self._weight = num_bytes
+        """Bytes that the file counts for."""
+        self._bytes = [0, 0]
+        """Written, and to be written; so are the filters."""
+        self._filters = [0, 0]
+        self._share = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._tell(1.0, num_files=1, num_bytes=self._weight - self._counted(self._bytes[0]))
+
+    def begin(self, *, num_bytes: int, num_filters: int) -> None:
+        """Hear how much of the file is to be written, and how many filters are to be built."""
+        self._bar.check()
+        self._bytes[1], self._filters[1] = num_bytes, num_filters
+        self._tell(self._share, filters=(0, num_filters))
+
+    def wrote(self, num_bytes: int) -> None:
+        """Hear that bytes of a new version were written."""
+        self._bar.check()
+        before = self._counted(self._bytes[0])
+        self._bytes[0] += num_bytes
+        self._tell(self._done(), num_bytes=self._counted(self._bytes[0]) - before)
+
+    def built(self) -> None:
+        """Hear that one more filter is done."""
+        self._bar.check()
+        with self._bar._lock:  # noqa: SLF001  a friend, and filters are built by several threads
+            self._filters[0] += 1
+            self._tell(self._done(), filters=(1, 0))
+
+    def _counted(self, num_bytes: int) -> int:
+        """Bytes of a new version that are no more than those of the file."""
+        return min(num_bytes, self._weight)
+
+    def _done(self) -> float:
+        pairs = [pair for pair in (self._bytes, self._filters) if pair[1]]
+        return sum(min(done / total, 1.0) for done, total in pairs) / len(pairs) if pairs else 0.0
+
+    def _tell(
+        self,
+        share: float,
+        *,
+        num_files: int = 0,
+        num_bytes: int = 0,
+        filters: tuple[int, int] = (0, 0),
+    ) -> None:
+        bar = self._bar
+        with bar._lock:  # noqa: SLF001
+            whole = self._weight if bar._bytes[1] else 1  # noqa: SLF001
+            work = (share - self._share) * whole
+            self._share = share
+            bar._count(num_files, num_bytes, work=work, filters=filters)  # noqa: SLF001
+
+
+def _of(done: int, total: int) -> str:
+    """Say how much of how much, as in "3.1 of 5.2 GiB" and "12.0 MiB of 5.2 GiB"."""
+    some, whole = size(min(done, total)), size(total)
+    number, _, unit = some.partition(" ")
+    return f"{number if whole.endswith(f' {unit}') else some} of {whole}"
+
+
+def _columns_of(stream: TextIO) -> int:
+    """The width of the terminal that is drawn on, which need not be that of standard output."""
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        pass
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _FALLBACK_COLUMNS
+    except (OSError, ValueError):
+        return _FALLBACK_COLUMNS

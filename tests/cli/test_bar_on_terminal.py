@@ -1,0 +1,90 @@
+"""The bar as it is seen: on a pseudo-terminal of 80 columns, with few files and with many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import watch
+
+EAGER = """
+import os
+from parquet_bloomwriter import progress
+progress.PATIENCE = progress._INTERVAL = 0
+from bloomify.main import main
+main()
+"""
+"""The command, whose bar shows at once and each time it is told of something."""
+
+SLOW = """
+import time
+from parquet_bloomwriter import progress
+progress.PATIENCE = progress._INTERVAL = 0
+wrote = progress.FileProgress.wrote
+
+def slowly(self, num_bytes):
+    wrote(self, num_bytes)
+    for _ in range(3000):
+        time.sleep(0.01)
+        self._bar.check()
+
+progress.FileProgress.wrote = slowly
+from bloomify.main import main
+main()
+"""
+
+ADD, STRIP = ("add", "--columns", "id,email"), ("strip",)
+
+
+def copies(events: Path, count: int) -> list[str]:
+    folder = events.with_name("many")
+    folder.mkdir()
+    data = events.read_bytes()
+    for i in range(count):
+        (folder / f"{i:04}.parquet").write_bytes(data)
+    return [str(path) for path in folder.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("count", "verb"),
+    [(count, verb) for count in (1, 4) for verb in (ADD, STRIP, ("verify",))] + [(400, ADD)],
+)
+def test_it_only_goes_on_in_one_line(events: Path, count: int, verb: tuple[str, ...]) -> None:
+    copies(events, count)
+    if verb is not ADD:
+        watch(EAGER, ADD[0], "many", *ADD[1:], "--quiet", columns=80)
+    seen = watch(EAGER, verb[0], "many", *verb[1:], columns=80)
+    assert seen.code == 0
+    assert seen.percents == sorted(seen.percents)
+    assert seen.percents
+    assert all(len(bar) < 80 for bar in seen.bars)
+    if count > 1:
+        assert all(f" of {count} files" in bar for bar in seen.bars)
+    assert not [line for line in seen.screen(80) if " %   " in line]
+    assert len(seen.screen(80)) > count
+
+
+@pytest.mark.parametrize("columns", [24, 40, 200])
+def test_it_keeps_to_the_terminal_that_it_is_on(events: Path, columns: int) -> None:
+    copies(events, 4)
+    seen = watch(EAGER, *ADD, "many", "--quiet", columns=columns)
+    assert seen.bars == []
+    redirected = "import os; os.dup2(os.open('/dev/null', os.O_WRONLY), 1)" + EAGER
+    seen = watch(redirected, *ADD, "many", "-o", "new", columns=columns)
+    assert seen.bars
+    assert [bar for bar in seen.bars if len(bar) >= columns] == []
+
+
+@pytest.mark.parametrize("count", [1, 4, 400])
+def test_after_an_interruption_the_line_is_gone(events: Path, count: int) -> None:
+    paths = copies(events, count)
+    before = {path: Path(path).read_bytes() for path in paths}
+    seen = watch(SLOW, *ADD, "many", "--jobs", "2", columns=80, interrupt_at=" %   ")
+    assert seen.code == 130
+    message = "bloomify: interrupted. Files that are not reported as done were left unchanged."
+    assert "".join(seen.screen(80)).endswith(message)
+    assert "%" not in "".join(seen.screen(80))
+    assert seen.raw.endswith("\r\n")
+    assert {path: Path(path).read_bytes() for path in paths} == before
+    assert sorted(map(str, events.with_name("many").iterdir())) == sorted(paths)

@@ -1,0 +1,67 @@
+"""What a shell completes, as docs/command.md sets it up."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter import bloomify
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Command
+
+FILES = ["file"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "proposed"),
+    [
+        (["st"], ["strip"]),
+        (["ev"], FILES),
+        (["--max"], ["--max-bytes"]),
+        (["events.parquet", "--max"], ["--max-bytes"]),
+        (["events.parquet", "ev"], FILES),
+        (["events.parquet", "--sizing", ""], ["pow2", "exact"]),
+        (["events.parquet", "--backup-dir", "o"], FILES),
+        (["strip", "ev"], FILES),
+        (["strip", "--back"], ["--backup", "--backup-dir"]),
+        (["inspect", "--html", "p"], FILES),
+        (["index", "cre"], ["create"]),
+        (["index", "create", "w"], FILES),
+        (["mistyped", "ev"], FILES),
+    ],
+)
+@pytest.mark.usefixtures("events")
+def test_completion(command: Command, typed: list[str], proposed: list[str]) -> None:
+    result = command(
+        COMP_WORDS=" ".join(["bloomify", *typed]),
+        COMP_CWORD=str(len(typed)),
+        _BLOOMIFY_COMPLETE="bash_complete",
+    )
+    kinds = [line.split(",", 1) for line in result.stdout.splitlines()]
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [kind if kind != "plain" else text for kind, text in kinds] == proposed
+
+
+def test_in_a_shell(events: Path) -> None:
+    before = events.read_bytes()
+    bloomify(events, "id")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])  # noqa: S606, S607
+    folder = Path(sys.executable).parent
+    set_up = f'PATH={folder}:$PATH; eval "$(_BLOOMIFY_COMPLETE=bash_source bloomify)"'
+    os.write(terminal, f"{set_up}\nbloomify str\tev\t--quie\t; exit $?\n".encode())
+    with suppress(OSError):  # Linux says so at the end of a pseudo-terminal.
+        while os.read(terminal, 65536):
+            pass
+    os.close(terminal)
+    _, status = os.waitpid(process, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert events.read_bytes() == before

@@ -1,0 +1,248 @@
+"""What is refused before the first file is touched: mistyped commands, missing files, pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Invoke
+
+    Listing = Callable[[], dict[str, bytes]]
+
+REWRITING = (["add", "--columns", "id"], ["strip"], ["repair"])
+WHY = "a pipe can be neither read from its end nor verified nor replaced"
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("verfy", " Did you mean verify?"),
+        ("PROBE", " Did you mean probe?"),
+        ("insp", " Did you mean inspect?"),
+        ("probe.pq", " Did you mean probe?"),
+        ("events", ""),
+        ("help", ""),
+    ],
+)
+@pytest.mark.parametrize("options", [["--columns", "email"], ["--where", "id = 1"], []])
+def test_a_mistyped_command_rewrites_nothing(  # noqa: PLR0913, PLR0917
+    events: Path,
+    invoke: Invoke,
+    listing: Listing,
+    typed: str,
+    sentence: str,
+    options: list[str],
+) -> None:
+    before = listing()
+    result = invoke(typed, events.name, *options)
+    message = f'there is neither a command nor a file of the name "{typed}".{sentence}'
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"bloomify: {message} See bloomify --help.\n"
+    assert listing() == before
+
+
+def test_a_file_may_be_called_as_it_likes(events: Path, invoke: Invoke) -> None:
+    for name in ("verfy", "x", "verify.d"):
+        shutil.copy(events, name)
+        assert invoke(name, "--columns", "id").exit_code == 0
+    assert invoke("nothing*", "--columns", "id").stderr == 'bloomify: no file matches "nothing*".\n'
+    for name in ("./verfi", "evnts.parquet"):
+        result = invoke(name, "--columns", "id")
+        message = f"bloomify: {name}: there is no such file. Check the name.\n"
+        assert (result.exit_code, result.stderr) == (6, message)
+
+
+def test_a_mistyped_command_on_indexes(events: Path, invoke: Invoke) -> None:
+    result = invoke("index", "crate", events.name)
+    message = 'there is no command of the name "crate". Did you mean create?'
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"bloomify: {message} See bloomify index --help.\n"
+
+
+@pytest.mark.usefixtures("events")
+def test_a_mistyped_option(invoke: Invoke) -> None:
+    result = invoke("events.parquet", "--placment", "end")
+    message = "no such option '--placment'. Did you mean --placement? See bloomify add --help."
+    assert (result.exit_code, result.stderr) == (2, f"bloomify: {message}\n")
+
+
+@pytest.mark.parametrize("verb", REWRITING)
+@pytest.mark.parametrize("missing", ["gone.parquet", "folder/gone.parquet", "gone/"])
+def test_one_missing_input_stops_all(
+    events: Path, invoke: Invoke, listing: Listing, verb: list[str], missing: str
+) -> None:
+    invoke("events.parquet", "--columns", "email")
+    before = listing()
+    result = invoke(verb[0], events.name, missing, *verb[1:])
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert result.stderr == (
+        f"bloomify: {missing}: there is no such file. Check the name.\n"
+        "bloomify: no file was changed, as not all of them are there.\n"
+    )
+    assert listing() == before
+
+
+def test_missing_inputs_are_in_the_json(events: Path, invoke: Invoke, listing: Listing) -> None:
+    before = listing()
+    result = invoke("a.parquet", events.name, "b.parquet", "--columns", "id", "--json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["files"]) == (6, [])
+    assert [one["path"] for one in document["failed"]] == ["a.parquet", "b.parquet"]
+    assert listing() == before
+
+
+@pytest.mark.parametrize("verb", [*REWRITING, ["verify"], ["inspect"], ["advise"]])
+def test_standard_input_is_refused(
+    events: Path, invoke: Invoke, listing: Listing, verb: list[str]
+) -> None:
+    before = listing()
+    result = invoke(verb[0], events.name, "-", *verb[1:])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"'-' would be standard input, and {WHY}; name a file (./- for" in result.stderr
+    assert listing() == before
+
+
+@pytest.mark.parametrize("verb", REWRITING)
+@pytest.mark.parametrize("option", ["-o", "--backup-dir"])
+def test_standard_output_is_refused(
+    events: Path, invoke: Invoke, listing: Listing, verb: list[str], option: str
+) -> None:
+    before = listing()
+    result = invoke(*verb, events.name, option, "-")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"'-' would be standard output, and {WHY}" in result.stderr
+    assert listing() == before
+
+
+def test_pages_do_not_go_to_standard_output(events: Path, invoke: Invoke, listing: Listing) -> None:
+    before = listing()
+    result = invoke("inspect", events.name, "--html", "-")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'-' would be standard output" in result.stderr
+    assert listing() == before
+
+
+@pytest.mark.parametrize("verb", REWRITING)
+def test_pipes_are_refused(events: Path, invoke: Invoke, verb: list[str]) -> None:
+    os.mkfifo("pipe")
+    before = events.read_bytes()
+    for arguments in (["pipe"], [events.name, "-o", "pipe", "--overwrite"]):
+        result = invoke(verb[0], *arguments, *verb[1:])
+        assert (result.exit_code, result.stdout) == (5, "")
+        assert result.stderr.startswith("bloomify: pipe: this is a FIFO. ")
+        assert "A pipe can be neither read from its end nor verified nor replaced" in result.stderr
+    assert events.read_bytes() == before
+    assert sorted(os.listdir()) == ["events.parquet", "pipe"]  # noqa: PTH208
+
+
+def test_a_file_called_minus(events: Path, invoke: Invoke) -> None:
+    result = invoke(events.name, "--columns", "id", "-o", "./-")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert invoke("strip", "./-").exit_code == 0
+    assert events.with_name("-").read_bytes() == events.read_bytes()
+
+
+@pytest.mark.parametrize("option", ["-o", "--backup-dir"])
+def test_urls_are_no_place_for_results(
+    events: Path, invoke: Invoke, listing: Listing, option: str
+) -> None:
+    before = listing()
+    result = invoke(events.name, "--columns", "id", option, "s3://bucket/x.parquet")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'s3://bucket/x.parquet' is a URL, and only local files are rewritten" in result.stderr
+    assert listing() == before
+
+
+def test_names_with_commas_are_offered_by_ordinal(folder: Path, invoke: Invoke) -> None:
+    names = ["id", "a,b", " edge", "city"]
+    pq.write_table(pa.table({name: [1, 2] for name in names}), folder / "t.parquet")
+    wrong = invoke("t.parquet", "--columns", "'a,c'")
+    typed = re.search(
+        r"Did you mean (\S+) \(a,b\)\?", invoke("t.parquet", "--columns", "ab").stderr
+    )
+    assert typed
+    pasted = shlex.split(f"t.parquet --columns {typed[1]}", comments=True)
+    result = invoke(*pasted)
+    assert (wrong.exit_code, result.exit_code) == (2, 0)
+    assert "a,b" in result.stdout
+    choice = invoke("t.parquet").stderr
+    assert "  a,b    INT64  (type '#1')\n" in choice
+    assert "   edge  INT64  (type '#2')\n" in choice
+    pq.write_table(pa.table({"a,b": [1, 2]}), folder / "t.parquet")
+    example = invoke("t.parquet").stderr.rpartition("For example: bloomify ")[2]
+    assert invoke(*shlex.split(example, comments=True)).exit_code == 0
+
+
+def test_plans_are_shown_on_request(events: Path, invoke: Invoke, listing: Listing) -> None:
+    shutil.copy(events, "other.parquet")
+    before = listing()
+    summary = invoke(".", "--columns", "id", "--dry-run")
+    assert (summary.exit_code, summary.stderr) == (0, "")
+    assert summary.stdout.count("2 filters would be added") == 2
+    assert summary.stdout.endswith("\n4 filters would be added; 2 files done.\n")
+    assert "old file from" not in summary.stdout
+    plan = invoke(".", "--columns", "id", "--dry-run", "--plan")
+    assert plan.stdout.count("old file from") == 2
+    single = invoke(events.name, "--columns", "id", "--dry-run")
+    assert "FPP asked" in single.stdout
+    assert "old file from" not in single.stdout
+    refused = invoke(".", "--columns", "id", "--plan")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--plan goes with --dry-run" in refused.stderr
+    assert listing() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (
+            ["--max-bytes", "64"],
+            "half of the absent values or more pass: --max-bytes is too small for its values",
+        ),
+        (["--fpp", "1e-30", "--max-bytes", "1M"], " times as large: take a higher --fpp, "),
+        (["--fpp", "0.001"], None),
+        (["--max-bytes", "128"], None),
+    ],
+)
+def test_options_that_defeat_their_end_get_a_warning(
+    events: Path, invoke: Invoke, options: list[str], warning: str | None
+) -> None:
+    pq.write_table(pa.table({"id": range(200)}), events)
+    shutil.copy(events, "other.parquet")
+    for inputs in (["events.parquet"], ["events.parquet", "other.parquet"]):
+        result = invoke(*inputs, "--columns", "id", "--dry-run", *options)
+        assert result.exit_code == 0
+        assert ("\nwarning   " in result.stdout) is (warning is not None)
+        assert warning is None or warning in result.stdout
+        document = invoke(*inputs, "--columns", "id", "--dry-run", "--json", *options).stdout
+        assert all(
+            bool(file["warnings"]) is (warning is not None)
+            for file in json.loads(document)["files"]
+        )
+
+
+@pytest.mark.parametrize(
+    "verb", [["add", "--columns", "id"], ["verify"], ["probe", "--where", "id = 5"]]
+)
+def test_equal_errors_are_told_once(events: Path, invoke: Invoke, verb: list[str]) -> None:
+    for i in range(6):
+        events.with_name(f"bad{i}.parquet").write_text("this is no Parquet file, but long enough")
+    result = invoke(verb[0], ".", *verb[1:])
+    assert result.exit_code == 3
+    assert result.stderr.count("the last four bytes are not") == 1
+    assert (
+        "bloomify: 5 other files failed in the same way as ./bad0.parquet: "
+        "./bad1.parquet, ./bad2.parquet, ./bad3.parquet and 2 more.\n"
+    ) in result.stderr

@@ -1,0 +1,85 @@
+"""A string is one name, and one path, wherever several could be given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import (
+    InvalidArgument,
+    advise,
+    bloomify,
+    index,
+    inspect,
+    iter_batches,
+    merge_advice,
+    probe,
+    read_table,
+    strip,
+    verify,
+)
+from parquet_bloomwriter.arguments import names_of, paths_of
+from parquet_bloomwriter.spark.config import BFIndexConfig
+from parquet_bloomwriter.spark.known import KnownHomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Write a file whose column "ab" could be taken for "a" and "b"."""
+    file = tmp_path / "t/x.parquet"
+    file.parent.mkdir()
+    pq.write_table(pa.table({name: range(100) for name in ("a", "b", "ab")}), file)
+    return file
+
+
+def test_columns(path: Path) -> None:
+    assert [column.name for column in bloomify(path, "ab").columns] == ["ab"]
+    bloomify(path)
+    assert [column.name for column in inspect(path, "ab").columns] == ["ab"]
+    assert {check.column for check in verify(path, "ab").checks} == {"ab"}
+    assert [column.name for column in advise(path, "ab").columns] == ["ab"]
+    assert strip(path, "ab").columns == ("ab",)
+    assert read_table(path, columns="ab").column_names == ["ab"]
+    assert next(iter_batches(path, columns="ab")).schema.names == ["ab"]
+    assert [c.name for c in index.create(path.parent, "ab", name="i").columns] == ["ab"]
+    assert BFIndexConfig("i", "ab").indexed_columns == ("ab",)
+
+
+def test_paths(path: Path) -> None:
+    folder = str(path.parent)
+    for files in (path, str(path)):
+        report = index.create(folder, "a", name=f"i{type(files).__name__}", files=files)
+        assert report.num_files == 1
+        assert index.lookup(folder, "a = 5", files=files).num_files == 1
+        assert index.refresh(folder, name=report.name, mode="full", files=files).num_files == 1
+        assert index.index(folder, name=report.name, files=files).num_files == 1
+    assert merge_advice([advise(path)], paths=folder).paths == (folder,)
+    assert KnownHomes(None, folder).homes() == [f"{folder}/_bloom_index"]
+    assert probe(str(path), "a = 5").num_row_groups == 1
+
+
+@pytest.mark.parametrize("given", [5, [5], b"ab", ["a", None], [["a"]]])
+@pytest.mark.parametrize(
+    "verb",
+    [bloomify, strip, inspect, verify, advise, lambda file, names: read_table(file, columns=names)],
+)
+def test_what_is_no_name(path: Path, verb: Callable[[Path, Any], object], given: object) -> None:
+    before = path.read_bytes()
+    with pytest.raises(InvalidArgument, match=r"the name of a column is text, but .* was given"):
+        verb(path, given)
+    assert path.read_bytes() == before
+
+
+def test_names_and_paths(tmp_path: Path) -> None:
+    assert names_of("ab") == names_of(["ab"]) == names_of(iter(("ab",))) == ("ab",)
+    assert names_of(()) == ()
+    assert paths_of(tmp_path) == paths_of([tmp_path]) == paths_of(str(tmp_path)) == (str(tmp_path),)
+    with pytest.raises(InvalidArgument, match="a path is text, but 7 was given"):
+        paths_of([tmp_path, 7])  # type: ignore[list-item]
