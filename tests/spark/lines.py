@@ -14,8 +14,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.spark.torture import QUERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = ROOT / "docs" / "reliability.md"
@@ -35,7 +39,15 @@ TESTS = (
 )
 """Of tests/spark: create, refresh, both rules, explain, `where` and `bloomify_table`."""
 
-_NEEDS = ("pandas<3", "pytest", "pytest-xdist", "hypothesis", "duckdb", "hatchling")
+_NEEDS = (
+    "pandas<3",
+    "pytest",
+    "pytest-timeout",
+    "pytest-xdist",
+    "hypothesis",
+    "duckdb",
+    "hatchling",
+)
 _PLACE = re.compile(r"(<!-- lines -->\n).*?(<!-- end of lines -->)", re.DOTALL)
 _QUERIES_DONE = re.compile(r"^queries +([\d,]+) +([\d,]+) +([\d,]+) ", re.MULTILINE)
 
@@ -107,17 +119,18 @@ def _environment(line: str) -> str:
     """Return the Python of a line's environment, made when it is first asked for."""
     folder = FOLDER / line
     python, stamp = str(folder / "bin" / "python"), folder / ".installed"
-    if not stamp.exists():
+    needs = " ".join(_NEEDS)
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != needs:
         _say(f"setting up {folder.relative_to(ROOT)} (once; fetches some 500 MB)")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         install = (python, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
         subprocess.run([*install, f"pyspark=={line}.*", *_NEEDS], check=True)
         subprocess.run([*install, "--no-build-isolation", "-e", str(ROOT)], check=True)
-        stamp.touch()
+        stamp.write_text(needs, encoding="utf-8")
     return python
 
 
-def _write(table: list[tuple[str, ...]]) -> None:
+def _write(table: Sequence[tuple[str, ...]]) -> None:
     """Put the table in the place of the one that stands in the report."""
     lines = [table[0], ("---",) * len(table[0]), *table[1:]]
     text = "\n".join(f"| {' | '.join(row)} |" for row in lines)
