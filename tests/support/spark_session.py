@@ -33,13 +33,18 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 
 
 def quiet(folder: str, *, master: str = "local[2]") -> dict[str, str]:
-    """Settings of a Spark without web server, that leaves nothing outside of a folder."""
+    """Settings of a Spark without web server, that leaves nothing outside of a folder.
+
+    Days of the old calendar are read as Spark reads them since 4.0; before, it fails on them.
+    """
     return {
         "spark.master": master,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": _QUICK,
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": folder,
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+        "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",

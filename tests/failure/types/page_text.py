@@ -54,7 +54,8 @@ with the newest release. The rules are compiled against the Spark that runs.
 | 4.3.0 | 2.13 | yes | yes | yes |
 
 With other versions `enable()` raises an error of one line where the rules do not compile; `where`
-needs no rules. PySpark 4.2 and 4.3 warn of pandas 3, so the extra `spark` asks for an earlier one.
+needs no rules. On 3.5, `where` leaves no files out of tables with CHAR columns. PySpark 4.2 and 4.3
+warn of pandas 3, so the extra `spark` asks for an earlier one.
 """
 
 NOTES: Final = {
