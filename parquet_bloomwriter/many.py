@@ -274,14 +274,16 @@ def _backups(
 ) -> Sequence[str | None]:
     if backup_dir is None:
         return [None] * len(files)
+    paths = _below(backup_dir, [found.place for found in files], done="kept as")
+    backups = [os.path.dirname(path) for path in paths]
     for folder in folders:
-        if lies_in(backup_dir, folder):
-            raise InvalidArgument(
-                f'backups in "{backup_dir}" would be read by readers of "{folder}", too',
-                remedy="Name a folder outside of it.",
-            )
-    names = [found.place for found in files]
-    return [os.path.dirname(path) for path in _below(backup_dir, names, done="kept as")]
+        for backup in dict.fromkeys((backup_dir, *backups)):
+            if lies_in(backup, folder):
+                raise InvalidArgument(
+                    f'backups in "{backup}" would be read by readers of "{folder}", too',
+                    remedy="Name a folder outside of it.",
+                )
+    return backups
 
 
 def _outputs(files: list[Found], output: str | None, *, many: bool) -> Sequence[str | None]:

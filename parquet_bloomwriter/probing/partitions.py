@@ -4,7 +4,8 @@ A path has no types. Readers guess them, and guess differently: `month=01` is th
 and DuckDB unless a schema says text. So a condition on such a column is decided only where all
 readings of its text agree: as text, as a number (exactly, and as DOUBLE), as a date, as a boolean,
 whichever make sense for both the text and the literal. Where none does, or they disagree, any row
-might match.
+might match. So it might where a text begins like a number or a date and is none by these rules:
+some reader takes 0x10 for 16, and 2020-1-1 for a day.
 
 - `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text.
 - Names and values are percent-encoded by most writers, not by all: both spellings are possible.
@@ -15,6 +16,7 @@ might match.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -47,6 +49,9 @@ Texts = tuple[str | None, ...]
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _BOOLEANS = ("true", "false")
+_WORDS = frozenset({"epoch", "inf", "infinity", "nan", "today", "now", "yesterday", "tomorrow"})
+"""Texts that some readers take for numbers or dates."""
+
 _HUGE = 10**400
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -185,11 +190,24 @@ def _readings(text: str, value: Value) -> Iterator[tuple[Any, Any]]:
 
 def _as_texts(text: str, value: str) -> Iterator[tuple[Any, Any]]:
     """Yield nothing for booleans and times, which are spelled in many ways."""
-    if text != value and (text.lower() in _BOOLEANS or _are_times(text, value)):
+    if text != value and (
+        text.lower() in _BOOLEANS
+        or _are_times(text, value)
+        or _has_other_readings(text)
+        or _has_other_readings(value)
+    ):
         return
     yield text, value
     yield from _as_numbers(text, value)
     yield from _as_dates(text, value)
+
+
+def _has_other_readings(text: str) -> bool:
+    """Whether some reader may take text for a number or date that is none here: 0x10, 2020-1-1."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text) or parse_date(text) is not None:
+        return False
+    return text.lower().lstrip("+-") in _WORDS or text[:1].isdigit() or text[:1] in {"+", "-", "."}
 
 
 def _are_times(*texts: str) -> bool:
@@ -200,11 +218,13 @@ def _are_times(*texts: str) -> bool:
 
 
 def _as_numbers(text: str, value: str | float | Decimal) -> Iterator[tuple[Any, Any]]:
-    """Yield both exactly and as DOUBLE."""
+    """Yield both exactly and as DOUBLE, and the number rounded or cut to an integer."""
     number, literal = _number(text), _number(value)
     if number is not None and literal is not None:
         yield number, literal
         yield float(number), float(literal)
+        yield Decimal(math.floor(number)), literal
+        yield Decimal(math.ceil(number)), literal
 
 
 def _number(value: str | float | Decimal) -> Decimal | None:

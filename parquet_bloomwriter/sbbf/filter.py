@@ -324,9 +324,11 @@ class Sbbf:
             h: Unsigned 64-bit integer, of the filter's hash function.
 
         Raises:
-            InvalidArgument: If the filter is a view of read-only memory.
+            InvalidArgument: If the hash is out of range, or the filter is a view of read-only
+                memory.
         """
         self._require_writable()
+        _check_hash(h)
         self._blocks[block_index(h, self.num_blocks)] |= np.array(mask(h), dtype=_WORD)
 
     def check_hash(self, h: int) -> bool:
@@ -334,7 +336,11 @@ class Sbbf:
 
         Args:
             h: Unsigned 64-bit integer, of the filter's hash function.
+
+        Raises:
+            InvalidArgument: If the hash is out of range.
         """
+        _check_hash(h)
         return check_block(self._blocks[block_index(h, self.num_blocks)].tobytes(), h)
 
     def insert_hashes(self, hashes: NDArray[np.uint64]) -> None:
@@ -484,6 +490,11 @@ class Sbbf:
         # The kernels write through addresses, where NumPy cannot stop them.
         if not self._blocks.flags.writeable:
             raise InvalidArgument("the filter is a view of read-only memory")
+
+
+def _check_hash(h: int) -> None:
+    if not 0 <= h < 1 << 64:
+        raise InvalidArgument(f"a hash is an unsigned 64-bit integer, and {h} is none")
 
 
 def _checked(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -13,6 +13,7 @@ no statistics contradict. Probing has excluded by then what can be excluded.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -68,7 +69,7 @@ def _is_misread(node: Expression, schema: pa.Schema, *, is_negated: bool) -> boo
 
 def _is_special(value: object) -> bool:
     """Whether it is zero or NaN."""
-    return isinstance(value, int | float) and (not value or math.isnan(value))
+    return isinstance(value, int | float | Decimal) and (not value or math.isnan(value))
 
 
 def _is_floating(schema: pa.Schema, name: str) -> bool:

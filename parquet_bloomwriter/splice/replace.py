@@ -354,13 +354,13 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
         yield
         return
     _make_folders(os.path.dirname(backup), like=os.path.dirname(old.path))
-    _make_backup(old, backup)
+    is_made = _make_backup(old, backup)
     try:
         _sync_folder(os.path.dirname(backup))
         old.check_unchanged(FileIdentity.same_but_for_names)
         yield
     except BaseException:
-        if not unless.may_be_at(old.path):
+        if is_made and not unless.may_be_at(old.path):
             os.unlink(backup)
         raise
 
@@ -384,16 +384,19 @@ def _make_folders(folder: str, *, like: str) -> None:
     _sync_folder(parent)
 
 
-def _make_backup(old: SourceFile, backup: str) -> None:
+def _make_backup(old: SourceFile, backup: str) -> bool:
+    """Return whether the name was made, and not by an earlier run that died."""
     try:
         os.link(old.path, backup)
     except FileExistsError:
-        if not is_same(backup, old.path):  # else a run died that had made it
+        if not is_same(backup, old.path):
             raise _created_meanwhile(backup) from None
+        return False
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
         _copy_backup(old, backup)
+    return True
 
 
 def _copy_backup(old: SourceFile, backup: str) -> None:

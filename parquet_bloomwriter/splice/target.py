@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.source.folders import is_listed
 from parquet_bloomwriter.splice.source import FileIdentity, check_regular
 from parquet_bloomwriter.splice.temporary import find_temporaries
+from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.splice.source import SourceFile, StrPath
@@ -129,17 +131,40 @@ def _backup_path(path: str, name: str, suffix: str | None, folder: StrPath | Non
 
 
 def _check_backup(path: str, backup: str, *, source: str) -> None:
-    """Refuse a backup that overwrites something, or that readers of the folder would read, too."""
+    """Refuse a backup that overwrites something, or that readers of the table would read, too."""
+    if _is_one_name(backup, path):
+        remedy = "Keep it in another folder."
+        raise UnsafeTarget("the backup would be the file itself", path=path, remedy=remedy)
     if os.path.lexists(backup) and not is_same(backup, path):  # else a run died that had made it
         remedy = "Move it away, or keep the backup elsewhere."
         raise UnsafeTarget("the backup exists already", path=backup, remedy=remedy)
-    if lies_in(backup, os.path.dirname(path)) and _has_others(
-        os.path.dirname(path), {path, backup, source}
-    ):
-        problem = "readers of its folder, which holds other Parquet files, would read the backup"
-        raise UnsafeTarget(
-            f"{problem}, too", path=path, remedy="Keep it in a folder elsewhere, as backup_dir."
-        )
+    folder = os.path.dirname(path)
+    root = _table_root(folder)
+    if not lies_in(backup, root):
+        return
+    in_table = root != folder or os.path.dirname(backup) != folder
+    if in_table or _has_others(folder, {path, backup, source}):
+        where = "the file" if root == folder else "the table"
+        problem = f"readers of the folder of {where} would read the backup, too"
+        remedy = f"Name a folder outside of {safe(root)}, as backup_dir."
+        raise UnsafeTarget(problem, path=path, remedy=remedy)
+
+
+def _is_one_name(one: str, other: str) -> bool:
+    """Whether two paths are one name in one folder, however the folder is spelled."""
+    if os.path.basename(one) != os.path.basename(other):
+        return False
+    try:
+        return Path(one).parent.samefile(Path(other).parent)
+    except FileNotFoundError:  # the folder of the backup is yet to be made
+        return False
+
+
+def _table_root(folder: str) -> str:
+    """Return the folder above the partitions, `name=value`, that lead to a folder."""
+    while "=" in os.path.basename(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def lies_in(path: str, folder: str) -> bool:

@@ -55,8 +55,8 @@ def test_no_backup_beside_other_parquet_files(
     before = listing()
     result = invoke(events.name, "--columns", "id", *options)
     assert (result.exit_code, result.stdout) == (5, "")
-    assert "readers of its folder, which holds other Parquet files" in result.stderr
-    assert "Keep it in a folder elsewhere, with --backup-dir." in result.stderr
+    assert "readers of the folder of the file would read the backup, too" in result.stderr
+    assert f"Name a folder outside of {events.parent}, with --backup-dir." in result.stderr
     assert listing() == before
 
 

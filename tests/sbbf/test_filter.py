@@ -282,3 +282,11 @@ def test_a_filter_has_fewer_than_two_to_the_31_blocks(monkeypatch: pytest.Monkey
     for num_blocks in (-1, 0, 2**31):
         with pytest.raises(InvalidArgument, match="cannot have"):
             Sbbf.empty(num_blocks)
+
+
+@pytest.mark.parametrize("h", [-1, 1 << 64])
+def test_a_hash_has_64_bits(h: int) -> None:
+    built = Sbbf.empty(1)
+    for use in (built.insert_hash, built.check_hash):
+        with pytest.raises(InvalidArgument, match="unsigned 64-bit integer"):
+            use(h)

@@ -178,6 +178,56 @@ def test_folders_are_synced_before_the_exchange(old: Path, monkeypatch: pytest.M
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("spelling", ["data", "data/../data", "link", "data/"])
+def test_a_backup_is_never_the_file_itself(
+    old: Path, spelling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the old bytes would be lost, and with a fault before the exchange the file."""
+    (old.parents[1] / "link").symlink_to(old.parent)
+    monkeypatch.setattr(replace, "_exchange", lambda *_: pytest.fail("the file is replaced"))
+    with pytest.raises(UnsafeTarget, match="the backup would be the file itself"):
+        rewrite(old, old.parents[1] / spelling)
+    assert files(old.parent) == {"a.parquet": OLD}
+
+
+def test_a_backup_of_a_run_that_died_stays_if_this_one_fails(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = old.parents[1] / KEPT
+    kept.parent.mkdir(parents=True)
+    kept.hardlink_to(old)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "I/O error")
+
+    monkeypatch.setattr(replace, "_exchange", fail)
+    with pytest.raises(OSError, match="I/O error"):
+        rewrite(old)
+    assert (old.read_bytes(), kept.read_bytes()) == (OLD, OLD)
+
+
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("t/p=1/x.parquet", {"backup_suffix": ".old"}),
+        ("t/p=1/x.parquet", {"backup_dir": "t/kept"}),
+        ("t/p=1/q=2/x.parquet", {"backup_dir": "t/p=1/kept"}),
+        ("t/p=1/x.parquet", {"backup_dir": "t/p=1/kept"}),
+        ("t/x.parquet", {"backup_dir": "t/kept"}),
+    ],
+)
+def test_no_reader_of_the_table_finds_a_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, options: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_bytes(OLD)
+    with open_source(path) as source, pytest.raises(UnsafeTarget, match="would read the backup"):
+        choose_target(source, **options)  # type: ignore[arg-type]
+    assert files(tmp_path) == {file: OLD}
+
+
 def test_what_cannot_be_a_folder_of_backups(old: Path) -> None:
     root = old.parents[1]
     (root / "file").write_bytes(b"")
@@ -190,7 +240,7 @@ def test_what_cannot_be_a_folder_of_backups(old: Path) -> None:
     with pytest.raises(UnsafeTarget, match="the backup exists already"):
         rewrite(old, root / "full")
     for inside in (old.parent, old.parent / "kept", old.parent / "x/../y"):
-        with pytest.raises(UnsafeTarget, match=r"exists already|other Parquet files, would read"):
+        with pytest.raises(UnsafeTarget, match=r"the file itself|would read the backup"):
             rewrite(old, inside)
     with pytest.raises(InvalidArgument, match="exclude each other"):
         rewrite(old, root / "kept", backup_suffix="~")

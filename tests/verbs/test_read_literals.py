@@ -205,8 +205,9 @@ def floats_of(type_: Any) -> Callable[[Any], float]:
 
     def key(literal: Any) -> float:
         value = literal.as_py() if isinstance(literal, pa.Scalar) else literal
+        value = value.item() if isinstance(value, np.generic) else value
         is_beyond = value > float(np.finfo(type_).max)
-        is_rounded = not isinstance(value, float | np.floating) and not is_beyond
+        is_rounded = not isinstance(value, float) and not is_beyond
         return float(type_(value) if is_rounded else value)
 
     return key
@@ -251,6 +252,7 @@ def floats(type_: pa.DataType) -> Case:
             float("inf"),
             1024,
             Decimal("0.1"),
+            Decimal("0.0"),
             Decimal("1.5"),
         ),
         *(
@@ -473,6 +475,9 @@ def _is_asked(notation: str, literal: Any) -> bool:
 @given(questions())
 @example(("float", "list", "!=", pa.scalar(0.1, pa.float32())))
 @example(("double", "list", "in", float("nan")))
+@example(("double", "list", "in", Decimal("0.0")))
+@example(("float", "list", "=", np.float16(0.1)))
+@example(("double", "expression", "in", Decimal("0.0")))
 @example(("double", "expression", "not in", -0.0))
 @example(("double", "sql", "!=", Decimal("0.1")))
 @example(("int64", "list", ">", 5.5))
