@@ -55,7 +55,7 @@ public final class JoinBFIndexRule extends Rule {
 
     public TreeNode apply(TreeNode plan) {
         try {
-            return new Filtering(this).of((LogicalPlan) plan);
+            return new Filtering(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;

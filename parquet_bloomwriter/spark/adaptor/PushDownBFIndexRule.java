@@ -29,7 +29,7 @@ public final class PushDownBFIndexRule extends Rule {
 
     public TreeNode apply(TreeNode plan) {
         try {
-            return new Pruning(this).of((LogicalPlan) plan);
+            return new Pruning(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
