@@ -133,6 +133,7 @@ def test_rows_are_dropped_below_the_join_of_an_exists(session: SparkSession, tab
 
 SHUFFLED_INTO_FOUR = {**ONE_FILE_EACH, "spark.sql.shuffle.partitions": "4"}
 SUBQUERY = f"SELECT n FROM b WHERE {WHERE}"
+JOINED = f"SELECT * FROM a WHERE n IN ({SUBQUERY})"
 
 
 @pytest.mark.parametrize(
@@ -140,8 +141,7 @@ SUBQUERY = f"SELECT n FROM b WHERE {WHERE}"
     [
         f"SELECT *, rand(7) AS r FROM a WHERE n IN ({SUBQUERY})",
         f"SELECT *, rand(7) AS r FROM a WHERE EXISTS ({SUBQUERY} AND b.n = a.n)",
-        f"SELECT * FROM (SELECT * FROM a WHERE n IN ({SUBQUERY})) "
-        "TABLESAMPLE (50 PERCENT) REPEATABLE (7)",
+        f"SELECT * FROM ({JOINED}) TABLESAMPLE (50 PERCENT) REPEATABLE (7)",
     ],
 )
 def test_subqueries_that_become_joins_are_left_below_a_draw(
@@ -156,7 +156,7 @@ def test_subqueries_that_become_joins_are_left_below_a_draw(
 @pytest.mark.parametrize(
     "sql",
     [
-        f"SELECT id FROM a WHERE n IN ({SUBQUERY})",
+        JOINED,
         f"SELECT id FROM a WHERE n > (SELECT max(n) - 9 FROM ({SUBQUERY}))",
         f"SELECT *, rand(7) AS r FROM a WHERE n > (SELECT max(n) - 9 FROM ({SUBQUERY}))",
     ],
