@@ -179,7 +179,7 @@ def test_joins_that_were_planned_before_a_file_was_replaced(
         joined = JOINS[kind](others, events.frame)
         plan(joined)
         events.replace(1, 77)
-        found = Counter(row[0] for row in joined.collect() if None not in row)
+        found = Counter(row[0] for row in joined.collect() if None not in tuple(row))
     finally:
         rules.disable(session)
         joined.unpersist()

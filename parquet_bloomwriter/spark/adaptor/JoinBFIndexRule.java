@@ -54,6 +54,9 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
+        if (!this.bridge.isOn()) {
+            return plan;
+        }
         try {
             return new Filtering(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {

@@ -28,6 +28,9 @@ public final class PushDownBFIndexRule extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
+        if (!this.bridge.isOn()) {
+            return plan;
+        }
         try {
             return new Pruning(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {
