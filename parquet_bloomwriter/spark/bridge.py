@@ -62,7 +62,7 @@ class Bridge:
 
     @contextmanager
     def traced(self) -> Iterator[list[Decision]]:
-        """Collect what is decided from now on."""
+        """Collect what is decided about traced queries; one thread at a time."""
         decisions: list[Decision] = []
         self._decisions = decisions
         try:
@@ -152,8 +152,8 @@ class Bridge:
         return key
 
     def _note(self, question: dict[str, Any], index: str | None, reason: Reason | None) -> None:
-        """Remember a decision if somebody wants to know."""
-        if self._decisions is None:
+        """Remember a decision if it is about a traced query."""
+        if self._decisions is None or not question.get("traced"):
             return
         is_join = question.get("ask", "").startswith("join")
         rule: Rule = "JoinBFIndexRule" if is_join else "PushDownBFIndexRule"

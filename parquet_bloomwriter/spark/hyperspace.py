@@ -257,13 +257,7 @@ class Hyperspace:
         return text
 
     def _decisions(self, df: DataFrame) -> tuple[Decision, ...]:
-        was_enabled = rules.is_enabled(self.spark)
-        rules.enable(self.spark, homes=self._known.homes())
-        try:
-            return rules.trace(df)
-        finally:
-            if not was_enabled:
-                rules.disable(self.spark)
+        return rules.trace(df, homes=self._known.homes())
 
     def _table(self, df: DataFrame | StrPath) -> Table:
         if isinstance(df, str | os.PathLike):

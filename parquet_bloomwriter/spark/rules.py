@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
 from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -51,6 +52,8 @@ _adaptors: weakref.WeakKeyDictionary[SparkSession, _Adaptor | Reason] = weakref.
 """What each session has, or why it can have no rules."""
 
 _making = threading.Lock()
+_switching = threading.RLock()
+"""Held while rules are switched, or switched on for a trace."""
 
 
 def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
@@ -73,25 +76,36 @@ def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
     if isinstance(adaptor, Reason):
         return False
     adaptor.bridge.homes.update(homes)
-    _set_rules(spark, [*_others(spark), *adaptor.rules])
+    with _switching:
+        adaptor.java.setForTracing(False)
+        _set_rules(spark, [*_others(spark), *adaptor.rules])
     return True
 
 
 def disable(spark: SparkSession) -> None:
     """Let queries of a session use no index; nothing happens if none does."""
     if not is_connect(spark):
-        _set_rules(spark, _others(spark))
+        with _switching:
+            _set_rules(spark, _others(spark))
 
 
 def is_enabled(spark: SparkSession) -> bool:
     """Whether queries of a session use indexes."""
-    return not is_connect(spark) and len(_others(spark)) < len(_all(spark))
+    if is_connect(spark):
+        return False
+    with _switching:
+        return len(_others(spark)) < len(_all(spark))
 
 
-def trace(df: DataFrame) -> tuple[Decision, ...]:
+def trace(df: DataFrame, *, homes: Iterable[str] = ()) -> tuple[Decision, ...]:
     """What the rules decide about a query, whether they are switched on or not.
 
-    The query is planned anew, and not run.
+    The query is planned anew, and not run. Queries of other threads are not told of, and use
+    indexes no more and no less than before.
+
+    Args:
+        df: The query.
+        homes: As for `enable`.
 
     Raises:
         InvalidArgument: As for `enable`.
@@ -101,19 +115,25 @@ def trace(df: DataFrame) -> tuple[Decision, ...]:
     if isinstance(adaptor, Reason):
         rule: Rule = "PushDownBFIndexRule"
         return (Decision(rule=rule, relation="", index=None, condition="", reason=adaptor),)
-    was_enabled = is_enabled(spark)
-    enable(spark)
-    adaptor.java.setTraced(True)
-    try:
-        with adaptor.bridge.traced() as decisions:
-            execution = df._jdf.queryExecution()
-            state = spark._jsparkSession.sessionState()
-            state.executePlan(execution.analyzed(), execution.mode()).optimizedPlan()
-            return tuple(decisions)
-    finally:
-        adaptor.java.setTraced(False)
-        if not was_enabled:
-            disable(spark)
+    adaptor.bridge.homes.update(homes)
+    with _switched_on(spark, adaptor), adaptor.bridge.traced() as decisions:
+        analyzed = df._jdf.queryExecution().analyzed()
+        adaptor.java.trace(spark._jsparkSession.sessionState(), analyzed)
+        return tuple(decisions)
+
+
+@contextmanager
+def _switched_on(spark: SparkSession, adaptor: _Adaptor) -> Iterator[None]:
+    """Have the rules in the session; where they were not, for traced queries only."""
+    with _switching:
+        was_enabled = is_enabled(spark)
+        adaptor.java.setForTracing(not was_enabled)
+        _set_rules(spark, [*_others(spark), *adaptor.rules])
+        try:
+            yield
+        finally:
+            if not was_enabled:
+                _set_rules(spark, _others(spark))
 
 
 def problem_of(spark: SparkSession) -> Reason | None:
@@ -133,8 +153,6 @@ def is_connect(spark: object) -> bool:
 
 def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
     """What the session has, made when it is first asked for."""
-    from py4j.protocol import Py4JError
-
     if is_connect(spark):
         raise InvalidArgument(
             "a session of Spark Connect plans its queries on the server",
@@ -145,7 +163,7 @@ def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
         if adaptor is None:
             try:
                 adaptor = _make(spark)
-            except (Py4JError, OSError) as error:
+            except Exception as error:  # noqa: BLE001  whatever fails, queries go on
                 text = f"the rules cannot be added to Spark {spark.version}: {_message(error)}"
                 _log.warning("%s; queries go on without indexes", safe(text))
                 _log.debug("%s", safe(str(error)))
@@ -159,7 +177,7 @@ def _message(error: Exception) -> str:
     from py4j.protocol import Py4JJavaError
 
     text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
-    return text.strip().partition("\n")[0]
+    return text.strip().partition("\n")[0] or type(error).__name__
 
 
 def _make(spark: SparkSession) -> _Adaptor:
@@ -168,9 +186,11 @@ def _make(spark: SparkSession) -> _Adaptor:
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     # Executors fetch the jar whenever they start: a copy stays where it is until this process ends.
-    jar = put_jar(spark, scratch_folder())
-    spark.sql("ADD JAR '{}'".format(jar.replace("'", "\\'")))
+    # `ADD JAR` would do the same, but not with a space, "#" or "%" in the path.
+    jar = context._jvm.java.io.File(put_jar(spark, scratch_folder())).toURI()
+    context._jsc.addJar(jar.toString())
     loader = spark._jsparkSession.sharedState().jarClassLoader()
+    loader.addURL(jar.toURL())
     bridge = Bridge(spark)
     java = _new(context, loader, "Bridge")
     java.setPython(bridge)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 REMEDY = (
@@ -46,7 +49,7 @@ def check_worker_python(spark: SparkSession) -> None:
         return
     # Packages that Spark brings to its tasks itself are known to no other process.
     modules = () if context._python_includes else _MODULES  # noqa: SLF001  no public way
-    problem = _problem(context.pythonExec, modules)
+    problem = _problem(context.pythonExec, modules, _environment(context))
     if problem:
         raise BloomwriterError(
             f"Spark would start the Python {context.pythonExec} for its tasks, which {problem}",
@@ -54,8 +57,7 @@ def check_worker_python(spark: SparkSession) -> None:
         )
 
 
-@functools.cache
-def _problem(command: str, modules: tuple[str, ...]) -> str:
+def _problem(command: str, modules: tuple[str, ...], environment: Mapping[str, str]) -> str:
     """Return what is wrong with a Python, or an empty text."""
     executable = shutil.which(command)
     if executable is None:
@@ -63,16 +65,33 @@ def _problem(command: str, modules: tuple[str, ...]) -> str:
     if Path(executable).absolute() == Path(sys.executable):
         return ""
     try:
-        told = subprocess.run(  # noqa: S603  what Spark would run as well
-            [executable, "-c", _QUESTION, *modules],
-            capture_output=True,
-            check=True,
-            timeout=_PATIENCE_S,
-        ).stdout
-        version, missing = json.loads(told)
+        version, missing = _answer(executable, modules, tuple(sorted(environment.items())))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return f"does not answer: {error}"
     if tuple(version) != sys.version_info[:2]:
         theirs, ours = (".".join(map(str, one[:2])) for one in (version, sys.version_info))
         return f"is Python {theirs}, while the driver's is {ours}"
     return f"lacks {' and '.join(missing)}" if missing else ""
+
+
+@functools.cache
+def _answer(
+    executable: str, modules: tuple[str, ...], environment: tuple[tuple[str, str], ...]
+) -> tuple[list[int], list[str]]:
+    """Ask a Python for its version, and which modules it lacks; errors are not remembered."""
+    told = subprocess.run(  # noqa: S603  what Spark would run as well
+        [executable, "-c", _QUESTION, *modules],
+        capture_output=True,
+        check=True,
+        timeout=_PATIENCE_S,
+        env=dict(environment),
+    ).stdout
+    version, missing = json.loads(told)
+    return version, missing
+
+
+def _environment(context: Any) -> dict[str, str]:  # noqa: ANN401  a SparkContext
+    """Return the variables that a local Spark starts the Python of tasks with."""
+    given: dict[str, str] = context.environment
+    paths = [one.get("PYTHONPATH") for one in (given, os.environ)]
+    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -6,6 +6,7 @@ Spark returns the new rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,11 @@ class Events:
         size = path.stat().st_size
         write(path.with_suffix(".new"), first).replace(path)
         assert path.stat().st_size == size
+
+
+def plan_of(df: DataFrame) -> str:
+    """Plan a query, and show how it is going to run."""
+    return str(df._jdf.queryExecution().executedPlan().toString())  # noqa: SLF001
 
 
 def write(path: Path, first: int) -> Path:
@@ -157,6 +163,42 @@ def test_joins_cover_replaced_files(
     events.replace(1, 77)
     found = both_ways(session, make)
     assert (found.rows.total(), found.on.num_probes) == (NUM_FILES * ROWS, 1)
+
+
+@pytest.mark.parametrize("kind", JOINS)
+@pytest.mark.parametrize("plan", [plan_of, lambda df: df.cache()], ids=["planned", "cached"])
+def test_joins_that_were_planned_before_a_file_was_replaced(
+    session: SparkSession,
+    events: Events,
+    others: DataFrame,
+    kind: str,
+    plan: Callable[[DataFrame], object],
+) -> None:
+    rules.enable(session)
+    try:
+        joined = JOINS[kind](others, events.frame)
+        plan(joined)
+        events.replace(1, 77)
+        found = Counter(row[0] for row in joined.collect() if None not in tuple(row))
+    finally:
+        rules.disable(session)
+        joined.unpersist()
+    assert found == Counter(i + STEP * j for i in (0, 77, 2, 3) for j in range(ROWS))
+
+
+def test_a_join_planned_before_an_appended_file_was_replaced(
+    session: SparkSession, events: Events, others: DataFrame
+) -> None:
+    write(events.folder / "4.parquet", 4)
+    frame = session.read.parquet(str(events.folder))
+    rules.enable(session)
+    try:
+        joined = JOINS["inner"](others, frame)
+        assert "Bloom filter of ids.id" in plan_of(joined)
+        events.replace(4, 77)
+        assert len(joined.collect()) == (NUM_FILES + 1) * ROWS
+    finally:
+        rules.disable(session)
 
 
 def test_a_join_with_a_listed_file_that_is_gone(

@@ -129,3 +129,45 @@ def test_rows_are_dropped_below_the_join_of_an_exists(session: SparkSession, tab
         "OR a.n = 3) x JOIN b ON x.id = b.id"
     )
     assert both_ways(session, sql).on.num_probes >= 1
+
+
+SHUFFLED_INTO_FOUR = {**ONE_FILE_EACH, "spark.sql.shuffle.partitions": "4"}
+SUBQUERY = f"SELECT n FROM b WHERE {WHERE}"
+JOINED = f"SELECT * FROM a WHERE n IN ({SUBQUERY})"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT *, rand(7) AS r FROM a WHERE n IN ({SUBQUERY})",
+        f"SELECT *, rand(7) AS r FROM a WHERE EXISTS ({SUBQUERY} AND b.n = a.n)",
+        f"SELECT * FROM ({JOINED}) TABLESAMPLE (50 PERCENT) REPEATABLE (7)",
+    ],
+)
+def test_subqueries_that_become_joins_are_left_below_a_draw(
+    session: SparkSession, tables: Path, sql: str
+) -> None:
+    assert tables
+    with set_for_now(session, SHUFFLED_INTO_FOUR):
+        found = both_ways(session, sql)
+    assert found.files == (2 * NUM_FILES, 2 * NUM_FILES)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        JOINED,
+        f"SELECT id FROM a WHERE n > (SELECT max(n) - 9 FROM ({SUBQUERY}))",
+        f"SELECT *, rand(7) AS r FROM a WHERE n > (SELECT max(n) - 9 FROM ({SUBQUERY}))",
+    ],
+)
+def test_subqueries_that_no_draw_depends_on_are_pruned(
+    session: SparkSession, tables: Path, sql: str
+) -> None:
+    assert tables
+    with set_for_now(session, ONE_FILE_EACH):
+        both_ways(session, sql)
+        decisions = rules.trace(session.sql(sql))
+    (used,) = [one for one in decisions if one.was_used and one.rule == "PushDownBFIndexRule"]
+    assert used.relation.endswith("/b")
+    assert (used.num_files, used.num_kept) == (NUM_FILES, 3)

@@ -515,3 +515,57 @@ def test_rules_that_do_not_compile_leave_queries_alone(
     assert "\n" not in caught.value.problem
     assert "\tat " not in caught.value.problem
     assert "`where` needs none" in str(caught.value)
+
+
+def test_a_command_is_traced_and_not_run_again(session: SparkSession, table: str) -> None:
+    session.read.parquet(table).createOrReplaceTempView("a")
+    session.sql("CREATE TABLE copied (id BIGINT) USING parquet")
+    try:
+        one = events(0)["id"][0].as_py()
+        command = session.sql(
+            "INSERT INTO copied SELECT id FROM a WHERE id = :id", args={"id": one}
+        )
+        assert session.table("copied").count() == 1
+        decisions = rules.trace(command)
+        assert [one.was_used for one in decisions] == [True]
+        assert session.table("copied").count() == 1
+    finally:
+        session.sql("DROP TABLE copied")
+
+
+def test_whatever_fails_while_rules_are_added_leaves_queries_alone(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise TypeError("'JavaPackage' object is not callable")
+
+    monkeypatch.setattr(rules, "put_jar", fail)
+    another = spark.newSession()
+    assert not rules.enable(another)
+    with pytest.raises(BloomwriterError, match=r"cannot be added .*'JavaPackage' object is not"):
+        Hyperspace(another).enable()
+
+
+def test_the_jar_of_the_rules_may_lie_in_any_folder(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a b#c%20d'e"
+    folder.mkdir()
+    monkeypatch.setattr(rules, "scratch_folder", lambda: str(folder))
+    another = spark.newSession()
+    assert rules.enable(another)
+    loader: Any = another._jsparkSession.sharedState().jarClassLoader()
+    (jar,) = folder.iterdir()
+    assert str(jar) in [url.toURI().getPath() for url in loader.getURLs()]
+    assert another.range(3).repartition(2).count() == 3, "tasks fetch the jar"
+
+
+def test_a_plan_too_deep_for_the_rules_stays_as_it_is(session: SparkSession) -> None:
+    java: Any = rules._adaptors[session].java
+    jvm: Any = session.sparkContext._jvm
+    error = jvm.java.lang.StackOverflowError("too deep")
+    (failed,) = [one for one in java.getClass().getDeclaredMethods() if one.getName() == "failed"]
+    failed.setAccessible(True)
+    arguments = session.sparkContext._gateway.new_array(jvm.java.lang.Object, 2)
+    arguments[0], arguments[1] = "PushDownBFIndexRule", error
+    assert failed.invoke(java, arguments) is None

@@ -35,6 +35,7 @@ COMPILED = {
 NUM_FILES = 5
 ROWS = 200
 NUM_COMMON = 20
+PRUNED = "Location: PrunedFileIndex"
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +169,61 @@ def test_a_stream_reads_the_indexed_side_of_its_plan(
     assert [row["id"] for row in session.sql("SELECT id FROM out").collect()] == [10 * 1_000_003]
     plan = query._jsq.streamingQuery().lastExecution().executedPlan()  # noqa: SLF001
     assert "Bloom filter of ids.id" in plan.toString()
+
+
+def test_a_trace_tells_of_its_own_query_only(session: SparkSession, tables: Path) -> None:
+    rules.enable(session)
+    mine, others = (
+        session.read.parquet(str(tables / name)).where("id = 1") for name in ("some", "more")
+    )
+    relations: set[str] = set()
+    stopped = threading.Event()
+
+    def meanwhile() -> None:
+        while not stopped.is_set():
+            rules.trace(others)
+            plan(others)
+
+    thread = threading.Thread(target=meanwhile)
+    thread.start()
+    try:
+        for _ in range(20):
+            found = rules.trace(mine)
+            assert found
+            relations.update(one.relation for one in found)
+    finally:
+        stopped.set()
+        thread.join(timeout=100)
+    assert relations == {str(tables / "some")}
+
+
+def test_a_trace_switches_rules_on_for_its_own_query_only(
+    session: SparkSession, tables: Path
+) -> None:
+    df = session.read.parquet(str(tables / "some")).where("id = 1")
+    rules.enable(session)
+    assert PRUNED in plan(df)
+    rules.disable(session)
+    plans: list[str] = []
+    stopped = threading.Event()
+
+    def meanwhile() -> None:
+        while not stopped.is_set():
+            plans.append(plan(df))
+
+    thread = threading.Thread(target=meanwhile)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert any(one.was_used for one in rules.trace(df))
+            assert not rules.is_enabled(session)
+    finally:
+        stopped.set()
+        thread.join(timeout=100)
+    assert plans
+    assert not [text for text in plans if PRUNED in text]
+
+
+def plan(df: DataFrame) -> str:
+    """Plan a query anew, and show it."""
+    return str(df.filter("true")._jdf.queryExecution().sparkPlan().toString())  # noqa: SLF001

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,11 +14,24 @@ from parquet_bloomwriter.spark import jobs
 from parquet_bloomwriter.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 
-def session(command: str, *, master: str = "local[2]", includes: tuple[str, ...] = ()) -> Any:  # noqa: ANN401  stands for a SparkSession
-    context = SimpleNamespace(master=master, pythonExec=command, _python_includes=list(includes))
+def session(
+    command: str,
+    *,
+    master: str = "local[2]",
+    includes: tuple[str, ...] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Any:  # noqa: ANN401  stands for a SparkSession
+    context = SimpleNamespace(
+        master=master,
+        pythonExec=command,
+        _python_includes=list(includes),
+        environment=dict(environment),
+    )
     return SimpleNamespace(sparkContext=context)
 
 
@@ -62,6 +75,22 @@ def test_a_python_without_our_packages(tmp_path: Path) -> None:
 
 def test_a_python_that_does_not_answer(tmp_path: Path) -> None:
     assert "does not answer" in problem_of(session(script(tmp_path / "mute", "exit 3")))
+
+
+def test_a_python_that_answers_later(tmp_path: Path) -> None:
+    slow = script(tmp_path / "slow", "exit 3")
+    assert "does not answer" in problem_of(session(slow))
+    script(tmp_path / "slow", f'exec {sys.executable} "$@"')
+    check_worker_python(session(slow))
+
+
+def test_packages_that_executors_find_by_a_variable(tmp_path: Path) -> None:
+    bare = script(tmp_path / "bare", f'exec {Path(sys.executable).resolve()} -S "$@"')
+    for name in ("parquet_bloomwriter", "pyarrow"):
+        (tmp_path / "packages" / name).mkdir(parents=True)
+    assert "lacks" in problem_of(session(bare))
+    environment = {"PYTHONPATH": str(tmp_path / "packages")}
+    check_worker_python(session(bare, environment=environment))
 
 
 def test_the_python_of_a_cluster_is_on_other_machines(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.internal.SessionState;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,7 +29,9 @@ public final class Bridge {
     private static final int MAX_KNOWN = 16;
 
     private volatile Function python;
-    private volatile boolean isTraced;
+    /** Whether the rules are there for queries that are traced only. */
+    private volatile boolean isForTracing;
+    private final ThreadLocal traced = new ThreadLocal();
     private final Map known = new LinkedHashMap(16, 0.75f, true);
     private final Map probes = new LinkedHashMap(16, 0.75f, true);
 
@@ -68,6 +73,7 @@ public final class Bridge {
 
     /** Ask Python. The answer is an object. */
     JsonNode ask(ObjectNode request) throws Exception {
+        request.put("traced", this.isTraced());
         return JSON.readTree((String) this.python.apply(request.toString()));
     }
 
@@ -115,18 +121,33 @@ public final class Bridge {
         }
     }
 
-    /** Whether decisions are reported from now on. */
-    public void setTraced(boolean isTraced) {
-        this.isTraced = isTraced;
+    /** Whether the rules leave all plans as they are, but those that are traced. */
+    public void setForTracing(boolean isForTracing) {
+        this.isForTracing = isForTracing;
+    }
+
+    /** Optimize a query anew, run nothing, and report what the rules decide, for this thread only. */
+    public void trace(SessionState state, LogicalPlan analyzed) {
+        this.traced.set(Boolean.TRUE);
+        try {
+            state.executePlan(analyzed, CommandExecutionMode.SKIP()).optimizedPlan();
+        } finally {
+            this.traced.remove();
+        }
     }
 
     boolean isTraced() {
-        return this.isTraced;
+        return this.traced.get() != null;
+    }
+
+    /** Whether the rules work on what this thread plans. */
+    boolean isOn() {
+        return !this.isForTracing || this.isTraced();
     }
 
     /** Report why a rule leaves a relation as it is. */
     void explain(ObjectNode about, String rule, String code, String why) {
-        if (this.isTraced) {
+        if (this.isTraced()) {
             ObjectNode report = about.deepCopy();
             report.put("rule", rule);
             report.put("code", code);
@@ -137,11 +158,11 @@ public final class Bridge {
 
     /** Tell Python what a rule did or did not do, if it wants to know; nothing depends on it. */
     void report(ObjectNode report) {
-        if (!this.isTraced) {
+        if (!this.isTraced()) {
             return;
         }
         try {
-            report.put("ask", "report");
+            report.put("ask", "report").put("traced", true);
             this.python.apply(report.toString());
         } catch (Throwable error) {
             LOG.debug("a decision could not be reported", error);
@@ -150,7 +171,8 @@ public final class Bridge {
 
     /** Log in one line, and report, that a rule has left a plan as it was because of an error. */
     void failed(String rule, Throwable error) {
-        if (error instanceof VirtualMachineError || error instanceof ThreadDeath) {
+        boolean isOfMachine = error instanceof VirtualMachineError || error instanceof ThreadDeath;
+        if (isOfMachine && !(error instanceof StackOverflowError)) { // that is a plan too deep for us
             throw (Error) error;
         }
         String line = String.valueOf(error).split("\n", 2)[0];

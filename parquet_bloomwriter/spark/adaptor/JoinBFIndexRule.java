@@ -54,8 +54,11 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
+        if (!this.bridge.isOn()) {
+            return plan;
+        }
         try {
-            return new Filtering(this).of((LogicalPlan) plan);
+            return new Filtering(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
@@ -148,13 +151,15 @@ public final class JoinBFIndexRule extends Rule {
         JsonNode candidates = this.bridge.ask(request).get("candidates");
         for (int i = 0; i < candidates.size(); i++) {
             JsonNode candidate = (JsonNode) candidates.get(i);
-            JsonNode filter = this.filterOf(candidate, pinned, request);
+            LocalFiles read = new LocalFiles();
+            JsonNode filter = this.filterOf(candidate, pinned, request, read);
             if (filter == null) {
                 continue;
             }
             HadoopFsRelation relation = (HadoopFsRelation) origin.leaf.relation();
-            SbbfProbe probe =
+            SbbfProbe kept =
                     this.bridge.probe(filter, relation.sparkSession().sparkContext());
+            SbbfProbe probe = kept.heeding(read);
             LogicalPlan side = dropsLeft ? sides.left : sides.right;
             if (Probing.holds(side, probe)) {
                 return sides;
@@ -173,8 +178,13 @@ public final class JoinBFIndexRule extends Rule {
         return sides;
     }
 
-    /** The filter that an index has for just the files that are read; null if it has none. */
-    private JsonNode filterOf(JsonNode candidate, FileIndex location, ObjectNode request)
+    /**
+     * The filter that an index has for just the files that are read; null if it has none.
+     *
+     * @param read gets the files that must stay as they are as long as the filter is used
+     */
+    private JsonNode filterOf(
+            JsonNode candidate, FileIndex location, ObjectNode request, LocalFiles read)
             throws Exception {
         String snapshot = candidate.get("snapshot").asText();
         KnownFiles files = this.bridge.files(snapshot);
@@ -198,6 +208,11 @@ public final class JoinBFIndexRule extends Rule {
                 boolean isKnown = place >= 0;
                 if (isKnown && isChecked) {
                     isKnown = LocalFiles.isUnchanged(path, size, modified);
+                }
+                if (isChecked && isKnown) {
+                    read.add(path, size, modified);
+                } else if (isChecked) {
+                    read.addAsItIs(path);
                 }
                 if (isKnown) {
                     present[place >> 3] |= 1 << (place & 7);

@@ -28,8 +28,11 @@ public final class PushDownBFIndexRule extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
+        if (!this.bridge.isOn()) {
+            return plan;
+        }
         try {
-            return new Pruning(this).of((LogicalPlan) plan);
+            return new Pruning(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;

@@ -2,19 +2,27 @@ package bloomwriter;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Rewrites the nodes of a plan, from the leaves up, but nothing below an operator whose answer depends
  * on the place of a row: its partition, and its position there.
  *
  * A sample and `rand(seed)` draw by the place, so fewer files or rows below them give other answers.
+ *
+ * Spark optimizes subqueries by themselves first, when nothing is known of what stands above them.
+ * They are left until the whole query is optimized: those of `IN` and `EXISTS` are joins by then, and
+ * those that are still subqueries give a value, whatever stands above.
  */
 abstract class Rewriting {
     static final String CODE = "DEPENDS_ON_PLACE";
@@ -27,28 +35,36 @@ abstract class Rewriting {
     /** Explain why a node below such an operator is left as it is. */
     abstract void leave(LogicalPlan node);
 
-    LogicalPlan of(LogicalPlan plan) {
+    /** Rewrite a whole query. */
+    final LogicalPlan ofQuery(LogicalPlan plan) {
+        return plan instanceof Subquery ? plan : this.of(plan);
+    }
+
+    private LogicalPlan of(LogicalPlan plan) {
         if (dependsOnPlace(plan)) {
-            this.leaveAll(plan);
-            return plan;
+            return this.leaveAll(plan);
         }
+        return this.rewritten(this.inside(plan, false));
+    }
+
+    /** Leave a plan as it is, but for subqueries in it. */
+    private LogicalPlan leaveAll(LogicalPlan plan) {
+        this.leave(plan);
+        return this.inside(plan, true);
+    }
+
+    /** The node over rewritten children, or over such as are left, and with rewritten subqueries. */
+    private LogicalPlan inside(LogicalPlan plan, boolean isLeft) {
         boolean isChanged = false;
         List children = new ArrayList();
         for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
             LogicalPlan child = (LogicalPlan) i.next();
-            LogicalPlan other = this.of(child);
+            LogicalPlan other = isLeft ? this.leaveAll(child) : this.of(child);
             isChanged = isChanged || other != child;
             children.add(other);
         }
         Object same = isChanged ? plan.withNewChildren(Scala.seq(children)) : plan;
-        return this.rewritten((LogicalPlan) same);
-    }
-
-    private void leaveAll(LogicalPlan plan) {
-        this.leave(plan);
-        for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
-            this.leaveAll((LogicalPlan) i.next());
-        }
+        return (LogicalPlan) ((LogicalPlan) same).transformExpressions(new Subqueries(this));
     }
 
     private static boolean dependsOnPlace(LogicalPlan plan) {
@@ -81,5 +97,28 @@ abstract class Rewriting {
                     || expression instanceof UserDefinedExpression;
         }
         return !(expression instanceof InputFileName || expression instanceof AggregateFunction);
+    }
+
+    /** Rewrites the queries in expressions; not those of Spark's own, which are copies of a join's side. */
+    private static final class Subqueries extends AbstractPartialFunction {
+        private final Rewriting rewriting;
+
+        Subqueries(Rewriting rewriting) {
+            this.rewriting = rewriting;
+        }
+
+        public boolean isDefinedAt(Object node) {
+            return node instanceof SubqueryExpression && !(node instanceof DynamicPruningSubquery);
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            if (!this.isDefinedAt(node)) {
+                return otherwise.apply(node);
+            }
+            SubqueryExpression subquery = (SubqueryExpression) node;
+            LogicalPlan old = (LogicalPlan) subquery.plan();
+            LogicalPlan plan = this.rewriting.of(old);
+            return plan == old ? subquery : subquery.withNewPlan(plan);
+        }
     }
 }

@@ -5,6 +5,7 @@ import java.io.RandomAccessFile;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Objects;
 import java.util.function.LongPredicate;
 import org.apache.spark.SparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -14,6 +15,10 @@ import org.apache.spark.broadcast.Broadcast;
  *
  * Whether asking pays is watched: where nearly every row passes, most rows are not asked about. Rows
  * that are not asked about pass, which is never wrong.
+ *
+ * A query may run long after it was planned. Spark sends its probes to the tasks of each stage when the
+ * stage begins: if a file that the filter was made of is another by then, a probe is sent that passes
+ * every row.
  *
  * Spark's generated code knows a probe as a LongPredicate, a class of Java's own: this class is in a
  * jar that the loaders of many threads do not have.
@@ -34,20 +39,24 @@ public final class SbbfProbe implements LongPredicate, Serializable {
 
     private final String id;
     private final String text;
+    /** The filter; null lets every row pass. */
     private final Broadcast broadcast;
+    /** What the filter was made of, known to the driver only. */
+    private final transient LocalFiles files;
     private transient int[] words;
     private transient int asked;
     private transient int passed;
     private transient int pause;
     private transient int paused;
 
-    private SbbfProbe(String id, String text, Broadcast broadcast) {
+    private SbbfProbe(String id, String text, Broadcast broadcast, LocalFiles files) {
         this.id = id;
         this.text = text;
         this.broadcast = broadcast;
+        this.files = files;
     }
 
-    /** Read {"id", "text", "path", "offset", "num_bytes"}. */
+    /** Read {"id", "text", "path", "offset", "num_bytes"}: a probe that heeds no files. */
     static SbbfProbe of(JsonNode filter, SparkContext context) throws Exception {
         byte[] bitset = new byte[filter.get("num_bytes").asInt()];
         RandomAccessFile file = new RandomAccessFile(filter.get("path").asText(), "r");
@@ -61,11 +70,25 @@ public final class SbbfProbe implements LongPredicate, Serializable {
         ByteBuffer.wrap(bitset).order(ByteOrder.LITTLE_ENDIAN).asIntBuffer().get(words);
         Broadcast sent =
                 context.broadcast(words, scala.reflect.ClassTag$.MODULE$.apply(int[].class));
-        return new SbbfProbe(filter.get("id").asText(), filter.get("text").asText(), sent);
+        return new SbbfProbe(filter.get("id").asText(), filter.get("text").asText(), sent, new LocalFiles());
+    }
+
+    /** The same probe for as long as these files stay what they are. */
+    SbbfProbe heeding(LocalFiles files) {
+        return new SbbfProbe(this.id, this.text, this.broadcast, files);
+    }
+
+    /** What Java writes in the place of this, whenever it is sent; Janino has no private writeObject. */
+    public Object writeReplace() {
+        boolean isCurrent = this.files == null || this.files.areUnchanged(); // tasks know no files
+        return isCurrent ? this : new SbbfProbe(this.id, this.text, null, null);
     }
 
     /** Whether the filter might contain the hash. */
     public boolean test(long hash) {
+        if (this.broadcast == null) {
+            return true;
+        }
         if (this.paused > 0) {
             this.paused--;
             return true;
@@ -108,7 +131,11 @@ public final class SbbfProbe implements LongPredicate, Serializable {
     }
 
     public boolean equals(Object other) {
-        return other instanceof SbbfProbe && this.id.equals(((SbbfProbe) other).id);
+        if (!(other instanceof SbbfProbe)) {
+            return false;
+        }
+        SbbfProbe that = (SbbfProbe) other;
+        return this.id.equals(that.id) && Objects.equals(this.files, that.files);
     }
 
     public int hashCode() {
