@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.splice.surroundings import find_table_records
+from parquet_bloomwriter.splice.surroundings import ReferenceKind, find_table_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +40,13 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
     """
     folders = dict.fromkeys([root, *(os.path.dirname(location(root, file)) for file in files)])
     for found in find_table_records(folders):
-        raise InvalidArgument(
-            f"files here belong to a table with records of its own: {found.path} ({found.kind})",
-            path=root,
-            remedy=_REMEDY,
-        )
+        if found.kind is ReferenceKind.UNLISTED_METADATA:
+            problem, remedy = f"{found.path} {found.kind}", "Get the right to list it."
+        else:
+            records = f"{found.path} ({found.kind})"
+            problem = f"files here belong to a table with records of its own: {records}"
+            remedy = _REMEDY
+        raise InvalidArgument(problem, path=root, remedy=remedy)
 
 
 def why_not_plain(root: str) -> Reason | None:

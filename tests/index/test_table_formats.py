@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -97,3 +98,30 @@ def test_an_index_of_what_has_become_such_a_table_excludes_nothing(
     keep_records(table, record)
     assert index.delete(table, name="ids").state is index.State.DELETED
     assert index.vacuum(table, name="ids").changed
+
+
+def test_metadata_where_iceberg_has_none_does_no_harm(table: Path, tmp_path: Path) -> None:
+    """`metadata/` is a common name: only in the folder and in the one above it may be Iceberg's."""
+    index.create(table, ["id"], name="ids")
+    keep_records(tmp_path, RECORDS["Iceberg table metadata"])
+    assert index.lookup(table, "id = 1").num_kept == 1
+    assert index.refresh(table, name="ids", mode="full").num_files == FILES
+
+
+def test_metadata_that_cannot_be_listed_may_be_icebergs(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = table.parent / "metadata"
+    hidden.mkdir()
+    real = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path) == str(hidden):
+            raise PermissionError
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InvalidArgument) as caught:
+        index.create(table, ["id"], name="ids")
+    assert caught.value.problem == f"{hidden} cannot be listed, and may be Iceberg's"
+    assert "list it" in caught.value.remedy
