@@ -23,6 +23,7 @@ Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
     "crc\0"      | 512 unless configured  | run may be shorter; none for an empty file
 """
 
+# ruff: noqa: PTH100, PTH112, PTH118, PTH119, PTH120  see `_tables`
 from __future__ import annotations
 
 import contextlib
@@ -112,9 +113,9 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
 
     Links are followed as by `find_references`.
     """
-    places: dict[Path, bool] = {}
+    places: dict[str, bool] = {}
     for folder in folders:
-        for start in dict.fromkeys((Path(folder).absolute(), Path(folder).resolve())):
+        for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
             for place, is_within in _upwards(start):
                 places[place] = is_within or places.get(place, False)
     return tuple(
@@ -217,21 +218,21 @@ def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
     within_dataset = True
-    for folder, is_within_iceberg in _upwards(place.parent):
+    for folder, is_within_iceberg in _upwards(os.fspath(place.parent)):
         if within_dataset:
-            yield from _summaries(folder)
-            within_dataset = "=" in folder.name
+            yield from _summaries(Path(folder))
+            within_dataset = "=" in os.path.basename(folder)
         yield from _tables(folder, looks_for_iceberg=is_within_iceberg)
 
 
-def _upwards(start: Path) -> Iterator[tuple[Path, bool]]:
+def _upwards(start: str) -> Iterator[tuple[str, bool]]:
     """Yield a folder and those above it, each with whether Iceberg may keep its records there."""
     yield start, True
-    is_within, below = True, ""
-    for folder in start.parents:
+    folder, is_within, below = start, True, ""
+    while (above := os.path.dirname(folder)) != folder:
         is_within = below in ("", "data") or (is_within and "=" in below)
-        yield folder, is_within
-        below = folder.name
+        yield above, is_within
+        folder, below = above, os.path.basename(above)
 
 
 def _summaries(folder: Path) -> Iterator[Reference]:
@@ -241,20 +242,18 @@ def _summaries(folder: Path) -> Iterator[Reference]:
         yield Reference.at(folder / "_common_metadata", ReferenceKind.COMMON_METADATA)
 
 
-def _tables(folder: Path, *, looks_for_iceberg: bool) -> Iterator[Reference]:
-    if _is_folder(folder, "_delta_log"):
-        yield Reference.at(folder / "_delta_log", ReferenceKind.DELTA_LOG)
-    if looks_for_iceberg:
-        kind = _kind_of_metadata(os.path.join(folder, "metadata"))  # noqa: PTH118  as below
-        if kind is not None:
-            yield Reference.at(folder / "metadata", kind)
-    if _is_folder(folder, ".hoodie"):
-        yield Reference.at(folder / ".hoodie", ReferenceKind.HUDI_TIMELINE)
-
-
-def _is_folder(parent: Path, name: str) -> bool:
+def _tables(folder: str, *, looks_for_iceberg: bool) -> Iterator[Reference]:
     # A lookup in an index asks this of every folder above the table: `Path` takes twice the time.
-    return os.path.isdir(os.path.join(parent, name))  # noqa: PTH112, PTH118
+    delta, hudi = os.path.join(folder, "_delta_log"), os.path.join(folder, ".hoodie")
+    if os.path.isdir(delta):
+        yield Reference(kind=ReferenceKind.DELTA_LOG, path=delta)
+    if looks_for_iceberg:
+        metadata = os.path.join(folder, "metadata")
+        kind = _kind_of_metadata(metadata)
+        if kind is not None:
+            yield Reference(kind=kind, path=metadata)
+    if os.path.isdir(hudi):
+        yield Reference(kind=ReferenceKind.HUDI_TIMELINE, path=hudi)
 
 
 def _kind_of_metadata(folder: str) -> ReferenceKind | None:
