@@ -136,7 +136,7 @@ def is_settled(found: os.stat_result) -> bool:
     Decided by this machine's clock, whatever the file system's is. A time in the future is no
     obstacle: a change sets it back.
     """
-    margin = _TICK_NS if _is_fine(found) else _MAX_SKEW_NS
+    margin = _TICK_NS if _is_fine(found.st_mtime_ns) else _MAX_SKEW_NS
     return abs(time.time_ns() - found.st_mtime_ns) >= margin
 
 
@@ -148,7 +148,8 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
     Args:
         fd: The file.
         path: Its path, absolute.
-        folder: Where a temporary file may be made; None: nothing may be written.
+        folder: Where a temporary file may be made. None: nothing may be written, and what is read
+            is kept under the file's `st_ctime_ns`, too.
 
     Returns:
         The file as it is; None if a later change of it might not show.
@@ -157,8 +158,8 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
     if is_settled(found):
         return found
     wait_ns = 2 * _TICK_NS
-    if not _is_fine(found):
-        now = None if folder is None else _file_system_time(found, path, folder)
+    if not _is_fine(found.st_mtime_ns):
+        now = _file_system_time(found, path, folder)
         if now is None:
             return None
         wait_ns = found.st_mtime_ns + _COARSE_TICK_NS - now
@@ -169,13 +170,18 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
     return os.fstat(fd)
 
 
-def _is_fine(found: os.stat_result) -> bool:
+def _is_fine(time_ns: int) -> bool:
     """Whether a time is none of whole seconds, as far as `FileId` tells times apart."""
-    return found.st_mtime_ns // _NS_PER_MS % _MS_PER_S != 0
+    return time_ns // _NS_PER_MS % _MS_PER_S != 0
 
 
-def _file_system_time(found: os.stat_result, path: str, folder: str) -> int | None:
-    """Return the time by the clock that a file's times come from, nanoseconds; None if unknown."""
+def _file_system_time(found: os.stat_result, path: str, folder: str | None) -> int | None:
+    """Return the time by the clock that a file's times come from, nanoseconds; None if unknown.
+
+    Without a folder it is this machine's time, if a change shows in `st_ctime_ns` anyway.
+    """
+    if folder is None:
+        return time.time_ns() if _is_fine(found.st_ctime_ns) else None
     with contextlib.suppress(OSError):
         new = _stamp(folder)
         if new.st_dev == found.st_dev:

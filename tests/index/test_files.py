@@ -186,7 +186,20 @@ def test_a_clock_that_cannot_be_read_settles_nothing(tmp_path: Path) -> None:
         path.unlink()
         path.parent.rmdir()
         assert settled(file.fileno(), str(path), str(tmp_path / "gone")) is None
-        assert settled(file.fileno(), str(path), None) is None
+
+
+@pytest.mark.parametrize("ctime_ms", [0, 1])
+def test_without_a_folder_whole_seconds_settle_if_other_times_are_finer(
+    ctime_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"1")
+    second = (int(time.time()) - 60) * 1_000_000_000
+    times = {"st_mtime_ns": second, "st_ctime_ns": second + ctime_ms * 1_000_000}
+    found = os.stat_result(list(path.stat()), times)
+    monkeypatch.setattr("parquet_bloomwriter.index.files.os.fstat", lambda _: found)
+    assert (settle(path, None) is found) == bool(ctime_ms)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
 
 
 def test_the_clock_of_a_file_system_leaves_no_trace(tmp_path: Path) -> None:
