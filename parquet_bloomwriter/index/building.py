@@ -79,7 +79,12 @@ class _Group:
             for column in plan.columns
             if column.global_blocks is not None
         }
-        self._wanted = Wanted(columns=plan.columns, origin=plan.origin, partials=self._partials)
+        self._wanted = Wanted(
+            columns=plan.columns,
+            origin=plan.origin,
+            partials=self._partials,
+            folder=plan.folder,
+        )
         self._unindexed: list[Unindexed] = []
         self._changed: list[int] = []
 
@@ -160,10 +165,10 @@ def filter_of_file(location: str, column: str, *, fpp: float, max_bytes: int) ->
 
 
 def _of_file(path: str, plan: ColumnPlan, origin: Origin) -> FileFilter | str:
-    wanted = Wanted(columns=(plan,), origin=origin, partials={})
+    wanted = Wanted(columns=(plan,), origin=origin, partials={}, folder=None)
     found = read_filters_of(path, None, wanted)
     if found is None:
-        return "the file is gone, or was changed while it was being read"
+        return "the file is gone, or was changed just now"
     of_column = found[plan.name]
     if isinstance(of_column, str):
         return of_column

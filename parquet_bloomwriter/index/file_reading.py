@@ -48,6 +48,9 @@ class Wanted:
     partials: Mapping[str, Partial]
     """By column: what gets the values too."""
 
+    folder: str | None
+    """Where the index is written, absolute; None: only memory is."""
+
 
 def read_filters_of(
     path: str, file: FileId | None, wanted: Wanted
@@ -61,14 +64,14 @@ def read_filters_of(
 
     Returns:
         By column: the filters, or why there are none, a clause. None if the file is not, or no
-        longer, what it must be.
+        longer, what it must be, or if a later change of it might not show.
     """
     before: os.stat_result | None = None
     found: dict[str, FileFilters | str]
     try:
         with open_local(path) as source:
-            before = settled(source.fd)
-            if not _is_as_listed(before, file) or before.st_size != source.size:
+            before = settled(source.fd, path, wanted.folder)
+            if before is None or before.st_size != source.size or not _is_as_listed(before, file):
                 return None
             found = _read(source, wanted)
     except (FileNotFoundError, NotADirectoryError):

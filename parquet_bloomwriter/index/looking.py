@@ -26,7 +26,7 @@ from parquet_bloomwriter.index.homes import (
 from parquet_bloomwriter.index.listing import describe
 from parquet_bloomwriter.index.reasons import Code, Reason
 from parquet_bloomwriter.index.reports import IndexUse, LookupReport
-from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
+from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshots
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def look_up(
     """Do what `actions.lookup` says."""
     expression = parse(filters)
     root = table_root(table)
-    opened = {folder: open_snapshot(folder) for folder in _folders(table, name, home)}
+    opened = dict(open_snapshots(_folders(table, name, home), [local_path(table)]))
     found = _promised_files(table, root, files, opened.values())
     if found is None:
         found = current_files(table, root, files)

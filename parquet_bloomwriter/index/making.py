@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from parquet_bloomwriter.index.entry import DataFile, Entry
 
-CHANGED = "it changed while it was being read"
+CHANGED = "it changed while it was being read, or a change might not show in its time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -191,6 +191,39 @@ _FILE_COLUMNS = ("ids", "paths", "sizes", "modified_ms", "num_rows")
 _opened = SnapshotCache()
 
 
+def open_snapshots(
+    folders: Iterable[str], asked: Iterable[str]
+) -> Iterator[tuple[str, Snapshot | Reason]]:
+    """Open indexes for a question.
+
+    What other table formats keep beside or above the files is looked for once for each table, not
+    for each index.
+
+    Args:
+        folders: Those of the indexes, absolute.
+        asked: The folders and files that the question is about, absolute.
+
+    Yields:
+        The index's folder, and its newest stable version; or why it must not be used.
+    """
+    reasons: dict[str, Reason | None] = {}
+    for folder in folders:
+        snapshot = open_snapshot(folder)
+        if isinstance(snapshot, Snapshot):
+            if snapshot.root not in reasons:
+                reasons[snapshot.root] = _why_not_plain(snapshot, asked)
+            yield folder, reasons[snapshot.root] or snapshot
+        else:
+            yield folder, snapshot
+
+
+def _why_not_plain(snapshot: Snapshot, asked: Iterable[str]) -> Reason | None:
+    try:
+        return why_not_plain(snapshot.root, asked)
+    except OSError as error:
+        return reason_of(error, snapshot.folder)
+
+
 def open_snapshot(folder: str) -> Snapshot | Reason:
     """Open the newest stable version of an index, or take it from memory.
 
@@ -198,8 +231,7 @@ def open_snapshot(folder: str) -> Snapshot | Reason:
         folder: The index's, absolute.
     """
     try:
-        snapshot = _opened.get(folder) or _opened.put(folder, _open)
-        return why_not_plain(snapshot.root) or snapshot
+        return _opened.get(folder) or _opened.put(folder, _open)
     except _NotActiveError as error:
         return Reason(code=Code.INDEX_NOT_ACTIVE, text=str(error))
     except Exception as error:  # noqa: BLE001  see the head of the module

@@ -5,7 +5,7 @@ and under which names columns are stored. An index knows none of that: it would 
 table's that are not, and, after a column was renamed, exclude files by the wrong column.
 """
 
-# ruff: noqa: PTH120  paths are strings, as in the log
+# ruff: noqa: PTH113, PTH120  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.splice.surroundings import find_table_records
+from parquet_bloomwriter.splice.surroundings import ReferenceKind, find_table_records
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.index.files import FileId
 
@@ -40,19 +40,31 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
     """
     folders = dict.fromkeys([root, *(os.path.dirname(location(root, file)) for file in files)])
     for found in find_table_records(folders):
-        raise InvalidArgument(
-            f"files here belong to a table with records of its own: {found.path} ({found.kind})",
-            path=root,
-            remedy=_REMEDY,
-        )
+        if found.kind is ReferenceKind.UNLISTED_METADATA:
+            problem, remedy = f"{found.path} {found.kind}", "Get the right to list it."
+        else:
+            records = f"{found.path} ({found.kind})"
+            problem = f"files here belong to a table with records of its own: {records}"
+            remedy = _REMEDY
+        raise InvalidArgument(problem, path=root, remedy=remedy)
 
 
-def why_not_plain(root: str) -> Reason | None:
-    """Return why an index of this folder must not be used any more, or None if it may be."""
-    for found in find_table_records([root]):
+def why_not_plain(root: str, asked: Iterable[str] = ()) -> Reason | None:
+    """Return why an index must not be used for a question, or None if it may be.
+
+    Args:
+        root: The folder that the index is of, absolute.
+        asked: The folders and files that the question is about, absolute.
+    """
+    folders = dict.fromkeys([root, *map(_folder_of, asked)])
+    for found in find_table_records(folders):
         text = (
-            f'"{root}" has become a table with records of its own, which an index does not know:'
-            f" {found.path} ({found.kind}); delete the index"
+            f'"{os.path.dirname(found.path)}" has become a table with records of its own, which an'
+            f" index does not know: {found.path} ({found.kind}); delete the index"
         )
         return Reason(code=Code.TABLE_FORMAT, text=text)
     return None
+
+
+def _folder_of(path: str) -> str:
+    return os.path.dirname(path) if os.path.isfile(path) else path

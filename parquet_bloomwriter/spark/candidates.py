@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.homes import find_homes, index_folders
 from parquet_bloomwriter.index.looking import is_about
-from parquet_bloomwriter.index.snapshot import open_snapshot
+from parquet_bloomwriter.index.snapshot import open_snapshots
 from parquet_bloomwriter.spark.catalyst import data_type_of
 from parquet_bloomwriter.spark.stored_types import shows_as_stored
 
@@ -28,11 +28,12 @@ def candidates(
         homes: Homes of indexes that do not lie beside their tables.
     """
     beside = (home for root in roots for home in find_homes(root))
-    for home in dict.fromkeys([*beside, *homes]):
-        for folder in index_folders(home):
-            snapshot = open_snapshot(folder)
-            if is_about(folder, snapshot, roots):
-                yield os.path.basename(folder), snapshot  # noqa: PTH119  a string
+    folders = (
+        folder for home in dict.fromkeys([*beside, *homes]) for folder in index_folders(home)
+    )
+    for folder, snapshot in open_snapshots(folders, roots):
+        if is_about(folder, snapshot, roots):
+            yield os.path.basename(folder), snapshot  # noqa: PTH119  a string
 
 
 def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) -> str | None:

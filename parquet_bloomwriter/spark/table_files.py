@@ -98,6 +98,9 @@ def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> 
         for found in find_references(probe):
             if found.kind in _TABLE_FORMATS:
                 raise _managed(root, found, in_place=in_place)
+            if found.kind is ReferenceKind.UNLISTED_METADATA:
+                remedy = "Get the right to list it, or force it."
+                raise _refused(f"{found.path} {found.kind}", root, remedy)
             if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
                 raise _refused(
                     f"a rewrite would contradict {found.path} ({found.kind})",

@@ -9,10 +9,13 @@ r"""What refers to a file from outside, and would be wrong after a rewrite in pl
     _common_metadata            the schema only                  nothing: reported, not refused
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
-(`key=value`), one folder further up. Tables are looked for in all folders up to the root:
-a few file system calls each. Where the file is reached by a symbolic link, both the
-link's and the file's own folders count. A `metadata/` that cannot be listed counts as
-Iceberg's: unknown is not "no".
+(`key=value`), one folder further up. Delta's and Hudi's records are looked for in all folders
+up to the root: a few file system calls each. `metadata/` is a common name, so Iceberg's are
+looked for only where its layout puts them: in the folder of the file and in the one above, in
+those above partitions, and beside a `data` folder, below which files may lie at any depth
+(Iceberg's `ObjectStoreLocationProvider`). A `metadata/` there that cannot be listed counts as
+well: unknown is not "no". Where the file is reached by a symbolic link, both the link's and the
+file's own folders count.
 
 Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
 
@@ -20,6 +23,7 @@ Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
     "crc\0"      | 512 unless configured  | run may be shorter; none for an empty file
 """
 
+# ruff: noqa: PTH100, PTH112, PTH118, PTH119, PTH120  see `_tables`
 from __future__ import annotations
 
 import contextlib
@@ -69,6 +73,7 @@ class ReferenceKind(enum.StrEnum):
     COMMON_METADATA = "_common_metadata file with the schema"
     DELTA_LOG = "Delta table log"
     ICEBERG_METADATA = "Iceberg table metadata"
+    UNLISTED_METADATA = "cannot be listed, and may be Iceberg's"
     HUDI_TIMELINE = "Hudi table timeline"
 
 
@@ -92,6 +97,7 @@ _REMEDY = {
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
     ReferenceKind.DELTA_LOG: "Use the table format's own writer",
     ReferenceKind.ICEBERG_METADATA: "Use the table format's own writer",
+    ReferenceKind.UNLISTED_METADATA: "Get the right to list it",
     ReferenceKind.HUDI_TIMELINE: "Use the table format's own writer",
 }
 
@@ -107,9 +113,16 @@ def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
 
     Links are followed as by `find_references`.
     """
-    starts = [start for one in folders for start in (Path(one).absolute(), Path(one).resolve())]
-    places = dict.fromkeys(place for start in starts for place in (start, *start.parents))
-    return tuple(found for place in places for found in _tables(place))
+    places: dict[str, bool] = {}
+    for folder in folders:
+        for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
+            for place, is_within in _upwards(start):
+                places[place] = is_within or places.get(place, False)
+    return tuple(
+        found
+        for place, is_within in places.items()
+        for found in _tables(place, looks_for_iceberg=is_within)
+    )
 
 
 def check_surroundings(
@@ -205,11 +218,21 @@ def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
     within_dataset = True
-    for folder in place.parents:
+    for folder, is_within_iceberg in _upwards(os.fspath(place.parent)):
         if within_dataset:
-            yield from _summaries(folder)
-            within_dataset = "=" in folder.name
-        yield from _tables(folder)
+            yield from _summaries(Path(folder))
+            within_dataset = "=" in os.path.basename(folder)
+        yield from _tables(folder, looks_for_iceberg=is_within_iceberg)
+
+
+def _upwards(start: str) -> Iterator[tuple[str, bool]]:
+    """Yield a folder and those above it, each with whether Iceberg may keep its records there."""
+    yield start, True
+    folder, is_within, below = start, True, ""
+    while (above := os.path.dirname(folder)) != folder:
+        is_within = below in ("", "data") or (is_within and "=" in below)
+        yield above, is_within
+        folder, below = above, os.path.basename(above)
 
 
 def _summaries(folder: Path) -> Iterator[Reference]:
@@ -219,28 +242,29 @@ def _summaries(folder: Path) -> Iterator[Reference]:
         yield Reference.at(folder / "_common_metadata", ReferenceKind.COMMON_METADATA)
 
 
-def _tables(folder: Path) -> Iterator[Reference]:
-    if _is_folder(folder, "_delta_log"):
-        yield Reference.at(folder / "_delta_log", ReferenceKind.DELTA_LOG)
-    if _holds_table_metadata(os.path.join(folder, "metadata")):  # noqa: PTH118  as below
-        yield Reference.at(folder / "metadata", ReferenceKind.ICEBERG_METADATA)
-    if _is_folder(folder, ".hoodie"):
-        yield Reference.at(folder / ".hoodie", ReferenceKind.HUDI_TIMELINE)
-
-
-def _is_folder(parent: Path, name: str) -> bool:
+def _tables(folder: str, *, looks_for_iceberg: bool) -> Iterator[Reference]:
     # A lookup in an index asks this of every folder above the table: `Path` takes twice the time.
-    return os.path.isdir(os.path.join(parent, name))  # noqa: PTH112, PTH118
+    delta, hudi = os.path.join(folder, "_delta_log"), os.path.join(folder, ".hoodie")
+    if os.path.isdir(delta):
+        yield Reference(kind=ReferenceKind.DELTA_LOG, path=delta)
+    if looks_for_iceberg:
+        metadata = os.path.join(folder, "metadata")
+        kind = _kind_of_metadata(metadata)
+        if kind is not None:
+            yield Reference(kind=kind, path=metadata)
+    if os.path.isdir(hudi):
+        yield Reference(kind=ReferenceKind.HUDI_TIMELINE, path=hudi)
 
 
-def _holds_table_metadata(folder: str) -> bool:
+def _kind_of_metadata(folder: str) -> ReferenceKind | None:
     try:
         with os.scandir(folder) as entries:
-            return any(entry.name.endswith(".metadata.json") for entry in entries)
+            is_table = any(entry.name.endswith(".metadata.json") for entry in entries)
     except PermissionError:
-        return True
+        return ReferenceKind.UNLISTED_METADATA
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return None
+    return ReferenceKind.ICEBERG_METADATA if is_table else None
 
 
 def _bytes_per_checksum(old: SourceFile) -> int:

@@ -153,6 +153,18 @@ def test_a_file_with_a_coarse_time_that_changes_within_its_second(
     assert kept(table, 5000) == ["1.parquet"]
 
 
+def test_a_coarse_time_ahead_of_the_clock_is_not_trusted(table: Path) -> None:
+    """The file server's clock may be ahead, and the file change within the same second of it."""
+    path = table / "day=1" / "1.parquet"
+    ahead = int(time.time()) + 30
+    os.utime(path, (0, ahead))
+    report = index.create(table, ["id"], name="ids")
+    assert [one.path for one in report.left_out] == ["day=1/1.parquet"]
+    write(path, 5000)
+    os.utime(path, (0, ahead))
+    assert kept(table, 5000) == ["1.parquet"]
+
+
 # Immutable.
 
 

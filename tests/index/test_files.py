@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,9 +18,6 @@ from parquet_bloomwriter.index.files import (
     settled,
 )
 from parquet_bloomwriter.source.folders import find_local
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = [
     "b.parquet",
@@ -109,21 +107,114 @@ def test_a_file_written_just_now_is_not_settled_until_the_clock_has_moved(tmp_pa
     os.utime(path, ns=(0, time.time_ns()))
     assert not is_settled(path.stat())
     with path.open("rb") as file:
-        found = settled(file.fileno())
+        found = settled(file.fileno(), str(path), None)
+    assert found is not None
     path.write_bytes(b"2")
     assert file_id("/", str(path)).modified_ms != found.st_mtime_ns // 1_000_000
 
 
-def test_times_of_whole_seconds_settle_later(tmp_path: Path) -> None:
+class FileServer:
+    """A file system whose clock differs from this machine's, and tells whole seconds."""
+
+    def __init__(self, ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = int(time.time()) + ahead
+        self.asked: list[str] = []
+        self.slept = 0.0
+        monkeypatch.setattr("parquet_bloomwriter.index.files._stamp", self.stamp)
+        monkeypatch.setattr("parquet_bloomwriter.index.files.time.sleep", self.sleep)
+
+    def stamp(self, folder: str) -> os.stat_result:
+        """Answer for a file that is written now."""
+        self.asked.append(folder)
+        found = list(Path(folder).stat())
+        found[stat.ST_MTIME] = self.now
+        return os.stat_result(found, {"st_mtime_ns": self.now * 1_000_000_000})
+
+    def sleep(self, seconds: float) -> None:
+        """Let no time go by."""
+        self.slept += seconds
+
+    def write(self, path: Path, age: int) -> None:
+        """Write a file whose time is some seconds before the server's."""
+        path.write_bytes(b"1")
+        os.utime(path, (0, self.now - age))
+
+
+def settle(path: Path, folder: str | None) -> os.stat_result | None:
+    with path.open("rb") as file:
+        return settled(file.fileno(), str(path), folder)
+
+
+@pytest.mark.parametrize("ahead", [-3600, 0, 30, 3600])
+@pytest.mark.parametrize(("age", "wait"), [(0, 2), (1, 1), (2, 0), (60, 0)])
+def test_times_of_whole_seconds_settle_by_the_clock_of_their_file_system(
+    ahead: int, age: int, wait: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FileServer(ahead, monkeypatch)
+    server.write(tmp_path / "a.parquet", age)
+    assert settle(tmp_path / "a.parquet", str(tmp_path)) == (tmp_path / "a.parquet").stat()
+    assert server.slept == wait
+
+
+def test_a_whole_second_that_the_file_system_has_not_reached_does_not_settle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FileServer(0, monkeypatch)
+    server.write(tmp_path / "a.parquet", -30)
+    assert settle(tmp_path / "a.parquet", str(tmp_path)) is None
+    assert server.slept == 0
+
+
+def test_the_clock_is_read_beside_the_file_if_the_index_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FileServer(0, monkeypatch)
+    path = tmp_path / "events" / "a.parquet"
+    path.parent.mkdir()
+    server.write(path, 60)
+    (tmp_path / "link.parquet").symlink_to(path)
+    assert settle(tmp_path / "link.parquet", "/proc") is not None
+    assert server.asked == ["/proc", str(path.parent)]
+
+
+def test_a_clock_that_cannot_be_read_settles_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "events" / "a.parquet"
+    path.parent.mkdir()
+    path.write_bytes(b"1")
+    os.utime(path, (0, int(time.time()) - 60))
+    with path.open("rb") as file:
+        path.unlink()
+        path.parent.rmdir()
+        assert settled(file.fileno(), str(path), str(tmp_path / "gone")) is None
+
+
+@pytest.mark.parametrize("ctime_ms", [0, 1])
+def test_without_a_folder_whole_seconds_settle_if_other_times_are_finer(
+    ctime_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"1")
-    second = time.time_ns() // 1_000_000_000 * 1_000_000_000
-    os.utime(path, ns=(0, second))
-    assert not is_settled(path.stat())
-    os.utime(path, ns=(0, second - 1_000_000_001))
-    assert is_settled(path.stat())
-    os.utime(path, ns=(0, second - 3_000_000_000))
-    assert is_settled(path.stat())
+    second = (int(time.time()) - 60) * 1_000_000_000
+    times = {"st_mtime_ns": second, "st_ctime_ns": second + ctime_ms * 1_000_000}
+    found = os.stat_result(list(path.stat()), times)
+    monkeypatch.setattr("parquet_bloomwriter.index.files.os.fstat", lambda _: found)
+    assert (settle(path, None) is found) == bool(ctime_ms)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_the_clock_of_a_file_system_leaves_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"1")
+    os.utime(path, (0, int(time.time()) - 60))
+    assert settle(path, str(tmp_path)) is not None
+    assert os.listdir(tmp_path) == ["a.parquet"]  # noqa: PTH208  hidden files, too
+
+
+def test_times_of_whole_seconds_long_ago_are_settled_without_a_clock(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"1")
+    os.utime(path, (0, int(time.time()) - 86_401))
+    assert settle(path, None) == path.stat()
 
 
 def test_a_time_in_the_future_is_settled(tmp_path: Path) -> None:

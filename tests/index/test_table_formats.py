@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.spark.candidates import candidates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,3 +99,54 @@ def test_an_index_of_what_has_become_such_a_table_excludes_nothing(
     keep_records(table, record)
     assert index.delete(table, name="ids").state is index.State.DELETED
     assert index.vacuum(table, name="ids").changed
+
+
+@records
+@pytest.mark.parametrize("asked", [".", "1.parquet"])
+def test_part_of_a_table_that_has_become_such_a_table_is_not_excluded(
+    table: Path, kind: str, record: str, asked: str
+) -> None:
+    index.create(table, ["id"], name="ids")
+    index.create(table, ["id"], name="others")
+    day = table / "day=1"
+    assert index.lookup(day / asked, "id = 2").num_kept == 0
+    folder = keep_records(day, record)
+    report = index.lookup(day / asked, "id = 2")
+    assert report.num_kept == 1
+    for use in report.indexes:
+        assert use.reason is not None
+        assert use.reason.code is Code.TABLE_FORMAT
+        assert f'"{day}" has become a table' in use.reason.text
+        assert f"{folder} ({kind})" in use.reason.text
+    assert [use.name for use in report.indexes] == ["ids", "others"]
+    assert index.lookup(table / "day=2", "id = 1").num_kept == 0
+    assert [one for _, one in candidates([str(day / asked)], [])] == [
+        use.reason for use in report.indexes
+    ]
+
+
+def test_metadata_where_iceberg_has_none_does_no_harm(table: Path, tmp_path: Path) -> None:
+    """`metadata/` is a common name: only in the folder and in the one above it may be Iceberg's."""
+    index.create(table, ["id"], name="ids")
+    keep_records(tmp_path, RECORDS["Iceberg table metadata"])
+    assert index.lookup(table, "id = 1").num_kept == 1
+    assert index.refresh(table, name="ids", mode="full").num_files == FILES
+
+
+def test_metadata_that_cannot_be_listed_may_be_icebergs(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = table.parent / "metadata"
+    hidden.mkdir()
+    real = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path) == str(hidden):
+            raise PermissionError
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InvalidArgument) as caught:
+        index.create(table, ["id"], name="ids")
+    assert caught.value.problem == f"{hidden} cannot be listed, and may be Iceberg's"
+    assert "list it" in caught.value.remedy

@@ -25,6 +25,8 @@ from parquet_bloomwriter.splice.surroundings import (
 SPARK_TEXT = b"spark" + b"x" * 600 + b"\n"
 SPARK_CRC = bytes.fromhex("637263000000020098675ab21f2b5629")
 """A text file and its checksum file as Spark 4.3 wrote them."""
+RECORD = "t/metadata/00000-1f.metadata.json"
+"""Iceberg's, of a table in the folder `t`."""
 
 
 def _make(root: Path, *paths: str) -> None:
@@ -68,9 +70,14 @@ def _listing(folder: Path) -> dict[str, bytes]:
         ("t/data/a.parquet", ["t/metadata"], []),
         (
             "t/data/p=1/a.parquet",
-            ["t/metadata/00000-1f.metadata.json"],
+            [RECORD],
             [(ReferenceKind.ICEBERG_METADATA, "t/metadata")],
         ),
+        *(
+            (f"t/{folder}/a.parquet", [RECORD], [(ReferenceKind.ICEBERG_METADATA, "t/metadata")])
+            for folder in ("files", "p=1/q=2", "data/0101/1100/p=1", "data/p=1/x")
+        ),
+        *((f"t/{folder}/a.parquet", [RECORD], []) for folder in ("x/y", "x/p=1", "p=1/x/q=2")),
         (
             "t/y=1/a.parquet",
             ["t/y=1/.a.parquet.crc", "t/_metadata", "_delta_log/"],
@@ -108,11 +115,11 @@ def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert find_references("a.parquet") == (expected,)
 
 
-def test_a_metadata_folder_that_cannot_be_listed_counts(
+def test_a_metadata_folder_that_cannot_be_listed_counts_where_it_may_be_icebergs(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _make(tmp_path, "a.parquet", "metadata/x.txt")
+    _make(tmp_path, "a.parquet", "b/c/a.parquet", "metadata/x.txt")
     real = os.scandir
 
     def refuse(path: Path) -> object:
@@ -121,7 +128,10 @@ def test_a_metadata_folder_that_cannot_be_listed_counts(
         return real(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    assert _found(tmp_path, "a.parquet") == [(ReferenceKind.ICEBERG_METADATA, "metadata")]
+    assert _found(tmp_path, "a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
+    assert _found(tmp_path, "b/c/a.parquet") == []
+    with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be Iceberg's\)"):
+        check_surroundings(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize(
