@@ -41,7 +41,7 @@ def _local_files(
 def local_output(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Refuse "-" and URLs where a path is written to."""
+    """Refuse "-", URLs and nothing where a path is written to."""
     if given is not None:
         _check_no_stream(given, "standard output")
         _check_local(given)

@@ -147,6 +147,29 @@ def test_pipes_are_refused(events: Path, invoke: Invoke, verb: list[str]) -> Non
     assert sorted(os.listdir()) == ["events.parquet", "pipe"]  # noqa: PTH208
 
 
+@pytest.mark.parametrize("verb", REWRITING)
+@pytest.mark.parametrize("option", ["--output", "--backup-dir"])
+def test_an_empty_path_is_not_the_current_folder(
+    events: Path, invoke: Invoke, listing: Listing, verb: list[str], option: str
+) -> None:
+    before = listing()
+    result = invoke(verb[0], events.name, option, "", *verb[1:])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{option}': the path is empty" in result.stderr
+    assert listing() == before
+
+
+def test_an_empty_path_is_no_home_and_no_table(
+    events: Path, invoke: Invoke, listing: Listing
+) -> None:
+    before = listing()
+    for arguments in (["", "--name", "x"], [events.name, "--home", ""]):
+        result = invoke("index", "create", *arguments, "--columns", "id")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "the path is empty" in result.stderr
+    assert listing() == before
+
+
 def test_a_file_called_minus(events: Path, invoke: Invoke) -> None:
     result = invoke(events.name, "--columns", "id", "-o", "./-")
     assert (result.exit_code, result.stderr) == (0, "")
