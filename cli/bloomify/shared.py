@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bloomify.helping import complete_path, section
+from bloomify.helping import check_no_command, complete_path, section
 from bloomify.options import one, parse_count, split_columns
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ def _files(
 def _local_files(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse URLs, too, before they are taken for names of files that do not exist."""
+    """Refuse URLs and commands, too, before they are taken for files that do not exist."""
     for path in _files(context, parameter, given):
         _check_local(path)
+        check_no_command(path, context)
     return given
 
 
