@@ -528,3 +528,13 @@ def test_an_ordinal_that_no_column_has(indexed: Path, invoke: Invoke) -> None:
     status, _, complaint = found(invoke("index", "create", indexed.name, "--columns", "#99"))
     assert status == 2
     assert 'there is no column "#99"' in complaint
+
+
+@pytest.mark.usefixtures("indexed")
+@pytest.mark.parametrize("verb", ["lookup", "explain"])
+def test_strings_in_double_quotes(invoke: Invoke, verb: str) -> None:
+    for condition in ('email = "x@y.example"', 'id = 1 AND email = "x@y.example"'):
+        notes = invoke("index", verb, "events", "--where", condition).stderr
+        assert "events: Strings take single quotes: 'x@y.example'; double quotes are for" in notes
+    for condition in ('"email" = id', '"kind" = email', "email = 'x'"):
+        assert "quotes" not in invoke("index", verb, "events", "--where", condition).stderr
