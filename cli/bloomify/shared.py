@@ -105,8 +105,8 @@ destination_options = all_of(
     _file(
         "--backup",
         metavar="SUFFIX",
-        help="Keep the file that is replaced, under its name and SUFFIX: where a folder holds this "
-        "Parquet file alone.",
+        help="Keep the file that is replaced, under its name and SUFFIX: of one INPUT, where its "
+        "folder holds no other Parquet file.",
     ),
     _file(
         "--backup-dir",
