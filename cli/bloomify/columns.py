@@ -76,11 +76,8 @@ def choice_of_columns(path: str, inputs: Sequence[str]) -> str:
     """
     import shlex
 
-    from parquet_bloomwriter.columns import listed_name, why_no_filter
-
     leaves = read_leaves(path)
-    others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
-    example = example_of(leaves) or next(others, "")
+    example = listed_example_of(leaves)
     words = shlex.join(["bloomify", *inputs[:1], "--columns", example])
     parts = [f"The columns of {safe(path)}:", list_columns(leaves, with_ordinals=True)]
     return "\n\n".join(parts + ([f"For example: {safe(words)}"] if example else []))
@@ -144,3 +141,11 @@ def example_of(leaves: Sequence[Leaf]) -> str:
 
     names = (leaf.name for leaf in leaves if leaf.name and not why_no_filter(leaf))
     return next((one for one in names if one.isprintable() and "," not in one), "")
+
+
+def listed_example_of(leaves: Sequence[Leaf]) -> str:
+    """The same for a list of columns: if no name can be typed, an ordinal."""
+    from parquet_bloomwriter.columns import listed_name, why_no_filter
+
+    others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
+    return example_of(leaves) or next(others, "")

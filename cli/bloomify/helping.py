@@ -71,7 +71,7 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error becomes one line and an exit code."""
         try:
-            _check_input(ctx.meta.get(_FIRST, "-"), self.commands, ctx)
+            _check_input(ctx.meta.get(_FIRST, "-"), ctx)
             return super().invoke(ctx)
         except click.UsageError as error:
             self._leave(ctx, _usage(error), ExitCode.USAGE)
@@ -105,7 +105,7 @@ class Verbs(click.Group):
         ctx.exit(code)
 
 
-def _check_input(given: str, commands: Iterable[str], ctx: click.Context) -> None:
+def _check_input(given: str, ctx: click.Context) -> None:
     """Refuse a first argument that is rather a mistyped command than an input or an option.
 
     Raises:
@@ -113,9 +113,39 @@ def _check_input(given: str, commands: Iterable[str], ctx: click.Context) -> Non
     """
     if given.startswith("-") or os.sep in given or _names_something(given):
         return
-    near = nearest(given, commands)
+    near = _nearest_command(given, ctx)
     if near or not Path(given).suffix:
         raise NoCommand(given, near, ctx, kinds="neither a command nor a file")
+
+
+def check_no_command(given: str, ctx: click.Context) -> None:
+    """Refuse an input that is rather a command, behind an option or an input.
+
+    Raises:
+        click.UsageError: If no command was named, nothing has that name, and it looks like one.
+    """
+    is_file = os.sep in given or Path(given).suffix or _names_something(given)
+    if is_file or _FIRST not in ctx.meta:
+        return
+    root = ctx.find_root()
+    near = _nearest_command(given, root)
+    if near:
+        problem = f'there is no file of the name "{safe(given)}"'
+        raise click.UsageError(f"{problem}. Commands stand first: bloomify {near} ...", root)
+
+
+def _nearest_command(given: str, ctx: click.Context) -> str | None:
+    """Return what to type for the command that was probably meant, such as `index lookup`."""
+    commands = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
+    typed = {
+        inner: f"{outer} {inner}"
+        for outer, command in commands.items()
+        if isinstance(command, click.Group)
+        for inner in command.list_commands(ctx)
+    }
+    typed |= {outer: outer for outer in commands}
+    near = nearest(given, typed)
+    return None if near is None else typed[near]
 
 
 class NoCommand(click.UsageError):

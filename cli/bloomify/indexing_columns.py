@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from bloomify.columns import example_of, list_columns, read_leaves
+from bloomify.columns import list_columns, listed_example_of, read_leaves
 from bloomify.console import complain
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.messages import describe
@@ -33,6 +35,24 @@ def ask_for_columns(ctx: click.Context, table: str) -> NoReturn:
     complain("name the columns to index with --columns.")
     click.echo("\n\n".join(_choice(path, leaves, table)), err=True)
     ctx.exit(ExitCode.USAGE)
+
+
+def names_of_ordinals(columns: Sequence[str], table: str) -> dict[str, str]:
+    """Find the names of columns that are given as `#` and an ordinal in the table's first file.
+
+    What is no such ordinal, or of a table that cannot be read, is left out: creating the index says
+    what is wrong with it.
+    """
+    from parquet_bloomwriter.columns import select_columns
+    from parquet_bloomwriter.errors import BloomwriterError
+
+    given = [one for one in columns if re.fullmatch(r"#[0-9]+", one)]
+    names: dict[str, str] = {}
+    with contextlib.suppress(BloomwriterError, OSError):
+        leaves = read_leaves(_first_file(table)) if given else ()
+        for one in given:
+            names[one] = select_columns(leaves, [one])[0].name
+    return names
 
 
 def did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
@@ -75,8 +95,8 @@ def _first_file(table: str) -> str:
 
 def _choice(path: str, leaves: tuple[Leaf, ...], table: str) -> Iterator[str]:
     yield f"The columns of {safe(path)}:"
-    yield list_columns(leaves)
-    example = example_of(leaves)
+    yield list_columns(leaves, with_ordinals=True)
+    example = listed_example_of(leaves)
     if example:
         words = ["bloomify", "index", "create", table, "--columns", example, "--name", "ids"]
         yield f"For example: {safe(shlex.join(words))}"

@@ -78,7 +78,19 @@ def warnings(
             yield f"{table}: index {use.name}: {use.reason.text} ({use.reason.code})."
     if not relevant:
         yield f"{table}: {not_indexed(report.indexes, condition, table=table)}"
+    yield from quote_hints(report.indexes, condition, table=table)
     yield from _unknown(report, table, home)
+
+
+def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
+    """Say how strings are written, of names in double quotes that no index and no folder has."""
+    from bloomify.indexing_columns import partition_hint
+    from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
+
+    indexed = {name.lower() for use in uses for name in use.columns}
+    for name in dict.fromkeys(quoted_columns(condition)):
+        if name.lower() not in indexed and not partition_hint([name], table):
+            yield f"{table}: {single_quotes(name)}"
 
 
 def not_indexed(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> str:

@@ -135,11 +135,11 @@ def _size_of(path: str) -> int:
 
 
 def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
-    """Refuse backups among the files of a folder, whose readers would read them, too.
+    """Refuse backups among several files, whose readers would read them, too.
 
     Raises:
-        click.UsageError: If a suffix is given for a folder or a pattern, or options do not go
-            together.
+        click.UsageError: If a suffix is given for more than one file, as a shell makes them of a
+            pattern, or options do not go together.
     """
     from parquet_bloomwriter.many import is_folder_or_pattern
 
@@ -151,10 +151,11 @@ def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
         raise click.UsageError(
             "--backup and --backup-dir exclude each other", click.get_current_context()
         )
-    several = [given for given in inputs if is_folder_or_pattern(given)]
-    if several:
+    if not _is_single(inputs):
+        several = [given for given in inputs if is_folder_or_pattern(given)]
+        named = f'"{several[0]}"' if several else "several files"
         raise click.UsageError(
-            f'readers of "{several[0]}" would read the backups, too; keep them elsewhere, with '
+            f"readers of {named} would read the backups, too; keep them elsewhere, with "
             "--backup-dir",
             click.get_current_context(),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bloomify.helping import complete_path, section
+from bloomify.helping import check_no_command, complete_path, section
 from bloomify.options import one, parse_count, split_columns
 
 if TYPE_CHECKING:
@@ -32,16 +32,17 @@ def _files(
 def _local_files(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse URLs, too, before they are taken for names of files that do not exist."""
+    """Refuse URLs and commands, too, before they are taken for files that do not exist."""
     for path in _files(context, parameter, given):
         _check_local(path)
+        check_no_command(path, context)
     return given
 
 
 def local_output(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Refuse "-" and URLs where a path is written to."""
+    """Refuse "-", URLs and nothing where a path is written to."""
     if given is not None:
         _check_no_stream(given, "standard output")
         _check_local(given)
@@ -104,8 +105,8 @@ destination_options = all_of(
     _file(
         "--backup",
         metavar="SUFFIX",
-        help="Keep the file that is replaced, under its name and SUFFIX: where a folder holds this "
-        "Parquet file alone.",
+        help="Keep the file that is replaced, under its name and SUFFIX: of one INPUT, where its "
+        "folder holds no other Parquet file.",
     ),
     _file(
         "--backup-dir",

@@ -53,9 +53,11 @@ def local_path(given: str | os.PathLike[str]) -> str:
     """Return the absolute local path of a path or a `file:` URL.
 
     Raises:
-        InvalidArgument: If it is a URL of something else.
+        InvalidArgument: If it is a URL of something else, or empty.
     """
     text = os.fspath(given)
+    if not text:
+        raise InvalidArgument("the path is empty", remedy="Name a folder.")
     if not _URL.match(text):
         return os.path.abspath(text)
     url = urlsplit(text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.columns import can_be_listed
 from parquet_bloomwriter.wording import count, listed, name, safe
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class ColumnAdvice:
 
     ordinal: int
     """0-based leaf ordinal, in the first file that has the column."""
+
+    num_files: int = 1
+    """Files in which the column has this ordinal."""
 
     physical_type: str
     """As parquet.thrift spells it."""
@@ -150,9 +154,10 @@ class AdviseReport:
     @property
     def command(self) -> str | None:
         """What adds the filters recommended, quoted for a shell; None where there is no such."""
-        if not self.added or not self.paths:
+        typed = list(filter(None, map(self.typed, self.added)))
+        if not typed or not self.paths:
             return None
-        words = ["bloomify", *map(_as_path, self.paths), "--columns", ",".join(self._names())]
+        words = ["bloomify", *map(_as_path, self.paths), "--columns", ",".join(typed)]
         if self.fpp != DEFAULT_FPP:
             words += ["--fpp", f"{self.fpp:g}"]
         return shlex.join(words)
@@ -169,9 +174,15 @@ class AdviseReport:
 
         return table_of(self)
 
-    def _names(self) -> list[str]:
-        names = [one.name for one in self.columns]
-        return [_as_name(one, ambiguous=names.count(one.name) > 1) for one in self.added]
+    def typed(self, column: ColumnAdvice) -> str | None:
+        """What names a column of this report in a list of names: its name, or `#` and its ordinal.
+
+        None if the name cannot stand there, and the ordinal differs between the files.
+        """
+        is_only = sum(one.name == column.name for one in self.columns) == 1
+        if is_only and can_be_listed(column.name) and column.name.isprintable():
+            return column.name
+        return f"#{column.ordinal}" if column.num_files == self.num_files else None
 
 
 DEFAULT_FPP = 0.01
@@ -181,10 +192,3 @@ DEFAULT_FPP = 0.01
 def _as_path(path: str) -> str:
     """Keep a path from being taken for an option."""
     return f"./{path}" if path.startswith("-") else path
-
-
-def _as_name(column: ColumnAdvice, *, ambiguous: bool) -> str:
-    """The name, or the ordinal where a list of names cannot hold it."""
-    name = column.name
-    plain = name and name == name.strip() and "," not in name and name.isprintable()
-    return name if plain and not ambiguous else f"#{column.ordinal}"

@@ -67,12 +67,15 @@ def is_url(path: str) -> bool:
 
 
 def check_local(given: StrPath) -> None:
-    """Refuse a URL where a file is written, before it is taken for the name of a file here.
+    """Refuse what would be taken for another name here, where files are written.
 
     Raises:
-        InvalidArgument: If it is a URL, and nothing here has that very name.
+        InvalidArgument: If it is a URL, and nothing here has that very name; or if it is empty,
+            which would stand for the current folder.
     """
     path = os.fsdecode(given)
+    if not path:
+        raise InvalidArgument("the path is empty", remedy="Name a file or a folder.")
     if not is_url(path) or os.path.lexists(path):
         return
     is_here = path.lower().startswith("file:")

@@ -126,8 +126,8 @@ def open_source(path: StrPath) -> Iterator[SourceFile]:
         OSError: What opening raises.
     """
     name = os.fspath(path)
-    real = os.path.realpath(name)
-    check_regular(os.stat(real), name=name)  # before opening: that alone can move a tape
+    check_regular(os.stat(name), name=name)  # before opening: that alone can move a tape
+    real = os.path.realpath(name)  # which does not lead to a pipe in /dev/fd
     fd = os.open(real, OPEN_FLAGS)
     try:
         found = os.fstat(fd)

@@ -89,6 +89,7 @@ def choose_target(  # noqa: PLR0913  all by keyword
 
 def _identity_at(path: str, *, name: str) -> FileIdentity | None:
     try:
+        check_regular(os.stat(name), name=name)  # the path does not lead to a pipe in /dev/fd
         found = os.stat(path)
     except FileNotFoundError:
         return None

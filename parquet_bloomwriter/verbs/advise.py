@@ -7,7 +7,7 @@ values are like the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,7 @@ from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.ordering import order_of
 from parquet_bloomwriter.probing.facts import Family, KnownFile
 from parquet_bloomwriter.reading import opened_with_footer
-from parquet_bloomwriter.reports.advice import DEFAULT_FPP, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.sbbf import num_blocks_for
 from parquet_bloomwriter.splice.layout import refuse_encrypted
 from parquet_bloomwriter.stored_filters import stored_filters
@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 
 _SAMPLED_ROW_GROUPS = 4
 """Row groups of a file whose values are looked at."""
+
+_LEFT_OUT = (
+    "not in the command: only an ordinal can name it there, and that differs between the files; "
+    "add its filters to each file by itself"
+)
 
 
 def advise(  # noqa: PLR0913  the verb's options, all by keyword
@@ -130,7 +135,7 @@ def merge_advice(
             columns.setdefault((column.name, nth), []).append(column)
     fpp = reports[0].fpp
     every = tuple(path for report in reports for path in report.paths)
-    return AdviseReport(
+    merged = AdviseReport(
         paths=every if paths is None else paths_of(paths),
         num_files=sum(report.num_files for report in reports),
         size=sum(report.size for report in reports),
@@ -139,12 +144,22 @@ def merge_advice(
         fpp=fpp,
         columns=tuple(_merged(same, fpp) for same in columns.values()),
     )
+    return replace(merged, columns=tuple(_noted(one, merged) for one in merged.columns))
 
 
 def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
     parts = [one.evidence for one in same if one.evidence is not None]
     first = same[0]
-    return _advice(first.name, first.ordinal, first.physical_type, merge_evidence(parts), fpp)
+    advice = _advice(first.name, first.ordinal, first.physical_type, merge_evidence(parts), fpp)
+    num_files = sum(one.num_files for one in same if one.ordinal == first.ordinal)
+    return replace(advice, num_files=num_files)
+
+
+def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
+    """Say that the report's command leaves a column out, if it does."""
+    if column.verdict is not Advice.ADD or report.typed(column) is not None:
+        return column
+    return replace(column, notes=(*column.notes, _LEFT_OUT))
 
 
 def _advice(

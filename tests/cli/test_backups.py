@@ -47,6 +47,18 @@ def test_a_suffix_is_refused_for_folders_and_patterns(
     assert pq.read_table(warehouse, partitioning=None).num_rows == rows
 
 
+@pytest.mark.parametrize("verb", REWRITING)
+def test_a_suffix_is_refused_for_what_a_shell_makes_of_a_pattern(
+    warehouse: Path, invoke: Invoke, listing: Listing, verb: list[str]
+) -> None:
+    before = listing()
+    given = [f"{warehouse.name}/{name}" for name in NAMES]
+    result = invoke(verb[0], *given, "--backup", ".old", *verb[1:])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "readers of several files would read the backups, too" in result.stderr
+    assert listing() == before
+
+
 @pytest.mark.parametrize("options", [["--backup", ".old"], ["--backup-dir", "old"]])
 def test_no_backup_beside_other_parquet_files(
     events: Path, invoke: Invoke, listing: Listing, options: list[str]

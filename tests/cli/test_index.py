@@ -509,3 +509,32 @@ def test_the_examples_of_the_help_pages_work(
         assert (line, code) == (line, 0)
     after = listing()
     assert {path: data for path, data in after.items() if "_bloom_index" not in path} == before
+
+
+def test_a_column_that_only_its_ordinal_can_name(folder: Path, invoke: Invoke) -> None:
+    pq.write_table(pa.table({"a,b": [1, 2, 3]}), folder / "commas.parquet")
+    status, shown, choice = found(invoke("index", "create", "commas.parquet"))
+    assert (status, shown) == (2, "")
+    assert "a,b  INT64  (type '#0')" in choice
+    words = shlex.split(choice.rpartition("For example: ")[2])
+    assert words[1:] == ["index", "create", "commas.parquet", "--columns", "#0", "--name", "ids"]
+    assert found(invoke(*words[1:], "--fpp", "#0=0.001"))[0] == 0
+    info = index.index("commas.parquet", name="ids")
+    assert [one.name for one in info.columns] == ["a,b"]
+    assert invoke("index", "lookup", "commas.parquet", "--eq", "a,b=7").exit_code == 1
+
+
+def test_an_ordinal_that_no_column_has(indexed: Path, invoke: Invoke) -> None:
+    status, _, complaint = found(invoke("index", "create", indexed.name, "--columns", "#99"))
+    assert status == 2
+    assert 'there is no column "#99"' in complaint
+
+
+@pytest.mark.usefixtures("indexed")
+@pytest.mark.parametrize("verb", ["lookup", "explain"])
+def test_strings_in_double_quotes(invoke: Invoke, verb: str) -> None:
+    for condition in ('email = "x@y.example"', 'id = 1 AND email = "x@y.example"'):
+        notes = invoke("index", verb, "events", "--where", condition).stderr
+        assert "events: Strings take single quotes: 'x@y.example'; double quotes are for" in notes
+    for condition in ('"email" = id', '"kind" = email', "email = 'x'"):
+        assert "quotes" not in invoke("index", verb, "events", "--where", condition).stderr

@@ -34,6 +34,8 @@ WHY = "a pipe can be neither read from its end nor verified nor replaced"
         ("probe.pq", " Did you mean probe?"),
         ("events", ""),
         ("help", ""),
+        ("lookup", " Did you mean index lookup?"),
+        ("refrsh", " Did you mean index refresh?"),
     ],
 )
 @pytest.mark.parametrize("options", [["--columns", "email"], ["--where", "id = 1"], []])
@@ -51,6 +53,37 @@ def test_a_mistyped_command_rewrites_nothing(  # noqa: PLR0913, PLR0917
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"bloomify: {message} See bloomify --help.\n"
     assert listing() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["--json", "verify"], "verify"),
+        (["--columns", "id", "verfy"], "verify"),
+        (["events.parquet", "lookup"], "index lookup"),
+    ],
+)
+def test_a_command_in_another_place_is_no_file(
+    events: Path, invoke: Invoke, listing: Listing, arguments: list[str], near: str
+) -> None:
+    before = listing()
+    result = invoke(*arguments, events.name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    message = f'bloomify: there is no file of the name "{arguments[-1]}". '
+    assert (
+        result.stderr
+        == message + f"Commands stand first: bloomify {near} ... See bloomify --help.\n"
+    )
+    assert listing() == before
+    shutil.copy(events, arguments[-1])
+    assert invoke(*arguments, events.name, "--columns", "id", "--quiet").exit_code == 0
+
+
+@pytest.mark.parametrize("missing", ["verify.parquet", "./verify", "events2"])
+def test_a_missing_file_behind_an_option(events: Path, invoke: Invoke, missing: str) -> None:
+    result = invoke("--columns", "id", missing, events.name)
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert "there is no such file" in result.stderr
 
 
 def test_a_file_may_be_called_as_it_likes(events: Path, invoke: Invoke) -> None:
@@ -145,6 +178,29 @@ def test_pipes_are_refused(events: Path, invoke: Invoke, verb: list[str]) -> Non
         assert "A pipe can be neither read from its end nor verified nor replaced" in result.stderr
     assert events.read_bytes() == before
     assert sorted(os.listdir()) == ["events.parquet", "pipe"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("verb", REWRITING)
+@pytest.mark.parametrize("option", ["--output", "--backup-dir"])
+def test_an_empty_path_is_not_the_current_folder(
+    events: Path, invoke: Invoke, listing: Listing, verb: list[str], option: str
+) -> None:
+    before = listing()
+    result = invoke(verb[0], events.name, option, "", *verb[1:])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{option}': the path is empty" in result.stderr
+    assert listing() == before
+
+
+def test_an_empty_path_is_no_home_and_no_table(
+    events: Path, invoke: Invoke, listing: Listing
+) -> None:
+    before = listing()
+    for arguments in (["", "--name", "x"], [events.name, "--home", ""]):
+        result = invoke("index", "create", *arguments, "--columns", "id")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "the path is empty" in result.stderr
+    assert listing() == before
 
 
 def test_a_file_called_minus(events: Path, invoke: Invoke) -> None:

@@ -214,6 +214,19 @@ def test_what_is_no_regular_file_is_refused(
     assert old.read_bytes() == OLD
 
 
+@pytest.mark.parametrize("as_output", [False, True])
+def test_a_pipe_of_a_shell_is_refused(old: Path, *, as_output: bool) -> None:
+    ends = os.pipe()
+    pipe = Path(f"/dev/fd/{ends[as_output]}")
+    try:
+        with pytest.raises(UnsupportedFile, match="a FIFO"):
+            _rewrite(*((old, pipe) if as_output else (pipe,)))
+    finally:
+        for end in ends:
+            os.close(end)
+    assert _listing(old.parent) == {"a.parquet": OLD}
+
+
 def test_a_new_name(old: Path) -> None:
     _rewrite(old, old.parent / "b.parquet", backup_suffix=".bak")
     assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": NEW}

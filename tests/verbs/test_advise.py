@@ -445,6 +445,22 @@ def test_columns_of_the_same_name_stay_apart() -> None:
     assert [column.verdict for column in merged.columns] == [ADD, SKIP]
 
 
+@pytest.mark.parametrize(
+    ("others", "named"),
+    [(["a,b", "z"], {"#0", "z"}), (["z", "a,b"], {"z"}), (["z"], {"z"}), (["z", "x"], {"z"})],
+)
+def test_an_ordinal_in_the_command_is_that_of_every_file(
+    others: list[str], named: set[str]
+) -> None:
+    columns = dict.fromkeys(["a,b", "z", "x"], events()["id"])
+    files = [pa.table({name: columns[name] for name in names}) for names in (["a,b", "z"], others)]
+    merged = merge_advice([advise(file_of(table)) for table in files], paths="mix")
+    words = shlex.split(merged.command or "")
+    assert set(words[-1].split(",")) - {"x"} == named
+    notes = " ".join(by_name(merged)["a,b"].notes)
+    assert ("not in the command" in notes) == ("#0" not in named)
+
+
 def test_the_command_of_merged_advice(tmp_path: Path) -> None:
     paths = [tmp_path / f"{i}.parquet" for i in range(2)]
     for path in paths:

@@ -424,3 +424,16 @@ def test_errors_come_in_turn_and_stop_the_rest() -> None:
         with pytest.raises(ValueError, match="three"):
             next(found)
     assert len(started) < 20
+
+
+@pytest.mark.parametrize("option", ["output", "backup_dir"])
+def test_an_empty_path_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1, 2]}), path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidArgument, match="the path is empty"):
+        bloomify(path, "id", **{option: ""})  # type: ignore[arg-type]
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [before]

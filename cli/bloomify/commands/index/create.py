@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 import click
 
 from bloomify.helping import Verb, section
-from bloomify.indexing_columns import ask_for_columns
+from bloomify.indexing_columns import ask_for_columns, names_of_ordinals
 from bloomify.indexing_options import (
     NamedOptions,
     home_option,
@@ -157,6 +157,7 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     """
     if not options["columns"]:
         ask_for_columns(ctx, table)
+    _replace_ordinals(options, table)
     if options["name"] is None:
         options["name"] = _default_name(options["columns"])
     settings = _settings(options)
@@ -176,6 +177,16 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
         )
 
     change(ctx, table, options, work)
+
+
+def _replace_ordinals(options: CreateOptions, table: str) -> None:
+    """Put names in the place of `#` and an ordinal: an index finds columns by their names."""
+    names = names_of_ordinals(options["columns"], table)
+    options["columns"] = tuple(dict.fromkeys(names.get(one, one) for one in options["columns"]))
+    options["fpp"] = {names.get(key, key): value for key, value in options["fpp"].items()}
+    options["expected_items"] = {
+        names.get(key, key): value for key, value in options["expected_items"].items()
+    }
 
 
 def _default_name(columns: Sequence[str]) -> str:

@@ -42,12 +42,18 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[ConditionOption
     """
     from bloomify.indexing_explaining import ExplanationText, explanation_document
     from bloomify.indexing_explaining import explain as find_out
+    from bloomify.indexing_lookups import quote_hints
+    from bloomify.indexing_lookups import quote_hints
 
     insist_on_condition(ctx, options)
     run = IndexRun.of(ctx, table, options)
+    condition = run.attempt(lambda: condition_of(options))
 
     def work() -> Explanation:
-        return find_out(table, condition_of(options), name=options["name"], home=options["home"])
+        return find_out(table, condition, name=options["name"], home=options["home"])
 
+    explanation = run.attempt(work)
+    for hint in quote_hints(explanation.whole.indexes, condition, table=table):
+        run.console.note(hint)
     text = ExplanationText(columns=run.console.columns)
-    run.show(run.attempt(work), Shown(text=text.of, document=explanation_document))
+    run.show(explanation, Shown(text=text.of, document=explanation_document))
