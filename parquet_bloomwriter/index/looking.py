@@ -1,6 +1,6 @@
 """A lookup: every index of a table says which files it excludes, and the others are left."""
 
-# ruff: noqa: PTH118, PTH119  paths are strings, as in the log
+# ruff: noqa: PTH117, PTH118, PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -90,7 +90,7 @@ def look_up(
 def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
     """Whether there is an index, of a table that some folders or files are, or belong to.
 
-    Of an index whose log cannot be read that is not known; it may be.
+    Of an index whose log cannot be read, or names no absolute path, that is not known; it may be.
 
     Args:
         folder: The index's.
@@ -104,7 +104,7 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
         if info is None:  # it does not exist any more
             return False
         root = info.root
-    if not root or paths is None:
+    if paths is None or not os.path.isabs(root):
         return True
     return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
 

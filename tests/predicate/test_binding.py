@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -572,11 +573,13 @@ def calls_to_bind(expression: Expression, leaf: Leaf) -> int:
 
     bind(expression, (leaf,))
     before = sys.getprofile()
+    gc.disable()  # Hypothesis is called by each collection
     sys.setprofile(count)
     try:
         bind(expression, (leaf,))
     finally:
         sys.setprofile(before)
+        gc.enable()
     return counted
 
 

@@ -103,7 +103,11 @@ ODDITIES = {
         make=lambda path: path.touch(), code=NOT_PARQUET, words="0 bytes", as_output=None
     ),
     "long-name": Oddity(
-        make=_nothing, name="x" * 300, code=IO_ERROR, words="name too long", as_output=IO_ERROR
+        make=_nothing,
+        name="x" * 300 + ".parquet",
+        code=IO_ERROR,
+        words="name too long",
+        as_output=IO_ERROR,
     ),
     "below-a-file": Oddity(
         make=lambda path: path.parent.touch(), name="file/odd.parquet", code=IO_ERROR,
