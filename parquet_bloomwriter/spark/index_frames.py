@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.index.contract import contract_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -15,14 +17,15 @@ if TYPE_CHECKING:
 _INDEXES = """
     name STRING, kind STRING, indexedColumns ARRAY<STRING>, fpp ARRAY<DOUBLE>, state STRING,
     busy STRING, root STRING, indexLocation STRING, numFiles BIGINT, sourceBytes BIGINT,
-    indexBytes BIGINT, version INT, logId INT, action STRING, modified TIMESTAMP, problem STRING
+    indexBytes BIGINT, version INT, logId INT, action STRING, modified TIMESTAMP, problem STRING,
+    contract STRING
 """
 _DETAILS = """
     name STRING, state STRING, root STRING, indexLocation STRING, indexedColumn STRING, fpp DOUBLE,
     expectedNumItems BIGINT, numParts INT, partBytes BIGINT, globalNdv BIGINT, globalFpp DOUBLE,
     globalBytes BIGINT, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT, appendedFiles BIGINT,
     appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT, version INT, logId INT,
-    problem STRING
+    problem STRING, contract STRING
 """
 
 
@@ -46,6 +49,7 @@ def frame_of_indexes(spark: SparkSession, infos: Iterable[IndexInfo], *, kind: s
             info.action,
             datetime.fromtimestamp(info.created_ms / 1000, UTC),
             info.problem or None,
+            _contract(info),
         )
         for info in infos
     ]
@@ -63,7 +67,13 @@ def frame_of_details(spark: SparkSession, info: IndexInfo) -> DataFrame:
             *(column.global_ndv, column.global_fpp, column.global_bytes, column.no_global or None),
             *(info.num_files, info.source_bytes, info.appended, info.appended_bytes),
             *(info.deleted, info.deleted_bytes, info.version, info.log_id, info.problem or None),
+            _contract(info),
         )
         for column in info.columns
     ]
     return spark.createDataFrame(rows, _DETAILS)
+
+
+def _contract(info: IndexInfo) -> str | None:
+    """The contract of an index, or None if its log says nothing of it."""
+    return None if info.state is None else contract_of(info.options)

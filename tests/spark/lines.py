@@ -35,6 +35,9 @@ TESTS = (
     "test_where.py",
     "test_bloomify_table.py",
     "test_file_changes.py",
+    "test_contract.py",
+    "test_foreign.py",
+    "test_settings.py",
     "generated",
 )
 """Of tests/spark: create, refresh, both rules, explain, `where` and `bloomify_table`."""

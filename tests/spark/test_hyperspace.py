@@ -162,10 +162,12 @@ def test_an_index_is_made_and_listed(hs: Hyperspace, table: Path) -> None:
     assert (row.numFiles, row.busy, row.problem) == (FILES, None, None)
     assert row.sourceBytes == sum(one.stat().st_size for one in table.glob("*.parquet"))
     assert row.indexBytes == report.index_bytes > 0
+    assert row.contract == "checked"
 
 
 def test_an_index_is_described_by_column(hs: Hyperspace, table: Path) -> None:
-    hs.create_index(str(table), BFIndexConfig("both", ["id", "name"], expected_num_items=60))
+    config = BFIndexConfig("both", ["id", "name"], expected_num_items=60)
+    hs.create_index(str(table), config, contract="immutable")
     write(table / "new.parquet", range(1000, 1003))
     (table / "0.parquet").unlink()
     one, other = hs.index("both").collect()
@@ -173,7 +175,7 @@ def test_an_index_is_described_by_column(hs: Hyperspace, table: Path) -> None:
     for row in (one, other):
         assert (row.name, row.state, row.numFiles) == ("both", "ACTIVE", FILES)
         assert (row.appendedFiles, row.deletedFiles) == (1, 1)
-        assert row.expectedNumItems == 60
+        assert (row.expectedNumItems, row.contract) == (60, "immutable")
         assert 54 <= row.globalNdv <= 66
 
 
