@@ -9,13 +9,14 @@ r"""What refers to a file from outside, and would be wrong after a rewrite in pl
     _common_metadata            the schema only                  nothing: reported, not refused
 
 `_metadata` is looked for beside the file and, as long as folders are partitions
-(`key=value`), one folder further up. Delta's and Hudi's records are looked for in all folders
-up to the root: a few file system calls each. `metadata/` is a common name, so Iceberg's are
-looked for only where its layout puts them: in the folder of the file and in the one above, in
-those above partitions, and beside a `data` folder, below which files may lie at any depth
-(Iceberg's `ObjectStoreLocationProvider`). A `metadata/` there that cannot be listed counts as
-well: unknown is not "no". Where the file is reached by a symbolic link, both the link's and the
-file's own folders count.
+(`key=value`), one folder further up. Tables are looked for in all folders up to the root:
+a few file system calls each. Where the file is reached by a symbolic link, both the
+link's and the file's own folders count. A `metadata/` that cannot be listed counts as
+Iceberg's: unknown is not "no".
+
+`metadata/` is a common name. Who only reads a folder (`find_table_records`) looks for Iceberg's
+where its layout puts it: in the folder and in the one above, above partitions, and beside a
+`data` folder, below which files may lie at any depth (Iceberg's `ObjectStoreLocationProvider`).
 
 Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
 
@@ -111,6 +112,7 @@ def find_references(path: StrPath) -> tuple[Reference, ...]:
 def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
     """Find the records of Delta, Iceberg and Hudi tables in some folders and in those above them.
 
+    Iceberg's are looked for only where its layout puts them.
     Links are followed as by `find_references`.
     """
     places: dict[str, bool] = {}
@@ -218,15 +220,15 @@ def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
     within_dataset = True
-    for folder, is_within_iceberg in _upwards(os.fspath(place.parent)):
+    for folder, _ in _upwards(os.fspath(place.parent)):
         if within_dataset:
             yield from _summaries(Path(folder))
             within_dataset = "=" in os.path.basename(folder)
-        yield from _tables(folder, looks_for_iceberg=is_within_iceberg)
+        yield from _tables(folder, looks_for_iceberg=True)
 
 
 def _upwards(start: str) -> Iterator[tuple[str, bool]]:
-    """Yield a folder and those above it, each with whether Iceberg may keep its records there."""
+    """Yield a folder and those above it, each with whether Iceberg's layout puts records there."""
     yield start, True
     folder, is_within, below = start, True, ""
     while (above := os.path.dirname(folder)) != folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from parquet_bloomwriter import inspect, strip
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.spark import bloomify_table
 from parquet_bloomwriter.spark.checksums import checksums_of, crc_paths
+from parquet_bloomwriter.spark.table_files import check_is_plain, table_files
 from tests.support.spark_children import Child
 
 if TYPE_CHECKING:
@@ -218,6 +220,25 @@ def test_managed_tables_are_refused(
     assert states(tmp_path) == before
     rows = report(bloomify_table(spark, table / "data", ["id"], output=output, force=True))
     assert [row["status"] for row in rows] == ["rewritten", "rewritten"]
+
+
+def test_metadata_that_cannot_be_listed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, files = table_files(str(written_by_pyarrow(tmp_path / "t", 1)))
+    hidden = tmp_path / "metadata"
+    hidden.mkdir()
+    real = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path) == str(hidden):
+            raise PermissionError
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UnsafeTarget) as caught:
+        check_is_plain(root, files, in_place=False)
+    assert caught.value.problem == f"{hidden} cannot be listed, and may be Iceberg's"
 
 
 def test_a_summary_file_forbids_only_work_in_place(spark: SparkSession, tmp_path: Path) -> None:

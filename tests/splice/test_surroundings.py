@@ -19,14 +19,13 @@ from parquet_bloomwriter.splice.surroundings import (
     check_surroundings,
     crc_path,
     find_references,
+    find_table_records,
     regenerate_crc,
 )
 
 SPARK_TEXT = b"spark" + b"x" * 600 + b"\n"
 SPARK_CRC = bytes.fromhex("637263000000020098675ab21f2b5629")
 """A text file and its checksum file as Spark 4.3 wrote them."""
-RECORD = "t/metadata/00000-1f.metadata.json"
-"""Iceberg's, of a table in the folder `t`."""
 
 
 def _make(root: Path, *paths: str) -> None:
@@ -70,14 +69,9 @@ def _listing(folder: Path) -> dict[str, bytes]:
         ("t/data/a.parquet", ["t/metadata"], []),
         (
             "t/data/p=1/a.parquet",
-            [RECORD],
+            ["t/metadata/00000-1f.metadata.json"],
             [(ReferenceKind.ICEBERG_METADATA, "t/metadata")],
         ),
-        *(
-            (f"t/{folder}/a.parquet", [RECORD], [(ReferenceKind.ICEBERG_METADATA, "t/metadata")])
-            for folder in ("files", "p=1/q=2", "data/0101/1100/p=1", "data/p=1/x")
-        ),
-        *((f"t/{folder}/a.parquet", [RECORD], []) for folder in ("x/y", "x/p=1", "p=1/x/q=2")),
         (
             "t/y=1/a.parquet",
             ["t/y=1/.a.parquet.crc", "t/_metadata", "_delta_log/"],
@@ -115,7 +109,7 @@ def test_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert find_references("a.parquet") == (expected,)
 
 
-def test_a_metadata_folder_that_cannot_be_listed_counts_where_it_may_be_icebergs(
+def test_a_metadata_folder_that_cannot_be_listed_counts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -129,9 +123,31 @@ def test_a_metadata_folder_that_cannot_be_listed_counts_where_it_may_be_icebergs
 
     monkeypatch.setattr(os, "scandir", refuse)
     assert _found(tmp_path, "a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
-    assert _found(tmp_path, "b/c/a.parquet") == []
+    assert _found(tmp_path, "b/c/a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
+    assert find_table_records([tmp_path / "b" / "c"]) == ()
     with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be Iceberg's\)"):
         check_surroundings(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_table"),
+    [
+        (".", True),
+        ("files", True),
+        ("p=1/q=2", True),
+        ("data/p=1/x", True),
+        ("data/0101/1100/p=1", True),
+        ("x/y", False),
+        ("x/p=1", False),
+        ("p=1/x/q=2", False),
+    ],
+)
+def test_folders_of_an_iceberg_table(tmp_path: Path, folder: str, *, is_table: bool) -> None:
+    _make(tmp_path, f"t/{folder}/a.parquet", "t/metadata/00000-1f.metadata.json")
+    path = str(tmp_path / "t" / "metadata")
+    expected = Reference(kind=ReferenceKind.ICEBERG_METADATA, path=path)
+    assert find_table_records([tmp_path / "t" / folder]) == (expected,) * is_table
+    assert find_references(tmp_path / "t" / folder / "a.parquet") == (expected,)
 
 
 @pytest.mark.parametrize(
