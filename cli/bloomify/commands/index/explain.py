@@ -43,7 +43,6 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[ConditionOption
     from bloomify.indexing_explaining import ExplanationText, explanation_document
     from bloomify.indexing_explaining import explain as find_out
     from bloomify.indexing_lookups import quote_hints
-    from bloomify.indexing_lookups import quote_hints
 
     insist_on_condition(ctx, options)
     run = IndexRun.of(ctx, table, options)
