@@ -17,7 +17,7 @@ from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.source.folders import find_local, is_pattern
 from parquet_bloomwriter.source.patterns import has_magic
-from parquet_bloomwriter.splice.target import lies_in
+from parquet_bloomwriter.splice.target import check_backup_folder, lies_in
 from parquet_bloomwriter.wording import safe
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 
     Raises:
         InvalidArgument: If an input matches nothing or is a URL, the outputs or the backups would
-            overwrite each other, or readers of an input would read its backups, too.
+            overwrite each other, readers of an input would read its backups, too, or `backup_dir`
+            is no folder.
         FileNotFoundError: If there is no file of a name.
         OSError: If a folder cannot be listed.
     """
@@ -274,6 +275,7 @@ def _backups(
 ) -> Sequence[str | None]:
     if backup_dir is None:
         return [None] * len(files)
+    check_backup_folder(backup_dir)
     paths = _below(backup_dir, [found.place for found in files], done="kept as")
     backups = [os.path.dirname(path) for path in paths]
     for folder in folders:

@@ -37,6 +37,12 @@ _MOST_NAMES = 10
 _LETTERS = 2
 """Characters of a beginning that stands for a whole name."""
 
+_LIKENESS = 0.65
+"""Likeness to a name, in [0, 1], from which it was probably meant: two letters of three."""
+
+_SHORT, _LIKENESS_IF_SHORT = 4, 0.75
+"""Characters of a short name, which must be more like the one that was meant."""
+
 _LONGEST_NAME = 100
 """Characters of a name in a sentence; who misspells a longer one is not helped."""
 
@@ -94,12 +100,14 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
     if not key or len(key) > _LONGEST_NAME:
         return None
     whole = {one.lower(): one for one in reversed(short)}
-    parts = {one.rpartition(".")[2].lower(): one for one in reversed(short)}
+    last = ((one.rpartition(".")[2].lower(), one) for one in reversed(short))
+    parts = {part: one for part, one in last if part == key or len(part) >= _LETTERS}
     begun = [one for lower, one in whole.items() if lower.startswith(key)]
     if len(begun) == 1 and len(key) >= _LETTERS:
         return begun[0]
     known = parts | whole
-    close = difflib.get_close_matches(key, known, n=1)
+    likeness = _LIKENESS if len(key) > _SHORT else _LIKENESS_IF_SHORT
+    close = difflib.get_close_matches(key, known, n=1, cutoff=likeness)
     return known[close[0]] if close else None
 
 

@@ -28,6 +28,7 @@ from parquet_bloomwriter.probing.partitions import outcome, partition_of
 from parquet_bloomwriter.probing.pieces import Pieces
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
 from parquet_bloomwriter.source import open_for_reading
+from parquet_bloomwriter.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -145,7 +146,12 @@ class Bindings:
                 continue
             if name in quoted:
                 raise ColumnNotFound(f'there is no column "{name}"', remedy=single_quotes(name))
-            select_columns(schemas[0], [name])
+            try:
+                select_columns(schemas[0], [name])
+            except ColumnNotFound as error:
+                known = (*(leaf.name for leaf in schemas[0]), *_names_in_paths(paths))
+                error.remedy = suggestion(name, known)
+                raise
 
     def _binding(self, leaves: tuple[Leaf, ...]) -> tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]:
         found = self.seen.get(id(leaves))
@@ -165,6 +171,15 @@ class Bindings:
 def _in_paths(name: str, paths: Sequence[str]) -> bool:
     """Whether some path names it as a column of a partition."""
     return any(f"/{name}=" in f"/{path}" for path in paths)
+
+
+def _names_in_paths(paths: Sequence[str]) -> Iterator[str]:
+    """The columns that folders such as `year=2023` name, from the outermost of the first path."""
+    for path in paths:
+        for folder in path.split("/")[:-1]:
+            name, is_given, _ = folder.partition("=")
+            if name and is_given:
+                yield name
 
 
 def _has(leaves: Sequence[Leaf], name: str) -> bool:

@@ -17,7 +17,7 @@ from parquet_bloomwriter.wording import safe
 if TYPE_CHECKING:
     from parquet_bloomwriter.splice.source import SourceFile, StrPath
 
-__all__ = ["Target", "choose_target", "is_same", "lies_in"]
+__all__ = ["Target", "check_backup_folder", "choose_target", "is_same", "lies_in"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +97,16 @@ def _identity_at(path: str, *, name: str) -> FileIdentity | None:
     return FileIdentity.of(found)
 
 
+def check_backup_folder(folder: StrPath) -> None:
+    """Refuse what is no folder, and cannot become one, for backups.
+
+    Raises:
+        InvalidArgument: If something else has that name.
+    """
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise InvalidArgument("backups go to a folder, and this is none", path=folder)
+
+
 def is_same(one: str, other: str) -> bool:
     """Whether both names lead to one file; False if one leads nowhere."""
     try:
@@ -121,8 +131,7 @@ def _backup_path(path: str, name: str, suffix: str | None, folder: StrPath | Non
     if suffix is not None and folder is not None:
         raise InvalidArgument("a suffix and a folder for backups exclude each other", path=name)
     if folder is not None:
-        if os.path.lexists(folder) and not os.path.isdir(folder):
-            raise InvalidArgument("backups go to a folder, and this is none", path=folder)
+        check_backup_folder(folder)
         return os.path.join(os.path.realpath(folder), os.path.basename(name))
     if suffix is None:
         return None

@@ -104,3 +104,16 @@ def test_a_folder_among_the_inputs_is_refused(
     assert "--backup and --backup-dir exclude each other" in both.stderr
     assert listing() == before
     assert warehouse.is_dir()
+
+
+@pytest.mark.parametrize("verb", REWRITING)
+def test_a_file_is_no_folder_for_backups(
+    warehouse: Path, invoke: Invoke, listing: Listing, verb: list[str]
+) -> None:
+    (warehouse.parent / "kept").write_text("a plain file")
+    before = listing()
+    result = invoke(verb[0], "warehouse", "--backup-dir", "kept", *verb[1:])
+    message = "bloomify: kept: backups go to a folder, and this is none."
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.stderr.count("\n"), result.stderr[: len(message)]) == (1, message)
+    assert listing() == before

@@ -233,6 +233,14 @@ def test_a_mistyped_name_is_told_although_paths_exclude_everything(warehouse: Pa
         probe(warehouse, "year = 1999 AND idd = 1")
 
 
+def test_a_mistyped_name_of_a_folder(warehouse: Path) -> None:
+    with pytest.raises(ColumnNotFound, match="Did you mean year") as caught:
+        probe(warehouse, "yaer = 2023")
+    assert caught.value.problem == 'there is no column "yaer"'
+    with pytest.raises(ColumnNotFound, match=r"The columns are: id, .*year"):
+        probe(warehouse, "qqqqq = 2023")
+
+
 def test_the_path_hides_a_stored_column_of_the_same_name(tmp_path: Path) -> None:
     folder = tmp_path / "t" / "year=2023"
     folder.mkdir(parents=True)

@@ -93,6 +93,23 @@ def test_the_nearest_name(wrong: str, expected: str | None) -> None:
     assert nearest(wrong, names) == expected
 
 
+@pytest.mark.parametrize(
+    ("wrong", "names", "expected"),
+    [
+        ("id", ["c.d"], None),
+        ("d", ["c.d"], "c.d"),
+        ("a", ["ab"], None),
+        ("it", ["ids", "it.is"], "it.is"),
+        ("ct", ["city"], None),
+        ("idd", ["id"], "id"),
+        ("version", ["verify", "advise"], None),
+        ("verfy", ["verify", "advise"], "verify"),
+    ],
+)
+def test_a_name_that_is_not_near_enough(wrong: str, names: list[str], expected: str | None) -> None:
+    assert nearest(wrong, names) == expected
+
+
 def leaf(kind: pa.DataType, **options: bool) -> Leaf:
     return footer_of(written(pa.table({"x": pa.array([None], kind)}), **options)).leaves[0]
 
