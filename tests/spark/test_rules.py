@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -561,11 +561,12 @@ def test_the_jar_of_the_rules_may_lie_in_any_folder(
 
 
 def test_a_plan_too_deep_for_the_rules_stays_as_it_is(session: SparkSession) -> None:
-    java: Any = rules._adaptors[session].java
-    jvm: Any = session.sparkContext._jvm
+    adaptor: Any = rules._adaptors[session]
+    java, context = adaptor.java, cast("Any", session.sparkContext)
+    jvm = context._jvm
     error = jvm.java.lang.StackOverflowError("too deep")
     (failed,) = [one for one in java.getClass().getDeclaredMethods() if one.getName() == "failed"]
     failed.setAccessible(True)
-    arguments = session.sparkContext._gateway.new_array(jvm.java.lang.Object, 2)
+    arguments = context._gateway.new_array(jvm.java.lang.Object, 2)
     arguments[0], arguments[1] = "PushDownBFIndexRule", error
     assert failed.invoke(java, arguments) is None
