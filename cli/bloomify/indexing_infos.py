@@ -109,7 +109,7 @@ def nothing_there(table_: str, home: str | None) -> str:
     if others:
         tables = ", ".join(other.rpartition("/")[0] or "/" for other in others)
         return f"{table_}: there is no index here. There are some of {tables}."
-    words = command_line("create", table_, name="NAME", home=home)
+    words = command_line("create", table_, name=None, home=home)
     return f"{table_}: there is no index. Type: {words} --columns ..."
 
 

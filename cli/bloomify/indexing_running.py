@@ -11,7 +11,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
 import click
 
@@ -53,6 +53,9 @@ _OPTIONS = (
 
 _LISTED = 12
 """Indexes that are named to somebody who has named none."""
+
+_OF_THOSE_THERE = frozenset({"refresh", "show", "optimize"})
+"""Commands that mean no deleted index, where another is there, and do no harm to that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +130,7 @@ class IndexRun:
         if changes is not None and isinstance(error, IndexBusy) and "cancel it" in error.remedy:
             return f"{message} {self._how_to_cancel(changes)}"
         if isinstance(error, IndexNotFound) and "reate" in error.remedy:
-            words = command_line("create", self.table, name="NAME", home=self.options["home"])
-            return f"{message} Type: {words} --columns ..."
+            return f"{message} {self.how_to_create()}"
         if changes is not None and isinstance(error, OSError) and error.errno in _NO_ROOM:
             return f"{message} {_ELSEWHERE}"
         return message
@@ -177,6 +179,12 @@ class IndexRun:
         is_there = info.state == "ACTIVE"
         return "The last stable version is in force." if is_there else "No index was made."
 
+    def how_to_create(self) -> str:
+        """Spell the command that makes the index that was asked for, or any."""
+        name = cast("str | None", self.options.get("name"))
+        words = command_line("create", self.table, name=name, home=self.options["home"])
+        return f"Type: {words} --columns ..."
+
     def _how_to_cancel(self, name: str) -> str:
         words = command_line("cancel", self.table, name=name, home=self.options["home"])
         return f"Type: {words}"
@@ -199,7 +207,9 @@ def change(
 
 
 def name_of(run: IndexRun, options: NamedOptions) -> str:
-    """Return the name of the index that is meant: the one given, or that of the table's only index.
+    """Return the name of the index that is meant: the one given, or the only one there can be.
+
+    That is the table's only index, or, for some commands, the only one that is not deleted.
 
     Raises:
         click.UsageError: If no name is given, and the table has no index or several.
@@ -207,11 +217,15 @@ def name_of(run: IndexRun, options: NamedOptions) -> str:
     if options["name"] is not None:
         return options["name"]
     infos = run.attempt(lambda: _of_table(run))
-    if len(infos) == 1:
-        return infos[0].name
+    if not infos:
+        how = run.how_to_create()
+        raise click.UsageError(f"the table has no index. {how}", run.ctx)
+    there = [info for info in infos if info.state != "DELETED"]
+    meant = there if run.ctx.info_name in _OF_THOSE_THERE and there else infos
+    if len(meant) == 1:
+        return meant[0].name
     names = [f"{info.name} ({info.state})" for info in infos[:_LISTED]]
-    choice = f"; there are {', '.join(names)}" if names else "; the table has none"
-    raise click.UsageError(f"say which index with --name{choice}", run.ctx)
+    raise click.UsageError(f"say which index with --name; there are {', '.join(names)}", run.ctx)
 
 
 def _of_table(run: IndexRun) -> list[IndexInfo]:

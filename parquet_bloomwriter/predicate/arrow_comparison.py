@@ -227,9 +227,16 @@ def _exact(value: object) -> object:
     return value
 
 
-def not_evaluated(text: str) -> InvalidArgument:
-    """Make the error for a part of a condition that no pyarrow expression is made of."""
+def not_evaluated(text: str, why: str = "") -> InvalidArgument:
+    """Make the error for a part of a condition that no pyarrow expression is made of.
+
+    Args:
+        text: The part.
+        why: The reason, a clause; "" if none is known.
+    """
+    reason = f": {why}" if why else ""
+    quotes = "Write strings in single quotes; for all else, give" if '"' in text else "Give"
     return InvalidArgument(
-        f"this part of the condition cannot be evaluated: {text}",
-        remedy="Write strings in single quotes; for all else, give a pyarrow expression.",
+        f"this part of the condition cannot be evaluated: {text}{reason}",
+        remedy=f"{quotes} a pyarrow expression.",
     )

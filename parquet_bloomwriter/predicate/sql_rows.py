@@ -209,7 +209,7 @@ class _Rows:
             return self._column(name, node)
         make = _TERMS.get(node.key)
         if make is None:
-            self._refuse()
+            self._refuse(_why_unknown(node))
         return self._computed(make(self, node))
 
     def _column(self, name: str, node: Expr) -> _Computed:
@@ -254,7 +254,7 @@ class _Rows:
 
         operand = self._operand(node)
         if not (pa.types.is_string(operand.type) or pa.types.is_large_string(operand.type)):
-            self._refuse()
+            self._refuse(f"{operand.name} is no text, but of type {operand.type}")
         return operand
 
     def _string(self, node: Expr) -> str:
@@ -295,7 +295,7 @@ class _Rows:
             elif _is_integer_or_float(term):
                 numbers.append(term.field.cast(type_, safe=not is_floating))
             else:
-                self._refuse()
+                self._refuse(f"there is no arithmetic with values of type {term.type}")
         return numbers
 
     def remainder(self, node: Expr) -> pc.Expression:
@@ -384,7 +384,7 @@ class _Rows:
         is_extract = node.key == "extract"
         part = (node.this.name if is_extract else node.key).lower()
         if part not in _CALENDAR:
-            self._refuse()
+            self._refuse(f"{part.upper()} is no part of a date that is known")
         operand = self._operand(node.expression if is_extract else node.this)
         self._check_clock(operand)
         function: Any = getattr(pc, part)
@@ -394,8 +394,10 @@ class _Rows:
         import pyarrow as pa
 
         is_naive = pa.types.is_timestamp(operand.type) and operand.type.tz is None
+        if pa.types.is_timestamp(operand.type) and not is_naive:
+            self._refuse(f"{operand.name} has a time zone, and its dates depend on the reader's")
         if not (is_naive or pa.types.is_date(operand.type)):
-            self._refuse()
+            self._refuse(f"{operand.name} is no date and no timestamp, but of type {operand.type}")
 
     def cast(self, node: Expr) -> pc.Expression:
         """Convert to another type."""
@@ -418,10 +420,23 @@ class _Rows:
             case "DATE":
                 self._check_clock(operand)
                 return operand.field.cast(pa.date32(), safe=False)
-        raise not_evaluated(self.text)
+        why = f"engines differ in how they convert {operand.type} to {target.sql()}"
+        raise not_evaluated(self.text, why)
 
-    def _refuse(self) -> NoReturn:
-        raise not_evaluated(self.text)
+    def _refuse(self, why: str = "") -> NoReturn:
+        raise not_evaluated(self.text, why)
+
+
+def _why_unknown(node: Expr) -> str:
+    """Say why nothing is computed for a node of SQL text, a clause."""
+    from sqlglot import expressions
+
+    if node.key == "div":
+        return "engines differ in how they divide"
+    if isinstance(node, expressions.Func):
+        name = node.name if node.key == "anonymous" else node.sql_name()
+        return f"the function {name.upper()} is not known"
+    return ""
 
 
 def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Expression]:

@@ -154,6 +154,32 @@ def test_what_is_refused_says_so(text: str) -> None:
         to_arrow(text, TABLE.schema)
 
 
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("year(t) = 2020", "t has a time zone, and its dates depend on the reader's"),
+        ("year(i) = 2020", "i is no date and no timestamp, but of type int64"),
+        ("md5(s) = 'x'", "the function MD5 is not known"),
+        ("own(s) = 'x'", "the function OWN is not known"),
+        ("upper(i) = 'A'", "i is no text, but of type int64"),
+        ("s + 1 = 2", "there is no arithmetic with values of type string"),
+        ("CAST(s AS INT) = 1", "engines differ in how they convert string to INT"),
+        ("EXTRACT(century FROM t) = 3", "CENTURY is no part of a date that is known"),
+    ],
+)
+def test_why_a_part_is_not_evaluated(condition: str, why: str) -> None:
+    types = {"i": pa.int64(), "s": pa.string(), "t": pa.timestamp("us", "UTC")}
+    with pytest.raises(InvalidArgument) as caught:
+        to_arrow(condition, pa.schema(types))
+    assert caught.value.problem.endswith(f": {why}")
+    assert caught.value.remedy == "Give a pyarrow expression."
+
+
+def test_the_refusal_speaks_of_quotes_where_there_are_some() -> None:
+    with pytest.raises(InvalidArgument, match="Write strings in single quotes; for all else"):
+        to_arrow('md5(s) = "s"', pa.schema({"s": pa.string()}))
+
+
 def test_columns_that_are_not_there() -> None:
     with pytest.raises(ColumnNotFound, match='there is no column "emial"'):
         to_arrow("lower(emial) = 'x'", TABLE.schema)
