@@ -38,7 +38,7 @@ def _several(given: Any, kinds: Any, what: str) -> list[Any]:  # noqa: ANN401  c
     if isinstance(given, kinds):
         return [given]
     try:
-        several = list(given)
+        several = [given] if isinstance(given, bytes | bytearray | memoryview) else list(given)
     except TypeError:
         several = [given]
     strange = [one for one in several if not isinstance(one, kinds)]

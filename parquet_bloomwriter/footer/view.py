@@ -201,7 +201,7 @@ def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
     if MAGIC_ENCRYPTED in (head, tail[4:]):
         raise UnsupportedFile(
             "the footer is encrypted",
-            remedy="Filters for encrypted files can only be written by their writer.",
+            remedy="Only who has its keys can read it or write filters for it.",
         )
     if tail[4:] != MAGIC:
         raise NotParquet(

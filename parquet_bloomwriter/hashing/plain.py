@@ -16,6 +16,9 @@ _INTEGER_BITS = {"INT32": 32, "INT64": 64}
 _FLOAT_FORMAT = {"FLOAT": "<f", "DOUBLE": "<d"}
 _INT96_BYTES = 12
 
+_TYPES = ("INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+"""Physical types that have Bloom filters."""
+
 
 def plain_bytes(
     value: float | str | bytes,
@@ -49,7 +52,12 @@ def plain_bytes(
         return _sized(_text(value), type_length)
     if physical_type == "INT96" and isinstance(value, bytes):
         return _sized(value, _INT96_BYTES)
-    raise InvalidArgument(f"{value!r} is not a value of a {physical_type} column")
+    if physical_type not in _TYPES:
+        raise InvalidArgument(
+            f"there is no physical type {physical_type!r} that has Bloom filters",
+            remedy=f"Name one of {', '.join(_TYPES)}.",
+        )
+    raise InvalidArgument(f"{value!r} is not a value of a column of type {physical_type}")
 
 
 def equal_plains(plain: bytes, physical_type: str) -> tuple[bytes, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.columns import can_be_listed
 from parquet_bloomwriter.wording import count, listed, name, safe
 
 if TYPE_CHECKING:
@@ -180,8 +179,10 @@ class AdviseReport:
         None if the name cannot stand there, and the ordinal differs between the files.
         """
         is_only = sum(one.name == column.name for one in self.columns) == 1
-        if is_only and can_be_listed(column.name) and column.name.isprintable():
-            return column.name
+        name_ = column.name
+        is_plain = name_ and name_ == name_.strip() and "," not in name_ and name_.isprintable()
+        if is_only and is_plain:
+            return name_
         return f"#{column.ordinal}" if column.num_files == self.num_files else None
 
 

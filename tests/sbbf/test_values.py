@@ -220,3 +220,10 @@ def test_filters_of_different_hash_functions_are_kept_apart(one: int, other: int
     assert filters[0] != filters[1]
     with pytest.raises(InvalidArgument, match="different hash functions"):
         filters[0].merge(filters[1])
+
+
+def test_a_physical_type_that_does_not_exist() -> None:
+    for act in (Sbbf.empty(64).insert, Sbbf.empty(64).check):
+        with pytest.raises(InvalidArgument, match="no physical type 'INT46'") as caught:
+            act(4, "INT46")
+        assert caught.value.remedy.startswith("Name one of INT32, INT64, INT96, FLOAT,")

@@ -83,3 +83,12 @@ def test_names_and_paths(tmp_path: Path) -> None:
     assert paths_of(tmp_path) == paths_of([tmp_path]) == paths_of(str(tmp_path)) == (str(tmp_path),)
     with pytest.raises(InvalidArgument, match="a path is text, but 7 was given"):
         paths_of([tmp_path, 7])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("given", [b"ab", bytearray(b"ab"), memoryview(b"ab")])
+def test_bytes_are_one_wrong_value(given: object) -> None:
+    for take in (names_of, paths_of):
+        with pytest.raises(
+            InvalidArgument, match=r"is text, but (b'|bytearray|<memory).* was given"
+        ):
+            take(given)  # type: ignore[arg-type]
