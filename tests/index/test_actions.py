@@ -494,7 +494,8 @@ def test_files_that_change_while_they_are_read_are_left_out(table: Path) -> None
     report = index.create(table, ["id"], name="ids", engine=Meddling(changed=(2,)))
     assert (report.num_files, report.appended, len(report.left_out)) == (5, 5, 1)
     (left,) = report.left_out
-    assert (left.path, left.reason) == ("day=0/4.parquet", "it changed while it was being read")
+    assert left.path == "day=0/4.parquet"
+    assert left.reason.startswith("it changed while it was being read")
     found = index.lookup(table, "id = 9999")
     assert (found.num_unknown, found.paths) == (1, (str(table / left.path),))
     assert index.refresh(table, name="ids").appended == 1

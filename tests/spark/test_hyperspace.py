@@ -67,10 +67,17 @@ def test_a_configuration_has_hyperspaces_names_too() -> None:
     assert BFIndexConfig("ids", ["id"]).fpp == 0.01
 
 
-@pytest.mark.parametrize("columns", ["id", [], [5]])
-def test_columns_must_be_a_list_of_names(columns: list[str]) -> None:
-    with pytest.raises(InvalidArgument, match="indexed_columns"):
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [([], "indexed_columns has no name"), ([5], "the name of a column is text, but 5 was given")],
+)
+def test_columns_must_be_names(columns: list[str], problem: str) -> None:
+    with pytest.raises(InvalidArgument, match=problem):
         BFIndexConfig("ids", columns)
+
+
+def test_a_string_is_one_column() -> None:
+    assert BFIndexConfig("ids", "id").indexed_columns == ("id",)
 
 
 # Which table it is.
