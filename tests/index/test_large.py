@@ -121,7 +121,7 @@ def test_indexes_of_real_files_hold_what_is_in_them(
     """Made, and brought up to date after files were added, removed and replaced."""
     table = tmp_path_factory.mktemp("table")
     columns = data.draw(schemas())
-    names = [one.name for one in columns if one.type != pa.bool_()]
+    names = [one.name for one in columns if one.type not in (pa.bool_(), pa.float16())]
     assume(names)
     made: dict[str, RandomFile] = {}
 
