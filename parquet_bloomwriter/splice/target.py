@@ -152,8 +152,7 @@ def _check_backup(path: str, backup: str, *, source: str) -> None:
     root = _table_root(folder)
     if not lies_in(backup, root):
         return
-    in_table = root != folder or os.path.dirname(backup) != folder
-    if in_table or _has_others(folder, {path, backup, source}):
+    if root != folder or _has_others(folder, {path, backup, source}):
         where = "the file" if root == folder else "the table"
         problem = f"readers of the folder of {where} would read the backup, too"
         remedy = f"Name a folder outside of {safe(root)}, as backup_dir."

@@ -213,7 +213,6 @@ def test_a_backup_of_a_run_that_died_stays_if_this_one_fails(
         ("t/p=1/x.parquet", {"backup_dir": "t/kept"}),
         ("t/p=1/q=2/x.parquet", {"backup_dir": "t/p=1/kept"}),
         ("t/p=1/x.parquet", {"backup_dir": "t/p=1/kept"}),
-        ("t/x.parquet", {"backup_dir": "t/kept"}),
     ],
 )
 def test_no_reader_of_the_table_finds_a_backup(
