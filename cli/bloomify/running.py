@@ -122,7 +122,7 @@ def run(
 
 
 def writing(path: str, progress: FileProgress) -> Callable[[int], None]:
-    """Return what is told of the bytes of a file that is written as a whole."""
+    """Begin the progress of one file; return the function that takes the bytes written so far."""
     progress.begin(num_bytes=_size_of(path), num_filters=0)
     return progress.wrote
 

@@ -468,7 +468,7 @@ def _is_integer_or_float(operand: _Computed) -> bool:
 
 
 def single_quotes(name: str) -> str:
-    """Say how a string is written, to somebody who wrote it in double quotes."""
+    """Return the hint that a string takes single quotes, not double quotes."""
     return f"Strings take single quotes: '{name}'; double quotes are for names of columns."
 
 
