@@ -122,7 +122,7 @@ def run(
 
 
 def writing(path: str, progress: FileProgress) -> Callable[[int], None]:
-    """Begin the progress of one file; return the function that takes the bytes written so far."""
+    """Begin the progress of one file; return the function that is told the bytes of each write."""
     progress.begin(num_bytes=_size_of(path), num_filters=0)
     return progress.wrote
 
