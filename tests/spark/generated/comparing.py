@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.spark.generated.queries import Query
 
 
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
+_CONDITION = re.compile(r"(?<!olumn: )\[([A-Z][A-Z0-9_.]+)\]")  # Spark 3.5 names columns like this
 _CAUSE = re.compile(r"^Caused by: .*$", re.MULTILINE)
 
 
