@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from parquet_bloomwriter.index.entry import DataFile
+    from parquet_bloomwriter.index.log.entry import DataFile
 
 _SIZES = (100_000,)
 _FILTER_BYTES = 4096
@@ -62,9 +62,9 @@ class Synthetic:
 def _write(folder: Path, num_files: int) -> None:
     import pyarrow as pa
 
-    from parquet_bloomwriter.index.entry import DataFile, Entry, IndexedColumn
-    from parquet_bloomwriter.index.log import IndexLog
-    from parquet_bloomwriter.index.manifest import FileTable, write_manifest
+    from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
+    from parquet_bloomwriter.index.log.entry import DataFile, Entry, IndexedColumn
+    from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.states import State
 
     version = folder / "v__=0"
@@ -98,10 +98,10 @@ def _name(file_id: int) -> str:
 
 
 def _part(version: Path, file_ids: range) -> DataFile:
-    from parquet_bloomwriter.footer import Leaf, PhysicalType, Repetition
-    from parquet_bloomwriter.index.column_type import column_type
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.parts import PartRow, PartWriter
+    from parquet_bloomwriter.index.format.columns import column_type
+    from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter
+    from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
     from parquet_bloomwriter.sbbf import Sbbf
 
     rng = np.random.default_rng(file_ids.start)
@@ -141,7 +141,7 @@ def ask(folder: str) -> None:
     """Look up in this process, and print figures: seconds, bytes, files kept."""
     import pyarrow.parquet  # noqa: F401
 
-    from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
+    from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
     from parquet_bloomwriter.predicate import parse
 
     def look(predicate: str) -> tuple[float, int]:
@@ -174,7 +174,7 @@ def ask(folder: str) -> None:
 
 def first(folder: str) -> None:
     """Look one value up, and nothing more: what a process takes from its start to its end."""
-    from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
+    from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
     from parquet_bloomwriter.predicate import parse
 
     snapshot = open_snapshot(folder)

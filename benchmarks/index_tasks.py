@@ -26,10 +26,10 @@ from benchmarks.spark_session import (
     remove_index,
     seconds,
 )
-from parquet_bloomwriter.index.building import balanced
+from parquet_bloomwriter.index.build.group import balanced
+from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.engine import FileTask
 from parquet_bloomwriter.index.files import list_files, location
-from parquet_bloomwriter.index.threads import ThreadEngine
 from parquet_bloomwriter.spark.engine import SparkEngine
 from parquet_bloomwriter.spark.jobs import run
 

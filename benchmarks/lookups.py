@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from benchmarks.measure import DATA, FILTERED, REFERENCE
 from benchmarks.reference import ROWS, ids
 from parquet_bloomwriter import Sbbf, bloomify
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.source import open_for_reading, read_footer
 

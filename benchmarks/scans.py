@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.measure import Figure
 from fixtures import sample
-from parquet_bloomwriter.splice.plan import Placement
+from parquet_bloomwriter.rewrite.plan import Placement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         UnsupportedFile,
         VerificationFailed,
     )
-    from parquet_bloomwriter.many import FileOutcome, for_each_file
     from parquet_bloomwriter.probing.footers import clear_cache
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.verbs.add import bloomify
     from parquet_bloomwriter.verbs.advise import advise, merge_advice
     from parquet_bloomwriter.verbs.bloom_file import BloomFile
+    from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
     from parquet_bloomwriter.verbs.probe import probe
     from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
@@ -118,7 +118,7 @@ _HOMES = {
     "BloomFile": "verbs.bloom_file",
     "inspect": "verbs.inspect",
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
-    **dict.fromkeys(("FileOutcome", "for_each_file"), "many"),
+    **dict.fromkeys(("FileOutcome", "for_each_file"), "verbs.for_each_file"),
     "probe": "verbs.probe",
     "clear_cache": "probing.footers",
     **dict.fromkeys(("FileProbe", "ProbeReport"), "probing.report"),

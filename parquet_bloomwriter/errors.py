@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 
-from parquet_bloomwriter.wording import safe
+from parquet_bloomwriter.text import safe
 
 
 class BloomwriterError(Exception):

@@ -17,7 +17,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from parquet_bloomwriter.wording import shorten, size, width
+from parquet_bloomwriter.text import shorten, size, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ from parquet_bloomwriter.source import open_for_reading, read_footer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.source import Input, Source
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bloomify.indexing_lookups import MISSING, headline
-from bloomify.table import Heading, table
-from bloomify.text import name as shown
-from bloomify.text import safe
+from bloomify.console.table import Heading, table
+from bloomify.console.text import name as shown
+from bloomify.console.text import safe
+from bloomify.views.index_lookup import MISSING, headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bloomify.document import Document
-    from parquet_bloomwriter.index.reports import IndexUse, LookupReport
+    from bloomify.views.documents import Document
+    from parquet_bloomwriter.index.report import IndexUse, LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
 _ELSEWHERE = frozenset({MISSING, "INDEX_NOT_ACTIVE", "INDEX_BROKEN"})
@@ -89,7 +89,7 @@ def explain(
 
 def explanation_document(explanation: Explanation) -> Document:
     """The same for programs."""
-    from parquet_bloomwriter.index.reports import plain
+    from parquet_bloomwriter.index.report import plain
 
     conditions = [
         {"predicate": part.predicate, "num_excluded": part.num_excluded, "indexes": indexes}

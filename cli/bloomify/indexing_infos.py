@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.indexing import columns_table, no_global, remarks_text
-from bloomify.indexing_options import command_line
+from bloomify.commands.index.options import command_line
+from bloomify.console.table import Heading, table
+from bloomify.console.text import count, name, safe, size
 from bloomify.indexing_outcomes import of_data
-from bloomify.table import Heading, table
-from bloomify.text import count, name, safe, size
+from bloomify.views.index import columns_table, no_global, remarks_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bloomify.document import Document
-    from parquet_bloomwriter.index.reports import IndexInfo
+    from bloomify.views.documents import Document
+    from parquet_bloomwriter.index.report import IndexInfo
 
 _HEADINGS = (
     Heading(title="index", is_text=True),
@@ -89,21 +89,21 @@ class InfosText:
 
 def infos_document(infos: Sequence[IndexInfo]) -> Document:
     """The list for programs."""
-    from parquet_bloomwriter.index.reports import plain
+    from parquet_bloomwriter.index.report import plain
 
     return {"indexes": [plain(info) for info in infos]}
 
 
 def info_document(info: IndexInfo) -> Document:
     """One index for programs."""
-    from parquet_bloomwriter.index.reports import plain
+    from parquet_bloomwriter.index.report import plain
 
     return {"index": plain(info)}
 
 
 def nothing_there(table_: str, home: str | None) -> str:
     """Say that a table has no index, and where there are some, or how to make one."""
-    from parquet_bloomwriter.index.homes import find_homes
+    from parquet_bloomwriter.index.layout import find_homes
 
     others = [] if home else find_homes(table_)
     if others:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bloomify.text import count, percent, size
+from bloomify.console.text import count, percent, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.reports import IndexReport
+    from parquet_bloomwriter.index.report import IndexReport
 
 
 def outcome(report: IndexReport) -> str:

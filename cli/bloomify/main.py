@@ -17,8 +17,8 @@ from bloomify.commands.probe import probe
 from bloomify.commands.repair import repair
 from bloomify.commands.strip import strip
 from bloomify.commands.verify import verify
-from bloomify.console import PROGRAM, color, discard
-from bloomify.helping import Verbs
+from bloomify.console.console import PROGRAM, color, discard
+from bloomify.console.help import Verbs
 from parquet_bloomwriter import __version__
 
 _EPILOG = """\b

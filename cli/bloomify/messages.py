@@ -6,7 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from bloomify.text import count
+from bloomify.console.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 
 if TYPE_CHECKING:

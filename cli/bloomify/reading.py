@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
-from bloomify.frame import Run, guarded
-from bloomify.interruption import interruptible
+from bloomify.console.interruption import interruptible
+from bloomify.runner import Run, guarded
 from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bloomify.console import Console
-    from bloomify.document import Document
+    from bloomify.console.console import Console
     from bloomify.exits import ExitCode
-    from bloomify.frame import View
+    from bloomify.runner import View
+    from bloomify.views.documents import Document
     from parquet_bloomwriter import FileOutcome
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
@@ -113,8 +113,8 @@ def _outcomes(
     jobs: int,
     console: Console,
 ) -> Iterator[FileOutcome[R]]:
-    from parquet_bloomwriter.many import FileOutcome
     from parquet_bloomwriter.parallel import in_order
+    from parquet_bloomwriter.verbs.for_each_file import FileOutcome
 
     at_once = max(1, min(jobs, len(locations)))
     console.bar.begin(num_files=len(locations), num_bytes=0)

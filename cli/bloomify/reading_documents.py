@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bloomify.document import Document
+    from bloomify.views.documents import Document
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
     from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice

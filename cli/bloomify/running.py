@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar
 
 import click
 
-from bloomify.frame import Run, guarded
-from bloomify.interruption import interruptible
+from bloomify.console.interruption import interruptible
+from bloomify.runner import Run, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bloomify.console import Console
+    from bloomify.console.console import Console
     from bloomify.exits import ExitCode
-    from bloomify.frame import View
+    from bloomify.runner import View
     from parquet_bloomwriter.progress import FileProgress
 
 R = TypeVar("R")
@@ -91,7 +91,7 @@ def run(
     console: Console,
 ) -> ExitCode:
     """Apply a verb to all files, print what became of them, and say how it went."""
-    from parquet_bloomwriter.many import find_places, for_each_place, missing
+    from parquet_bloomwriter.verbs.for_each_file import find_places, for_each_place, missing
 
     _check_options(inputs, options)
     run_ = Run(
@@ -141,7 +141,7 @@ def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
         click.UsageError: If a suffix is given for more than one file, as a shell makes them of a
             pattern, or options do not go together.
     """
-    from parquet_bloomwriter.many import is_folder_or_pattern
+    from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
 
     if options["plan"] and not options["dry_run"]:
         raise click.UsageError("--plan goes with --dry-run", click.get_current_context())
@@ -162,6 +162,6 @@ def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
 
 
 def _is_single(inputs: tuple[str, ...]) -> bool:
-    from parquet_bloomwriter.many import is_folder_or_pattern
+    from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
 
     return len(inputs) == 1 and not is_folder_or_pattern(inputs[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bloomify.helping import check_no_command, complete_path, section
+from bloomify.console.help import check_no_command, complete_path, section
 from bloomify.options import one, parse_count, split_columns
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.compact.loop import I32, LIST, START
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer.view import Footer
+    from parquet_bloomwriter.metadata.footer import Footer
 
 _DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 _DATA_PAGES = {0, 3}  # DATA_PAGE, DATA_PAGE_V2

@@ -1,15 +1,1 @@
-"""Reports as HTML: a table in a notebook, and one self-contained page with plots.
-
-    table_of(report)    any report, for `_repr_html_`
-    page(report)        filters of one or many files
-
-There are no scripts and nothing is fetched. Whatever comes from a file is text: markup is a type of
-its own, and every `str` that goes into it is escaped.
-"""
-
-from __future__ import annotations
-
-from parquet_bloomwriter.html.notebook import table_of
-from parquet_bloomwriter.html.page import page
-
-__all__ = ["page", "table_of"]
+"""Modules on their way to other packages."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.html.inspection import quantity
-from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
-from parquet_bloomwriter.wording import count, name, percent, rate, size
+from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.text import count, name, percent, rate, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.html.markup import Content
     from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
+    from parquet_bloomwriter.reports.markup import Content
 
 _HEADINGS = (
     Heading(title="column", is_text=True),

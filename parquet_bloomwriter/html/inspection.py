@@ -6,18 +6,18 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.figures import figures_of, share_of_bytes
-from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
-from parquet_bloomwriter.wording import count, name, percent, rate, row_groups, safe, size
+from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.reports.page.figures import figures_of, share_of_bytes
+from parquet_bloomwriter.text import count, name, percent, rate, row_groups, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from parquet_bloomwriter.html.figures import ColumnFigures
-    from parquet_bloomwriter.html.markup import Content
     from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.markup import Content
+    from parquet_bloomwriter.reports.page.figures import ColumnFigures
 
 COLUMN_HEADINGS = (
     Heading(title="column", is_text=True),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.markup import Html, element, identifier, named
 from parquet_bloomwriter.html.table import Heading, Table
-from parquet_bloomwriter.wording import percent, rate
+from parquet_bloomwriter.reports.markup import Html, element, identifier, named
+from parquet_bloomwriter.text import percent, rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.html.figures import ColumnFigures
-    from parquet_bloomwriter.html.markup import Content
+    from parquet_bloomwriter.reports.markup import Content
+    from parquet_bloomwriter.reports.page.figures import ColumnFigures
 
 _HEIGHT = 16
 _THICKNESS = 8

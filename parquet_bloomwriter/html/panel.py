@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.markup import Html, element, identifier, scrollable
-from parquet_bloomwriter.html.scale import rate_scale, share_scale, size_scale
-from parquet_bloomwriter.html.strips import CROSS, Metric, runs_of, strip
-from parquet_bloomwriter.wording import count, percent, rate, size
+from parquet_bloomwriter.reports.markup import Html, element, identifier, scrollable
+from parquet_bloomwriter.reports.page.scale import rate_scale, share_scale, size_scale
+from parquet_bloomwriter.reports.page.strips import CROSS, Metric, runs_of, strip
+from parquet_bloomwriter.text import count, percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.html.figures import ColumnFigures
     from parquet_bloomwriter.html.places import Places
+    from parquet_bloomwriter.reports.page.figures import ColumnFigures
 
 _MOST_COLUMNS = 50
 """Columns drawn; of more, those with the most bytes of filters."""

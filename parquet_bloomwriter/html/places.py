@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.wording import count
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import MOST_ROWS, Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
-from parquet_bloomwriter.wording import clipped, count, row_groups, size
+from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.text import clipped, count, row_groups, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from parquet_bloomwriter.html.markup import Content
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, RowGroupVerdict
+    from parquet_bloomwriter.reports.markup import Content
 
 _ROW_GROUPS = (
     Heading(title="row group", is_text=True),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from parquet_bloomwriter.html.markup import Html, element, identifier, joined
 from parquet_bloomwriter.html.table import Look, Table, laid_out
-from parquet_bloomwriter.wording import clipped
+from parquet_bloomwriter.reports.markup import Html, element, identifier, joined
+from parquet_bloomwriter.text import clipped
 
 MOST_ROWS = 60
 """Of a table."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.markup import Content, Html, element
-from parquet_bloomwriter.wording import count
+from parquet_bloomwriter.reports.markup import Content, Html, element
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

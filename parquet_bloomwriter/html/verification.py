@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.figures import mean
-from parquet_bloomwriter.html.markup import identifier
 from parquet_bloomwriter.html.summary import Remark, Summary
 from parquet_bloomwriter.html.table import Heading, Table
+from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.reports.page.figures import mean
 from parquet_bloomwriter.reports.verification import CheckStatus
-from parquet_bloomwriter.wording import count, name, rate, row_groups
+from parquet_bloomwriter.text import count, name, rate, row_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from parquet_bloomwriter.html.markup import Content
+    from parquet_bloomwriter.reports.markup import Content
     from parquet_bloomwriter.reports.verification import FilterCheck, VerifyReport
 
 _HEADINGS = (

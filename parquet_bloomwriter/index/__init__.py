@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.actions import (
+    from parquet_bloomwriter.index.api import (
         cancel,
         create,
         delete,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from parquet_bloomwriter.index.engine import Engine, Progress, Unindexed
     from parquet_bloomwriter.index.reasons import Code, Reason
-    from parquet_bloomwriter.index.reports import (
+    from parquet_bloomwriter.index.report import (
         IndexColumn,
         IndexInfo,
         IndexReport,
@@ -74,8 +74,8 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("Engine", "Progress", "Unindexed"), "engine"),
     **dict.fromkeys(("Code", "Reason"), "reasons"),
-    **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "reports"),
-    **dict.fromkeys(("LeftOut", "LookupReport", "plain"), "reports"),
+    **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "report"),
+    **dict.fromkeys(("LeftOut", "LookupReport", "plain"), "report"),
     "State": "states",
 }
 
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: numpy and pyarrow take their time."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'actions')}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)
     globals()[name] = value
     return value
 

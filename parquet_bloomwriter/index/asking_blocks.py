@@ -13,14 +13,14 @@ import numpy as np
 from parquet_bloomwriter import native
 from parquet_bloomwriter.index.open_parts import header_at, no_filter, open_parts, usual_headers
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.probing.pieces import Pieces
+from parquet_bloomwriter.probing.batch_reader import Pieces
 from parquet_bloomwriter.probing.tasks import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
 
 _CHUNK = 1 << 13

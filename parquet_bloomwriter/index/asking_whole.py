@@ -16,7 +16,7 @@ from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
 
 _SLAB_BYTES = 4 << 20

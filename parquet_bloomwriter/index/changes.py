@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.entry import Entry
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.manifest import FileTable
+    from parquet_bloomwriter.index.format.manifest import FileTable
+    from parquet_bloomwriter.index.log.entry import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,7 +65,7 @@ def known_files(entry: Entry, folder: str) -> FileTable:
     Raises:
         IndexProblem: If that cannot be read.
     """
-    from parquet_bloomwriter.index.manifest import read_manifest
+    from parquet_bloomwriter.index.format.manifest import read_manifest
 
     if entry.manifest is None:
         raise IndexProblem("the index's entry names no manifest", path=folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.index.files import FileId, file_id, list_files
-from parquet_bloomwriter.index.homes import local_path
+from parquet_bloomwriter.index.layout import local_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

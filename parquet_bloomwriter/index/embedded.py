@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
 from parquet_bloomwriter.hashing import hash_plain
-from parquet_bloomwriter.index.parts import UNKNOWN, WHOLE_FILE
+from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
-from parquet_bloomwriter.stored_filters import read_all_bits, stored_filters
 from parquet_bloomwriter.values import floating_dtype
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.filters.stored import StoredFilter
+    from parquet_bloomwriter.index.build.table_filter import Partial
     from parquet_bloomwriter.index.engine import ColumnPlan
-    from parquet_bloomwriter.index.partials import Partial
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.sbbf import Sbbf, Sizing
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.stored_filters import StoredFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from parquet_bloomwriter.index.entry import DataFile
     from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.index.log.entry import DataFile
 
 Origin = Literal["values", "embedded", "auto"]
 """Where filters come from: the values; the filters that the files have; these if a file has them

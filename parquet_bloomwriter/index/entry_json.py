@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.entry import KIND, DataFile, Entry, GlobalFilter, IndexedColumn
+from parquet_bloomwriter.index.log.entry import KIND, DataFile, Entry, GlobalFilter, IndexedColumn
 from parquet_bloomwriter.index.states import State
 
 FORMAT = 1

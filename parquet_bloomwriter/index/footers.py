@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.footer.grammar import ChunkField, FileField
-from parquet_bloomwriter.index.file_reading import clause
+from parquet_bloomwriter.index.build.file_filters import clause
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.indexable import find_leaf, why_unreadable
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.source.local import open_local
@@ -18,8 +18,8 @@ from parquet_bloomwriter.source.local import open_local
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.footer import Footer, Leaf
     from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.metadata import Footer, Leaf
 
 _FILES_AT_ONCE = 32
 _LATENCY = 4

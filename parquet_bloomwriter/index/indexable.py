@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.columns import why_no_filter
-from parquet_bloomwriter.footer import PhysicalType, Repetition
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.column_names import why_no_filter
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.fields import ChunkField
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
 
 _MAX_KNOWN = 1024
 _SHOWN = 5

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.index.column_type import leaf_of
-from parquet_bloomwriter.index.join_filter import MAX_RATE, JoinFilter, JoinTask
+from parquet_bloomwriter.index.format.columns import leaf_of
+from parquet_bloomwriter.index.query.join_filter import MAX_RATE, JoinFilter, JoinTask
 from parquet_bloomwriter.index.reasons import Code, Reason
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Leaf
-    from parquet_bloomwriter.index.column_filters import ColumnFilters
-    from parquet_bloomwriter.index.entry import Entry, IndexedColumn
-    from parquet_bloomwriter.index.manifest import FileTable
+    from parquet_bloomwriter.index.format.manifest import FileTable
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+    from parquet_bloomwriter.index.query.column_filters import ColumnFilters
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.sbbf import Sbbf
 
 __all__ = ["JoinFilter", "Joining"]

@@ -10,15 +10,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from parquet_bloomwriter.durable import remove_files
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.durable import remove_files
-from parquet_bloomwriter.index.keeping import are_intact, files_of, unreferenced
-from parquet_bloomwriter.index.reports import LeftOut
+from parquet_bloomwriter.index.log.vacuum import are_intact, files_of, unreferenced
+from parquet_bloomwriter.index.report import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from parquet_bloomwriter.index.acting import Work
     from parquet_bloomwriter.index.engine import (
         BuildPlan,
         Engine,
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
         Progress,
         Unindexed,
     )
-    from parquet_bloomwriter.index.entry import DataFile, Entry
+    from parquet_bloomwriter.index.log.entry import DataFile, Entry
+    from parquet_bloomwriter.index.log.transaction import Work
 
 CHANGED = "it changed while it was being read, or a change might not show in its time"
 
@@ -44,7 +44,7 @@ class Means:
     def of(cls, engine: Engine | None, progress: Progress | None) -> Self:
         """Take threads of this process, unless there is another engine."""
         if engine is None:
-            from parquet_bloomwriter.index.threads import ThreadEngine
+            from parquet_bloomwriter.index.build.threads import ThreadEngine
 
             engine = ThreadEngine()
         return cls(engine=engine, progress=progress)
@@ -90,7 +90,7 @@ def make(tasks: Sequence[FileTask], plan: BuildPlan, means: Means) -> Made:
         IndexProblem: If it did less than it was asked for.
         Exception: What the engine raises.
     """
-    from parquet_bloomwriter.index.building import balanced
+    from parquet_bloomwriter.index.build.group import balanced
 
     if not tasks:
         return Made()

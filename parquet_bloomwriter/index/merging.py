@@ -7,14 +7,14 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.entry import GlobalFilter
-from parquet_bloomwriter.wording import percent
+from parquet_bloomwriter.index.log.entry import GlobalFilter
+from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.index.acting import Work
-    from parquet_bloomwriter.index.entry import DataFile, IndexedColumn
+    from parquet_bloomwriter.index.log.entry import DataFile, IndexedColumn
+    from parquet_bloomwriter.index.log.transaction import Work
 
 MAX_EXCESS = 10
 """How many times the rate asked for a filter may reach by being given more values. One that is new
@@ -36,7 +36,7 @@ def with_values(
         IndexProblem: If the last version's filter is no filter.
         OSError: If one cannot be read, or the new one not be written.
     """
-    from parquet_bloomwriter.index.partials import merge_partials
+    from parquet_bloomwriter.index.build.table_filter import merge_partials
 
     old = column.global_filter
     files = partials if old is None else [old.file, *partials]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.part_reading import state_of
+from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import encode_header
 from parquet_bloomwriter.source.local import open_local
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
 
 _SHORTEST_HEADER = 15

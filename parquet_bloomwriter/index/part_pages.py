@@ -20,7 +20,7 @@ import numpy as np
 from parquet_bloomwriter.compact.loop import I32, STRUCT
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.parts import BINARY
+from parquet_bloomwriter.index.format.part_writer import BINARY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

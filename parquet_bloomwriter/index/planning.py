@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.build.survey import Limits, survey
 from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
-from parquet_bloomwriter.index.reports import LeftOut
-from parquet_bloomwriter.index.survey import Limits, survey
+from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.sbbf import initial_num_blocks
-from parquet_bloomwriter.wording import count
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from parquet_bloomwriter.index.config import Recipe
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.recipe import Recipe
 
 TOO_MANY = "more values are expected than the largest Bloom filter can tell apart"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.index.homes import root_of
-from parquet_bloomwriter.index.keeping import bytes_of
-from parquet_bloomwriter.index.reports import IndexReport, column_report
+from parquet_bloomwriter.index.layout import root_of
+from parquet_bloomwriter.index.log.vacuum import bytes_of
+from parquet_bloomwriter.index.report import IndexReport, column_report
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.entry import Entry
-    from parquet_bloomwriter.index.lifecycle import Outcome
-    from parquet_bloomwriter.index.log import IndexLog
+    from parquet_bloomwriter.index.actions.lifecycle import Outcome
+    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.log.log import IndexLog
 
 
 def report_on(log: IndexLog, outcome: Outcome, *, action: str) -> IndexReport:

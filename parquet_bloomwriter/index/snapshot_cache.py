@@ -12,12 +12,12 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.homes import LOG
+from parquet_bloomwriter.index.layout import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from parquet_bloomwriter.index.snapshot import Snapshot
+    from parquet_bloomwriter.index.query.snapshot import Snapshot
 
 _MAX_BYTES = 512 * 1024 * 1024
 """Of all snapshots but the newest."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.splice.surroundings import ReferenceKind, find_table_records
+from parquet_bloomwriter.replace.external_references import ReferenceKind, find_table_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.engine import FileTask
-    from parquet_bloomwriter.index.manifest import FileTable
+    from parquet_bloomwriter.index.format.manifest import FileTable
 
 
 def table_of(tasks: Sequence[FileTask]) -> FileTable:
     """The files that were indexed."""
     import pyarrow as pa
 
-    from parquet_bloomwriter.index.manifest import FileTable
+    from parquet_bloomwriter.index.format.manifest import FileTable
 
     return FileTable(
         ids=_numbers([task.file_id for task in tasks]),
@@ -34,7 +34,7 @@ def some_of(files: FileTable, which: NDArray[np.bool_]) -> FileTable:
     """Some of the files; `which` has shape (files,)."""
     import pyarrow as pa
 
-    from parquet_bloomwriter.index.manifest import FileTable
+    from parquet_bloomwriter.index.format.manifest import FileTable
 
     return FileTable(
         ids=files.ids[which],
@@ -49,7 +49,7 @@ def joined(files: FileTable, more: FileTable) -> FileTable:
     """All files of both."""
     import pyarrow as pa
 
-    from parquet_bloomwriter.index.manifest import FileTable
+    from parquet_bloomwriter.index.format.manifest import FileTable
 
     return FileTable(
         ids=np.concatenate([files.ids, more.ids]),

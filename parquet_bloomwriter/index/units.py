@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from parquet_bloomwriter.index.column_type import leaf_of
-from parquet_bloomwriter.index.conditions import Contains, Every, condition_of
+from parquet_bloomwriter.index.format.columns import leaf_of
+from parquet_bloomwriter.index.query.conditions import Contains, Every, condition_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Leaf
-    from parquet_bloomwriter.index.column_filters import ColumnFilters
-    from parquet_bloomwriter.index.conditions import Condition
+    from parquet_bloomwriter.index.query.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.conditions import Condition
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
 
 

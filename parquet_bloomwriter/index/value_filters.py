@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.building import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.index.embedded import Filter, empty
-from parquet_bloomwriter.index.parts import WHOLE_FILE
+from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.index.build.table_filter import Partial
     from parquet_bloomwriter.index.engine import ColumnPlan
-    from parquet_bloomwriter.index.partials import Partial
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.source import Source
 
 _SMALL_BLOCKS = 1 << 12

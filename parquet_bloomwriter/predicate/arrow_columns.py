@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.wording import suggestion
+from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

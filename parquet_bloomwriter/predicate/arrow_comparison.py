@@ -17,14 +17,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.predicate.arrow_literals import (
+from parquet_bloomwriter.predicate.literals.arrow import (
     Incomparable,
     Place,
     compared_as,
     placer,
     rounded,
 )
-from parquet_bloomwriter.predicate.spelling import spell_value
+from parquet_bloomwriter.predicate.to_sql import spell_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

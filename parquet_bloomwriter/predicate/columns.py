@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.footer import Repetition
-from parquet_bloomwriter.predicate.literals import domain_of
+from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.predicate.literals.coerce import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.footer import Leaf
-    from parquet_bloomwriter.predicate.literals import Domain
+    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.predicate.literals.coerce import Domain
 
 _MAX_KNOWN = 128
 

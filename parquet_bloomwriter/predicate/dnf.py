@@ -25,7 +25,7 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     Value,
 )
-from parquet_bloomwriter.predicate.plain_values import UnknownKind, plain_value, plain_values
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_value, plain_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

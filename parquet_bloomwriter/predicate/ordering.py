@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate.bound import Order
-from parquet_bloomwriter.predicate.logical import Kind, type_of
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
 
 _ORDERS: Final = {
     Kind.FLOATING: Order.FLOATING,

@@ -33,7 +33,7 @@ from parquet_bloomwriter.predicate.expression import (
     Operator,
     Or,
 )
-from parquet_bloomwriter.predicate.plain_values import UnknownKind
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql_lists import restored, shortened
 from parquet_bloomwriter.predicate.sql_literals import literal_value
 from parquet_bloomwriter.predicate.sql_syntax import has_only, read_sql, text_of

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.predicate.expression import And, Expression, IsIn, Not, Opaque, Or
-from parquet_bloomwriter.predicate.plain_values import UnknownKind
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql_literals import negated, number_of
 
 if TYPE_CHECKING:

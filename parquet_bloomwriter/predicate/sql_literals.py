@@ -16,8 +16,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from parquet_bloomwriter.predicate.plain_values import UUID_TEXT, UnknownKind
-from parquet_bloomwriter.predicate.temporal import parse_date, parse_time, parse_timestamp
+from parquet_bloomwriter.predicate.iso_8601 import parse_date, parse_time, parse_timestamp
+from parquet_bloomwriter.predicate.literals.plain import UUID_TEXT, UnknownKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

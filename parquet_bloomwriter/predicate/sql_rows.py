@@ -30,9 +30,9 @@ from parquet_bloomwriter.predicate.arrow_comparison import (
     joined,
     not_evaluated,
 )
-from parquet_bloomwriter.predicate.arrow_literals import compared_as
 from parquet_bloomwriter.predicate.expression import And, Expression, Not, Opaque, Or
-from parquet_bloomwriter.predicate.plain_values import UnknownKind
+from parquet_bloomwriter.predicate.literals.arrow import compared_as
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql import OPERATORS_OF_SQL, column_of
 from parquet_bloomwriter.predicate.sql_literals import literal_value
 from parquet_bloomwriter.predicate.sql_syntax import has_only, read_sql

@@ -28,7 +28,7 @@ import numpy as np
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
-from parquet_bloomwriter.probing.facts import DISTRUSTED, UNSEEN
+from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
 from parquet_bloomwriter.probing.tasks import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.hashing import Dialect
-    from parquet_bloomwriter.probing.facts import Column, Family, FilterPlaces
-    from parquet_bloomwriter.probing.pieces import Pieces
+    from parquet_bloomwriter.probing.batch_reader import Pieces
+    from parquet_bloomwriter.probing.footer_cache import Column, Family, FilterPlaces
 
 _SHORTEST_HEADER, _FIXED_HEADER = 15, 14
 """Bytes of a header, and of all of it but the varint of the size."""

@@ -20,15 +20,15 @@ import numpy as np
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer import PhysicalType
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.values import are_odd_instants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
 
 MAX_PAGE_BYTES = 64 * 1024
 """Pages larger than this are not cheap to look at."""

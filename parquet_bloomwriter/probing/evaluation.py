@@ -30,17 +30,17 @@ from parquet_bloomwriter.predicate.bound import (
 )
 from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
 from parquet_bloomwriter.probing.dictionary import holds_any
-from parquet_bloomwriter.probing.facts import DISTRUSTED
+from parquet_bloomwriter.probing.footer_cache import DISTRUSTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.predicate.bound import Atom, Bound, Key
-    from parquet_bloomwriter.probing.facts import Column, Family
-    from parquet_bloomwriter.probing.pieces import Pieces
+    from parquet_bloomwriter.probing.batch_reader import Pieces
+    from parquet_bloomwriter.probing.footer_cache import Column, Family
 
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]

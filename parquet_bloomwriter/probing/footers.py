@@ -6,14 +6,14 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.probing.facts import KnownFile
+from parquet_bloomwriter.probing.footer_cache import KnownFile
 from parquet_bloomwriter.source import read_footer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from typing import TypeAlias
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.source import Source
 
     Leaves: TypeAlias = tuple[Leaf, ...]

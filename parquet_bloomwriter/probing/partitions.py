@@ -36,8 +36,8 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.predicate.spelling import to_text
-from parquet_bloomwriter.predicate.temporal import parse_date, parse_time, parse_timestamp
+from parquet_bloomwriter.predicate.iso_8601 import parse_date, parse_time, parse_timestamp
+from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

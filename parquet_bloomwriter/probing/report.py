@@ -15,7 +15,7 @@ import numpy as np
 from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
-from parquet_bloomwriter.wording import count, listed, row_groups, safe
+from parquet_bloomwriter.text import count, listed, row_groups, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
-    from parquet_bloomwriter.probing.facts import KnownFile
+    from parquet_bloomwriter.probing.footer_cache import KnownFile
 
 _EVIDENCE = {
     Code.UNKNOWN: Evidence.NONE,
@@ -240,7 +240,7 @@ class ProbeReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)
 

@@ -28,14 +28,14 @@ import numpy as np
 from parquet_bloomwriter.compact.loop import STRUCT
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.predicate.bound import Order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
 
 BOUND_FIELDS = (
     ChunkField.MIN_VALUE,

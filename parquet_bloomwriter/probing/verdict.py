@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from parquet_bloomwriter.wording import count, listed, safe
+from parquet_bloomwriter.text import count, listed, safe
 
 
 class Verdict(StrEnum):

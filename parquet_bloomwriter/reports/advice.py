@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.wording import count, listed, name, safe
+from parquet_bloomwriter.text import count, listed, name, safe
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.advising.evidence import ColumnEvidence
+    from parquet_bloomwriter.advising.column_profile import ColumnEvidence
 
 
 class Advice(StrEnum):
@@ -169,7 +169,7 @@ class AdviseReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from parquet_bloomwriter.wording import count, listed, name, percent, rate, safe
+from parquet_bloomwriter.text import count, listed, name, percent, rate, safe
 
 BITS_PER_BYTE = 8
 
@@ -149,7 +149,7 @@ class FileFilters:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)
 
@@ -166,6 +166,6 @@ class InspectReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)

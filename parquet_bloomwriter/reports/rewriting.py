@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.wording import count, growth, growth_warning, listed, name, rate, safe
+from parquet_bloomwriter.text import count, growth, growth_warning, listed, name, rate, safe
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.splice.plan import Piece
+    from parquet_bloomwriter.rewrite.plan import Piece
 
 BITS_PER_BYTE = 8
 
@@ -209,7 +209,7 @@ class AddReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)
 
@@ -246,7 +246,7 @@ class StripReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)
 
@@ -280,7 +280,7 @@ class RepairReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from parquet_bloomwriter.wording import count, listed, name, safe
+from parquet_bloomwriter.text import count, listed, name, safe
 
 NOT_SAMPLED = "its row group is not in the sample"
 """The reason of filters that nobody asked to hold against their values."""
@@ -146,6 +146,6 @@ class VerifyReport:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.html import table_of
+        from parquet_bloomwriter.reports.page import table_of
 
         return table_of(self)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.source.face import Range, Source, Traffic
-    from parquet_bloomwriter.source.finding import find_sources
     from parquet_bloomwriter.source.footer import read_footer
+    from parquet_bloomwriter.source.listing import find_sources
     from parquet_bloomwriter.source.local import FileSource
     from parquet_bloomwriter.source.location import Location
     from parquet_bloomwriter.source.memory import BufferSource
-    from parquet_bloomwriter.source.opening import Input, open_for_reading
+    from parquet_bloomwriter.source.open import Input, open_for_reading
 
 __all__ = [
     "BufferSource",
@@ -33,10 +33,10 @@ __all__ = [
 _HOMES = {
     "BufferSource": "memory",
     "FileSource": "local",
-    "Input": "opening",
+    "Input": "open",
     "Location": "location",
-    "find_sources": "finding",
-    "open_for_reading": "opening",
+    "find_sources": "listing",
+    "open_for_reading": "open",
     "read_footer": "footer",
 }
 

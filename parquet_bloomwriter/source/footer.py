@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import NotParquet
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.source.face import Source
 
 _MAGIC = b"PAR1"
@@ -31,7 +31,7 @@ def read_footer(source: Source, *, check_head: bool = True) -> Footer:
         UnsupportedFile: If the file is encrypted.
         OSError: If reading fails.
     """
-    from parquet_bloomwriter.footer import locate_footer, parse_footer  # brings numpy
+    from parquet_bloomwriter.metadata import locate_footer, parse_footer  # brings numpy
 
     if source.size < _TAIL_BYTES:
         raise NotParquet(

@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.source.arrow import open_arrow
 from parquet_bloomwriter.source.filesystems import is_fsspec
 from parquet_bloomwriter.source.fsspec import open_fsspec
 from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.source.remote import open_arrow
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

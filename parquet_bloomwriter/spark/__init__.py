@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.spark.engine import SparkEngine
     from parquet_bloomwriter.spark.hyperspace import Hyperspace
     from parquet_bloomwriter.spark.progress import JobLine
-    from parquet_bloomwriter.spark.table import bloomify_table
+    from parquet_bloomwriter.spark.table.bloomify_table import bloomify_table
 
 __all__ = ["BFIndexConfig", "Hyperspace", "JobLine", "SparkEngine", "bloomify_table"]
 
@@ -31,7 +31,7 @@ _HOMES = {
     "Hyperspace": "hyperspace",
     "JobLine": "progress",
     "SparkEngine": "engine",
-    "bloomify_table": "table",
+    "bloomify_table": "table.bloomify_table",
 }
 
 

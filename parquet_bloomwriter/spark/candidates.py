@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.homes import find_homes, index_folders
-from parquet_bloomwriter.index.looking import is_about
-from parquet_bloomwriter.index.snapshot import open_snapshots
-from parquet_bloomwriter.spark.catalyst import data_type_of
-from parquet_bloomwriter.spark.stored_types import shows_as_stored
+from parquet_bloomwriter.index.layout import find_homes, index_folders
+from parquet_bloomwriter.index.query.lookup import is_about
+from parquet_bloomwriter.index.query.snapshot import open_snapshots
+from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
+from parquet_bloomwriter.spark.rules.catalyst import data_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from parquet_bloomwriter.index.query.snapshot import Snapshot
     from parquet_bloomwriter.index.reasons import Reason
-    from parquet_bloomwriter.index.snapshot import Snapshot
 
 
 def candidates(

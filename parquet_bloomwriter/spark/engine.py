@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.spark.beacons import lit, watched
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
-from parquet_bloomwriter.wording import count
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +86,7 @@ class SparkEngine:
 
 def _build(task: Task) -> GroupResult:
     """Build the filters of a group, in a worker."""
-    from parquet_bloomwriter.index.building import build_group
+    from parquet_bloomwriter.index.build.group import build_group
 
     files, plan, beacons = task
     return build_group(files, plan, None if beacons is None else lit(beacons))

@@ -18,18 +18,18 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.index import actions
-from parquet_bloomwriter.index.entry import KIND
-from parquet_bloomwriter.index.homes import table_root
-from parquet_bloomwriter.index.recipe import MAX_FILE_BYTES, MAX_TOTAL_BYTES
-from parquet_bloomwriter.spark import rules
-from parquet_bloomwriter.spark.explaining import explanation, reasons
+from parquet_bloomwriter.index import api
+from parquet_bloomwriter.index.config import MAX_FILE_BYTES, MAX_TOTAL_BYTES
+from parquet_bloomwriter.index.layout import table_root
+from parquet_bloomwriter.index.log.entry import KIND
+from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
-from parquet_bloomwriter.spark.known import KnownHomes
+from parquet_bloomwriter.spark.plan.catalog import KnownHomes
+from parquet_bloomwriter.spark.plan.tables import Table, list_table, table_of
 from parquet_bloomwriter.spark.progress import JobLine
+from parquet_bloomwriter.spark.rules import session
+from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
-from parquet_bloomwriter.spark.tables import Table, list_table, table_of
-from parquet_bloomwriter.spark.where import Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
-    from parquet_bloomwriter.index.reports import IndexReport
+    from parquet_bloomwriter.index.report import IndexReport
     from parquet_bloomwriter.spark.config import BFIndexConfig
-    from parquet_bloomwriter.spark.decision import Decision
+    from parquet_bloomwriter.spark.rules.decision import Decision
 
     StrPath: TypeAlias = str | os.PathLike[str]
     Mode: TypeAlias = Literal["full", "incremental", "quick"]
@@ -97,7 +97,7 @@ class Hyperspace:
         """
         table = self._table(df)
         with self._line(f"indexing {_last(table.root)}") as line:
-            report = actions.create(
+            report = api.create(
                 table.root,
                 config.indexed_columns,
                 name=config.index_name,
@@ -129,7 +129,7 @@ class Hyperspace:
         found = self._known.find(name, _root(table))
         files = list_table(self.spark, found.table)
         with self._line(f"refreshing {name}") as line:
-            return actions.refresh(
+            return api.refresh(
                 found.table,
                 name=name,
                 home=found.home,
@@ -141,23 +141,23 @@ class Hyperspace:
 
     def optimize_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Join the many small files of an index to few."""
-        return self._do(actions.optimize, name, table)
+        return self._do(api.optimize, name, table)
 
     def delete_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Keep queries from using an index; `restore_index` undoes it."""
-        return self._do(actions.delete, name, table)
+        return self._do(api.delete, name, table)
 
     def restore_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Let queries use a deleted index again."""
-        return self._do(actions.restore, name, table)
+        return self._do(api.restore, name, table)
 
     def vacuum_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Remove a deleted index's files; those of older versions if it was not deleted."""
-        return self._do(actions.vacuum, name, table)
+        return self._do(api.vacuum, name, table)
 
     def cancel(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """End what somebody has begun and not ended; the last stable version is in force again."""
-        return self._do(actions.cancel, name, table)
+        return self._do(api.cancel, name, table)
 
     # Looking at indexes.
 
@@ -169,7 +169,7 @@ class Hyperspace:
         """One row for each column of an index, with what has changed in the table since."""
         found = self._known.find(name, _root(table))
         files = list_table(self.spark, found.table)
-        info = actions.index(found.table, name=name, home=found.home, files=files)
+        info = api.index(found.table, name=name, home=found.home, files=files)
         return frame_of_details(self.spark, info)
 
     # Using indexes.
@@ -184,8 +184,8 @@ class Hyperspace:
         """
         spark, homes = _session(self)
         check_settings(spark)
-        if not rules.enable(spark, homes=homes):
-            problem = rules.problem_of(spark)
+        if not session.enable(spark, homes=homes):
+            problem = session.problem_of(spark)
             raise BloomwriterError(
                 problem.text if problem else "the rules cannot be added",
                 remedy="Rules are for Spark 3.5 to 4.3; `where` needs none.",
@@ -195,12 +195,12 @@ class Hyperspace:
     def disable(self: Hyperspace | SparkSession) -> SparkSession:
         """Let the session's queries use no index any more."""
         spark, _ = _session(self)
-        rules.disable(spark)
+        session.disable(spark)
         return spark
 
     def is_enabled(self: Hyperspace | SparkSession) -> bool:
         """Whether the session's queries use indexes."""
-        return rules.is_enabled(_session(self)[0])
+        return session.is_enabled(_session(self)[0])
 
     def where(self, filters: object, *, name: str | None = None) -> Where:
         """Make a condition for `df.transform` that leaves files out by the indexes of what is read.
@@ -257,7 +257,7 @@ class Hyperspace:
         return text
 
     def _decisions(self, df: DataFrame) -> tuple[Decision, ...]:
-        return rules.trace(df, homes=self._known.homes())
+        return session.trace(df, homes=self._known.homes())
 
     def _table(self, df: DataFrame | StrPath) -> Table:
         if isinstance(df, str | os.PathLike):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from parquet_bloomwriter.index.reports import IndexInfo
+    from parquet_bloomwriter.index.report import IndexInfo
 
 _INDEXES = """
     name STRING, kind STRING, indexedColumns ARRAY<STRING>, fpp ARRAY<DOUBLE>, state STRING,

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, TextIO
 
 from parquet_bloomwriter.progress import Bar
-from parquet_bloomwriter.wording import safe
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

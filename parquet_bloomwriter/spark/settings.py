@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.wording import safe
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Where the filters go, what moves, and how the new file takes the place of the old."""
+"""Modules on their way to other packages."""

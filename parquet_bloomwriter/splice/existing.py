@@ -16,8 +16,8 @@ import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFilter
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import decode_header
 from parquet_bloomwriter.sbbf.header import MAX_HEADER_BYTES, HeaderCutShort, measured_length
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Footer, Leaf
     from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.sbbf import FilterHeader
 
     ReadAt = Callable[[int, int], bytes]

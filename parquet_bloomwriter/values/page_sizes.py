@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.compact.loop import I32
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.compact.scan import Table
-    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.source import Source
 
 _UNCOMPRESSED, _COMPRESSED = 1, 2

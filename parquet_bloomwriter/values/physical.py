@@ -24,15 +24,15 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from parquet_bloomwriter.compact.loop import START, STOP
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow.parquet as pq
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
 
 LEAF_NAME = "leaf"
 _INT96_BYTES = 12

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
-from parquet_bloomwriter.footer.grammar import ChunkField, RowGroupField
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.values.page_sizes import check_page_sizes
 from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.source import Source
 
 _BATCH_BYTES = 4 * 1024 * 1024

@@ -6,15 +6,26 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, get_args
 
-from parquet_bloomwriter.building import ODD_INSTANTS, BuiltFilter, FilterOptions
-from parquet_bloomwriter.chunks import Candidates, ChunkWork, Outcome
-from parquet_bloomwriter.columns import notes_on, select_columns, settle_per_column
+from parquet_bloomwriter.column_names import notes_on, select_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.footer.grammar import FileField
+from parquet_bloomwriter.filters.build import ODD_INSTANTS, BuiltFilter, FilterOptions
 from parquet_bloomwriter.hashing import HashKind
+from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.replace.original import FileIdentity
 from parquet_bloomwriter.reports.rewriting import AddReport, ChunkReport, ColumnReport, Status
-from parquet_bloomwriter.rewriting import (
+from parquet_bloomwriter.rewrite.candidates import Candidates, ChunkWork, Outcome
+from parquet_bloomwriter.rewrite.plan import (
+    Chunk,
+    Copy,
+    Draft,
+    EmitFilter,
+    Placement,
+    Plan,
+    make_draft,
+    make_plan,
+)
+from parquet_bloomwriter.rewrite.session import (
     Destination,
     Input,
     Opened,
@@ -25,26 +36,15 @@ from parquet_bloomwriter.rewriting import (
     target_of,
     write_new_version,
 )
+from parquet_bloomwriter.rewrite.write import Assembler, NewFile, WrittenFilter, digest_of
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
-from parquet_bloomwriter.splice.execute import Assembler, NewFile, WrittenFilter, digest_of
-from parquet_bloomwriter.splice.plan import (
-    Chunk,
-    Copy,
-    Draft,
-    EmitFilter,
-    Placement,
-    Plan,
-    make_draft,
-    make_plan,
-)
-from parquet_bloomwriter.splice.source import FileIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.footer import Leaf
     from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.sbbf import Sizing
 
 

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.advising import ColumnEvidence, judge
-from parquet_bloomwriter.advising.evidence import merge_evidence
-from parquet_bloomwriter.advising.sampling import take_sample
+from parquet_bloomwriter.advising.column_profile import merge_evidence
+from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.footer import PhysicalType, Repetition
+from parquet_bloomwriter.filters.stored import stored_filters
 from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
-from parquet_bloomwriter.footer.grammar import ChunkField, FileField
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.ordering import order_of
-from parquet_bloomwriter.probing.facts import Family, KnownFile
+from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
-from parquet_bloomwriter.splice.layout import refuse_encrypted
-from parquet_bloomwriter.stored_filters import stored_filters
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.advising import RowGroupSample
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.filters.stored import StoredFilter
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.predicate.bound import Order
     from parquet_bloomwriter.source import Input, Source
-    from parquet_bloomwriter.stored_filters import StoredFilter
 
 _SAMPLED_ROW_GROUPS = 4
 """Row groups of a file whose values are looked at."""

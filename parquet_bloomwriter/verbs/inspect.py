@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.columns import select_columns
-from parquet_bloomwriter.footer import Repetition
-from parquet_bloomwriter.footer.grammar import ChunkField, FileField
+from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
+from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.probing.statistics import null_counts
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.inspection import (
@@ -17,17 +18,16 @@ from parquet_bloomwriter.reports.inspection import (
     FilterFacts,
     FilterPlace,
 )
-from parquet_bloomwriter.stored_filters import read_all_bits, stored_filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Footer, Leaf
+    from parquet_bloomwriter.filters.stored import StoredFilter
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.source import Input
-    from parquet_bloomwriter.stored_filters import StoredFilter
 
 ALL_ZERO = "all its bits are zero, though the chunk has values"
 ALL_ZERO_PERHAPS = "all its bits are zero, and it is not known that the chunk has no values"

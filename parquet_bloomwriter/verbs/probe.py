@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
-from parquet_bloomwriter.probing.pruning import Bindings, Given, probe_locations
+from parquet_bloomwriter.probing.files import Bindings, Given, probe_locations
 from parquet_bloomwriter.source import Location, find_sources
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
-    from parquet_bloomwriter.probing.pruning import Openable
+    from parquet_bloomwriter.probing.files import Openable
     from parquet_bloomwriter.probing.report import ProbeReport
     from parquet_bloomwriter.source import Input
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
-from parquet_bloomwriter.scanning.surviving import find_survivors
-from parquet_bloomwriter.scanning.table_files import find_table
+from parquet_bloomwriter.scan.survivors import find_survivors
+from parquet_bloomwriter.scan.table import find_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
-    from parquet_bloomwriter.scanning.surviving import Survivors
-    from parquet_bloomwriter.scanning.table_files import Projection
+    from parquet_bloomwriter.scan.survivors import Survivors
+    from parquet_bloomwriter.scan.table import Projection
 
 BATCH_ROWS = 65_536
 
@@ -141,7 +141,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         ColumnNotFound: If the filters name a column that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
-    from parquet_bloomwriter.scanning.streaming import stream
+    from parquet_bloomwriter.scan.stream import stream
 
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.rewriting import RepairReport
-from parquet_bloomwriter.rewriting import (
+from parquet_bloomwriter.rewrite.plan import Draft, make_plan
+from parquet_bloomwriter.rewrite.session import (
     Destination,
     Input,
     StrPath,
@@ -19,7 +20,6 @@ from parquet_bloomwriter.rewriting import (
     write_new_version,
     write_plan,
 )
-from parquet_bloomwriter.splice.plan import Draft, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

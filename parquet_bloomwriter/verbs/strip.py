@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.reports.rewriting import StripReport
-from parquet_bloomwriter.rewriting import (
+from parquet_bloomwriter.rewrite.plan import make_draft, make_plan
+from parquet_bloomwriter.rewrite.session import (
     Destination,
     Input,
     StrPath,
@@ -16,7 +17,6 @@ from parquet_bloomwriter.rewriting import (
     write_new_version,
     write_plan,
 )
-from parquet_bloomwriter.splice.plan import make_draft, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

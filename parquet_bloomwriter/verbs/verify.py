@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from parquet_bloomwriter.columns import select_columns
+from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
-from parquet_bloomwriter.footer.grammar import FileField
+from parquet_bloomwriter.filters.check import Lookups, look_up
+from parquet_bloomwriter.filters.stored import read_bits, stored_filters
 from parquet_bloomwriter.hashing import XXHASH, HashKind
-from parquet_bloomwriter.looking_up import Lookups, look_up
+from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.verification import (
@@ -35,7 +36,6 @@ from parquet_bloomwriter.reports.verification import (
     FilterCheck,
     VerifyReport,
 )
-from parquet_bloomwriter.stored_filters import read_bits, stored_filters
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import ALL_ZERO, values_and_nulls
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.footer import Footer
+    from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.source import Input, Source
-    from parquet_bloomwriter.stored_filters import StoredFilter
 
 _SEED = 20240229
 """Of the random hashes: two runs on one file say the same."""

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.advising.evidence import (
+from parquet_bloomwriter.advising.column_profile import (
     SKETCH_HASHES,
     ColumnEvidence,
     RowGroupSample,
     merge_evidence,
 )
-from parquet_bloomwriter.advising.sampling import take_sample
+from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.predicate.bound import Order
 from parquet_bloomwriter.source import BufferSource

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bloomify.text import growth
+from bloomify.console.text import growth
 from parquet_bloomwriter import strip
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomify.drawing import ASCII, Glyphs, glyphs_for, share_bar, survivors_bar
+from bloomify.console.glyphs import ASCII, Glyphs, glyphs_for, share_bar, survivors_bar
 
 GLYPHS = Glyphs()
 

@@ -103,7 +103,7 @@ def test_errors_of_the_system_while_reading(
     def refuse(path: str, *_: object, **__: object) -> int:
         raise OSError(number, os.strerror(number), os.path.realpath(path))
 
-    monkeypatch.setattr("parquet_bloomwriter.splice.source.os.open", refuse)
+    monkeypatch.setattr("parquet_bloomwriter.replace.original.os.open", refuse)
     result = invoke("events.parquet", "--columns", "id")
     monkeypatch.undo()
     check(result, 6, f"events.parquet: {message}")
@@ -121,7 +121,7 @@ def test_a_full_disk(
 
     before = listing()
     with monkeypatch.context() as patch:
-        patch.setattr("parquet_bloomwriter.splice.replace.write_all", fill)
+        patch.setattr("parquet_bloomwriter.replace.commit.write_all", fill)
         result = invoke("events.parquet", "--columns", "id")
     remedy = "Free some space, or write elsewhere with -o."
     message = f"events.parquet: no space left on device. {UNCHANGED} {remedy}"
@@ -146,7 +146,7 @@ def test_a_bug_outside_of_any_file(invoke: Invoke, monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> str:
         raise RuntimeError("unthought of")
 
-    monkeypatch.setattr("bloomify.render.strip_headline", fail)
+    monkeypatch.setattr("bloomify.views.rewriting.strip_headline", fail)
     result = invoke("strip", "events.parquet")
     check(result, 70, "RuntimeError: unthought of. This is a bug; BLOOMIFY_DEBUG=1 shows where.")
     monkeypatch.setenv("BLOOMIFY_DEBUG", "1")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import bloomify, index
-from parquet_bloomwriter.index.reports import plain
+from parquet_bloomwriter.index.report import plain
 from tests.cli.index_tables import NUM_FILES, found, name_of, write_file, write_table
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from bloomify.commands.index import VERBS
 from bloomify.commands.index.create import DEFAULT_FPP, create
 from bloomify.exits import ExitCode, exit_code_of
 from parquet_bloomwriter import errors, index
-from parquet_bloomwriter.index import recipe
-from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index import config
+from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.states import State
 from tests.cli.index_tables import found, write_table
 
@@ -369,8 +369,8 @@ def test_each_error_has_its_code(error: Exception, code: ExitCode) -> None:
 def test_the_defaults_are_those_of_the_library() -> None:
     parameters = {one.name: one for one in create.params}
     sizes = [parameters[name].default for name in ("max_filter_size", "max_index_size")]
-    assert sizes == [f"{recipe.MAX_FILE_BYTES >> 20}MiB", f"{recipe.MAX_TOTAL_BYTES >> 30}GiB"]
-    assert DEFAULT_FPP == recipe.DEFAULT_FPP
+    assert sizes == [f"{config.MAX_FILE_BYTES >> 20}MiB", f"{config.MAX_TOTAL_BYTES >> 30}GiB"]
+    assert DEFAULT_FPP == config.DEFAULT_FPP
 
 
 def test_a_table_of_another_format(table: Path, refuses: Callable[..., str]) -> None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bloomify.text import size
+from bloomify.console.text import size
 from parquet_bloomwriter import bloomify
-from parquet_bloomwriter.html import page
 from parquet_bloomwriter.reports.inspection import InspectReport
+from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.verbs.inspect import inspect
 from tests.verbs.broken_filters import bitset_span, with_bytes, with_zeros
 
@@ -191,7 +191,7 @@ def test_a_page_that_comes_meanwhile_is_kept(
         target.write_text("precious")
         return "<!DOCTYPE html>"
 
-    monkeypatch.setattr("parquet_bloomwriter.html.page", come_first)
+    monkeypatch.setattr("parquet_bloomwriter.reports.page.page", come_first)
     result = invoke("inspect", "orders.parquet", "--html", "report.html")
     assert result.exit_code == 5
     assert "report.html: the output exists already." in result.stderr

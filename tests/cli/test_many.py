@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomify.text import growth
+from bloomify.console.text import growth
 from parquet_bloomwriter import strip
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomify.columns import read_leaves
+from bloomify.commands.columns import read_leaves
 from bloomify.options import parse_count, parse_rate, parse_sample, parse_size
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.columns import settle_per_column
+from parquet_bloomwriter.column_names import settle_per_column
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.progress import PATIENCE, Bar
-from parquet_bloomwriter.wording import width
+from parquet_bloomwriter.text import width
 
 if TYPE_CHECKING:
     from collections.abc import Callable

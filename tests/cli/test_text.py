@@ -9,8 +9,8 @@ from click import unstyle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomify import text
-from bloomify.table import Heading, table
+from bloomify.console import text
+from bloomify.console.table import Heading, table
 
 
 @pytest.mark.parametrize(

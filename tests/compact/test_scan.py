@@ -27,8 +27,8 @@ from parquet_bloomwriter.compact.loop import (
 )
 from parquet_bloomwriter.compact.scan import Grammar, Kind, Table, scan
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
-from parquet_bloomwriter.footer.grammar import FOOTER
-from parquet_bloomwriter.footer.view import locate_footer, parse_footer
+from parquet_bloomwriter.metadata.fields import FOOTER
+from parquet_bloomwriter.metadata.footer import locate_footer, parse_footer
 from tests.compact.structs import (
     DOUBLE,
     FALSE,

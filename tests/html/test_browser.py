@@ -8,9 +8,9 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from parquet_bloomwriter.html import page, table_of
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.wording import name, percent, rate
+from parquet_bloomwriter.reports.page import page, table_of
+from parquet_bloomwriter.text import name, percent, rate
 from tests.html.samples import HOSTILE, column, facts, file, matrix
 from tests.html.scripts import CONTRASTS, HEIGHTS, OVERFLOW, STRAY_MARKS, TABLES
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.html.markup import LONGEST_NAME, Html, element, identifier, joined
-from parquet_bloomwriter.wording import clipped, safe
+from parquet_bloomwriter.reports.markup import LONGEST_NAME, Html, element, identifier, joined
+from parquet_bloomwriter.text import clipped, safe
 from tests.html.parsing import Seen
 from tests.html.samples import HOSTILE
 

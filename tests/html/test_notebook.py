@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter import InvalidArgument, bloomify, repair, strip
-from parquet_bloomwriter.html import table_of
 from parquet_bloomwriter.reports.inspection import InspectReport
+from parquet_bloomwriter.reports.page import table_of
 from parquet_bloomwriter.reports.rewriting import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, MissingValue
+from parquet_bloomwriter.text import safe
 from parquet_bloomwriter.verbs.advise import advise
 from parquet_bloomwriter.verbs.inspect import inspect
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.verify import verify
-from parquet_bloomwriter.wording import safe
 from tests.html.parsing import Seen
 from tests.html.samples import HOSTILE, column, facts, file
 from tests.verbs.files import people, written
@@ -25,7 +25,7 @@ from tests.verbs.files import people, written
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.html.notebook import Report
+    from parquet_bloomwriter.reports.notebook import Report
 
 
 def with_filters(rows: int = 1_000) -> bytes:

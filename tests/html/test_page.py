@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from parquet_bloomwriter.html import page
 from parquet_bloomwriter.reports.inspection import InspectReport
+from parquet_bloomwriter.reports.page import page
 from tests.html.parsing import Seen
 from tests.html.samples import HOSTILE, column, facts, file, matrix
 

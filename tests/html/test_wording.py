@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter import wording
+from parquet_bloomwriter import text
 
 
 @pytest.mark.parametrize(
@@ -23,17 +23,17 @@ from parquet_bloomwriter import wording
     ],
 )
 def test_shares(share: float, shown: str) -> None:
-    assert wording.percent(share) == shown
+    assert text.percent(share) == shown
 
 
 @given(st.floats(min_value=0, max_value=1, exclude_max=True))
 def test_only_all_is_a_hundred_per_cent(share: float) -> None:
-    assert wording.percent(share) != "100 %"
+    assert text.percent(share) != "100 %"
 
 
 @given(st.floats(min_value=0, max_value=1))
 def test_rates_are_true_to_two_digits(probability: float) -> None:
-    shown = wording.rate(probability)
+    shown = text.rate(probability)
     assert float(shown) == pytest.approx(probability, rel=0.051)
     assert not shown.endswith(".")
 
@@ -48,4 +48,4 @@ def test_rates_are_true_to_two_digits(probability: float) -> None:
     ],
 )
 def test_row_groups(ordinals: list[int], shown: str) -> None:
-    assert wording.row_groups(ordinals) == shown
+    assert text.row_groups(ordinals) == shown

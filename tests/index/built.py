@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.index.building import build_group
+from parquet_bloomwriter.index.build.group import build_group
 from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask, GroupResult
 from parquet_bloomwriter.index.files import FileId, list_files
 from parquet_bloomwriter.sbbf import Sbbf

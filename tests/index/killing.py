@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter import index, native
-from parquet_bloomwriter.index.threads import ThreadEngine
+from parquet_bloomwriter.index.build.threads import ThreadEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

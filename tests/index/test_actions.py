@@ -22,11 +22,12 @@ from parquet_bloomwriter.errors import (
     IndexProblem,
     InvalidArgument,
 )
-from parquet_bloomwriter.index import merging, optimizing
-from parquet_bloomwriter.index.homes import local_path
-from parquet_bloomwriter.index.log import IndexLog
-from parquet_bloomwriter.index.manifest import read_manifest
-from parquet_bloomwriter.index.threads import ThreadEngine
+from parquet_bloomwriter.index import merging
+from parquet_bloomwriter.index.actions import optimize
+from parquet_bloomwriter.index.build.threads import ThreadEngine
+from parquet_bloomwriter.index.format.manifest import read_manifest
+from parquet_bloomwriter.index.layout import local_path
+from parquet_bloomwriter.index.log.log import IndexLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -441,7 +442,7 @@ def test_many_small_refreshes_and_then_optimize(made: Path) -> None:
 def test_optimize_takes_filters_as_they_are(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(made, "new.parquet", 1000)
     index.refresh(made, name="ids")
-    monkeypatch.setattr(optimizing, "TARGET", 1)  # a part for every file
+    monkeypatch.setattr(optimize, "TARGET", 1)  # a part for every file
     folder = made / "_bloom_index" / "ids"
     rows = _filters(folder, 1, 3)
     assert len(rows) == 14

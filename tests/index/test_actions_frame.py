@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from parquet_bloomwriter.durable import remove_files
 from parquet_bloomwriter.errors import (
     IndexBusy,
     IndexNotFound,
     IndexProblem,
     InvalidArgument,
 )
-from parquet_bloomwriter.index import lifecycle
-from parquet_bloomwriter.index.acting import Work, at_rest, looking_at, perform
-from parquet_bloomwriter.index.durable import remove_files
-from parquet_bloomwriter.index.entry import DataFile, Entry
-from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.actions import lifecycle
+from parquet_bloomwriter.index.log.entry import DataFile, Entry
+from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.log.transaction import Work, at_rest, looking_at, perform
 from parquet_bloomwriter.index.states import State
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexBusy, IndexNotFound
-from parquet_bloomwriter.index.keeping import files_of, is_intact
-from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.log.vacuum import files_of, is_intact
 from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.entry import Entry
+    from parquet_bloomwriter.index.log.entry import Entry
 
 ROOT = Path(__file__).resolve().parents[2]
 

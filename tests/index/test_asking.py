@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
-from parquet_bloomwriter.index import asking, asking_blocks, asking_whole
-from parquet_bloomwriter.index.asking import ask, read_filters
-from parquet_bloomwriter.index.column_filters import gathered
-from parquet_bloomwriter.index.manifest import read_manifest
-from parquet_bloomwriter.index.part_reading import read_part
-from parquet_bloomwriter.probing import pieces
+from parquet_bloomwriter.index import asking_blocks, asking_whole
+from parquet_bloomwriter.index.format.manifest import read_manifest
+from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.query import probe
+from parquet_bloomwriter.index.query.column_filters import gathered
+from parquet_bloomwriter.index.query.probe import ask, read_filters
+from parquet_bloomwriter.probing import batch_reader
 from tests.index.built import overwrite
 from tests.index.support import Column, Row, filled, hashes, make
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.column_filters import ColumnFilters
 
 SIZES = [1, 2, 16, 64, 3, 512]
 NUM_PARTS, NUM_FILES = 4, 40
@@ -66,7 +67,7 @@ WAYS = {
 def take(way: str, patch: pytest.MonkeyPatch) -> None:
     """Have filters read in one way."""
     for name, value in WAYS[way].items():
-        module = next(one for one in (asking, asking_blocks, asking_whole) if hasattr(one, name))
+        module = next(one for one in (probe, asking_blocks, asking_whole) if hasattr(one, name))
         patch.setattr(module, name, value)
     if way == "without kernel":
         patch.setattr(native, "is_loaded", lambda _: False)
@@ -188,7 +189,7 @@ def test_the_compiled_loop_is_loaded_only_where_it_pays(
     monkeypatch.setattr(asking_blocks, "_LOAD_FROM", enough)
     monkeypatch.setattr(native, "is_loaded", lambda _: is_loaded)
     monkeypatch.setattr(native, "kernels", load)
-    monkeypatch.setattr(pieces, "_read_so_far", 0)  # by earlier tests: it has a limit of its own
+    monkeypatch.setattr(batch_reader, "_read_so_far", 0)  # it has a limit of its own
     filters = opened(index)
     rows = np.flatnonzero(filters.has_values)[:3]
     ask(filters, rows, np.unique([1 << 60, 2 << 60, 3 << 60]).astype(np.uint64))

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.index.snapshot_cache import SnapshotCache
 from parquet_bloomwriter.predicate import parse
 from tests.index.support import (

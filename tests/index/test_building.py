@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.building import holds_all_values
+from parquet_bloomwriter.filters.build import holds_all_values
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.index.building import balanced, build_group
-from parquet_bloomwriter.index.column_type import leaf_of
+from parquet_bloomwriter.index.build.group import balanced, build_group
 from parquet_bloomwriter.index.engine import ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import FileId
+from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.values import LeafReader

@@ -35,7 +35,7 @@ def append_to(path: Path) -> None:
         file.write(b"more")
 
 
-VALUE_FILTER = "parquet_bloomwriter.index.file_reading.value_filter"
+VALUE_FILTER = "parquet_bloomwriter.index.build.file_filters.value_filter"
 CHANGES: list[Callable[[Path], None]] = [
     lambda path: path.unlink(),
     replace_file,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.footer import PhysicalType, Repetition
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.index.conditions import Contains, Every, columns_in, condition_of
+from parquet_bloomwriter.index.query.conditions import Contains, Every, columns_in, condition_of
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.predicate import parse
 from tests.support.binding import bare_leaf
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.conditions import Condition
+    from parquet_bloomwriter.index.query.conditions import Condition
 
 ID = bare_leaf(PhysicalType.INT64, name="id")
 SMALL = bare_leaf(PhysicalType.INT32, name="small")

@@ -16,10 +16,10 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.files import are_unchanged
-from parquet_bloomwriter.index.log import IndexLog
-from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
-from parquet_bloomwriter.index.threads import ThreadEngine
+from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

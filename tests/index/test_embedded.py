@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import bloomify
-from parquet_bloomwriter.index.building import FileFilter, filter_of_file
+from parquet_bloomwriter.index.build.group import FileFilter, filter_of_file
 from parquet_bloomwriter.reading import opened_with_footer
 from tests.index.built import build, hash_of, overwrite, tables, write
 
@@ -99,7 +99,7 @@ def test_a_file_that_lacks_a_filter_is_read_or_left(tmp_path: Path) -> None:
 
 
 def place_of_filter(path: Path) -> tuple[int, int]:
-    from parquet_bloomwriter.stored_filters import stored_filters
+    from parquet_bloomwriter.filters.stored import stored_filters
 
     with opened_with_footer(path) as (source, footer):
         (found,) = stored_filters(source, footer, {0})

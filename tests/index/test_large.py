@@ -13,10 +13,10 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.snapshot import Snapshot, open_snapshot
-from parquet_bloomwriter.index.uniting import united
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf.union import united
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from tests.index.support import Column, Row, make
 from tests.support.binding import leaves_in
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from parquet_bloomwriter.index.actions.refresh import Mode
     from parquet_bloomwriter.index.engine import Origin
-    from parquet_bloomwriter.index.refreshing import Mode
     from parquet_bloomwriter.predicate import Filters
     from tests.support.random_tables import Column as TableColumn
 

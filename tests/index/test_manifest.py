@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.manifest import FileTable, read_manifest, write_manifest
+from parquet_bloomwriter.index.format.manifest import FileTable, read_manifest, write_manifest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
-from parquet_bloomwriter.index.column_type import column_type
-from parquet_bloomwriter.index.part_reading import read_part
+from parquet_bloomwriter.index.format.columns import column_type
+from parquet_bloomwriter.index.format.part_reader import read_part
 from tests.index.support import INT32, INT64, Row, filled, hashes, part_table, write_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from parquet_bloomwriter.index.part_reading import Part
+    from parquet_bloomwriter.index.format.part_reader import Part
 
 ROWS = [
     Row(file_id=4, filter=filled(2, hashes(0, 5)), ndv=5),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.partials import (
+from parquet_bloomwriter.index.build.table_filter import (
     Merged,
     Partial,
     Union,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import I32, STRUCT
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.index import parts
-from parquet_bloomwriter.index.column_type import column_type, leaf_of
 from parquet_bloomwriter.index.files import FileId
-from parquet_bloomwriter.index.parts import PartRow, PartWriter, column_folder
+from parquet_bloomwriter.index.format import part_writer
+from parquet_bloomwriter.index.format.columns import column_type, leaf_of
+from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter, column_folder
+from parquet_bloomwriter.metadata import PhysicalType
 from tests.support.binding import bare_leaf
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def written(folder: Path, rows: list[PartRow], column: str = "id") -> PartInfo |
 
 @pytest.fixture
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_ROW_GROUP_BYTES", 1000)
-    monkeypatch.setattr(parts, "_ROW_GROUP_ROWS", 16)
+    monkeypatch.setattr(part_writer, "_ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr(part_writer, "_ROW_GROUP_ROWS", 16)
 
 
 @settings(max_examples=50)
@@ -175,7 +175,7 @@ def test_anyone_can_read_it(tmp_path: Path) -> None:
     assert info is not None
     found = pq.read_table(tmp_path / info.file.path)
     assert found.schema.names[:2] == ["fileName", "BFBinary"]
-    assert found.schema == parts.schema()
+    assert found.schema == part_writer.schema()
     assert not any(field.nullable for field in found.schema)
 
 
@@ -262,7 +262,7 @@ def test_garbage_is_no_type(text: str) -> None:
 
 
 def test_the_schema_is_what_the_head_of_the_module_says() -> None:
-    kinds = {field.name: field.type for field in parts.schema()}
+    kinds = {field.name: field.type for field in part_writer.schema()}
     assert kinds == {
         "fileName": pa.string(),
         "BFBinary": pa.binary(),

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.keeping import files_of
-from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.log.vacuum import files_of
 from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.predicate import parse
 from tests.index.support import (
     INT32,

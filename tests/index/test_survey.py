@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.index.building import build_group
+from parquet_bloomwriter.index.build.group import build_group
+from parquet_bloomwriter.index.build.survey import Limits, Survey, survey
 from parquet_bloomwriter.index.engine import ColumnPlan
-from parquet_bloomwriter.index.entry import IndexedColumn
 from parquet_bloomwriter.index.files import FileId, list_files
-from parquet_bloomwriter.index.survey import Limits, Survey, survey
+from parquet_bloomwriter.index.log.entry import IndexedColumn
 from tests.index.built import planned, write
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.building import balanced
+from parquet_bloomwriter.index.build.file_filters import Wanted, read_filters_of
+from parquet_bloomwriter.index.build.group import balanced
+from parquet_bloomwriter.index.build.table_filter import Merged, merge_partials
+from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.engine import ColumnPlan
-from parquet_bloomwriter.index.file_reading import Wanted, read_filters_of
-from parquet_bloomwriter.index.partials import Merged, merge_partials
-from parquet_bloomwriter.index.threads import ThreadEngine
 from parquet_bloomwriter.sbbf import Sbbf
 from tests.index.built import Built, build, planned, write
 
@@ -102,7 +102,7 @@ def test_threads_stop_if_nobody_wants_the_rest(
             closed.wait(30)
         return read_filters_of(path, file, wanted)
 
-    monkeypatch.setattr("parquet_bloomwriter.index.building.read_filters_of", slow)
+    monkeypatch.setattr("parquet_bloomwriter.index.build.group.read_filters_of", slow)
     with closing(ThreadEngine(2).build([tasks[:1], tasks[1:]], plan, None)) as results:
         (part,) = next(results).parts
         threading.Timer(0.1, closed.set).start()

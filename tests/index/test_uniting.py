@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.index.uniting import united
 from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf.union import united
 from tests.index.support import filled, hashes
 
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 15, 16, 64])

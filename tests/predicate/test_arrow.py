@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from parquet_bloomwriter.predicate import arrow
-from parquet_bloomwriter.predicate.arrow import from_arrow
+from parquet_bloomwriter.predicate import arrow_in
+from parquet_bloomwriter.predicate.arrow_in import from_arrow
 from parquet_bloomwriter.predicate.arrow_tree import take_apart
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -175,7 +175,7 @@ def test_strange_options_and_results_are_opaque(monkeypatch: pytest.MonkeyPatch)
     def fail(_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(arrow, "take_apart", fail)
+    monkeypatch.setattr(arrow_in, "take_apart", fail)
     assert isinstance(from_arrow(a == 1), Opaque)
 
 

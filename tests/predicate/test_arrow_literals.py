@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.predicate.arrow_literals import Incomparable, Place, compared_as, placer
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, Value
+from parquet_bloomwriter.predicate.literals.arrow import Incomparable, Place, compared_as, placer
 
 ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
 NOON = datetime(2024, 1, 31, 12)  # noqa: DTZ001  naive

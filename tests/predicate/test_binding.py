@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.footer import PhysicalType, Repetition
-from parquet_bloomwriter.predicate.binding import bind
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.predicate.bind import bind
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
     AnyOf,
@@ -44,7 +44,7 @@ from tests.support.binding import admits, bare_leaf, leaf_of, leaves_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.bound import Bound
 
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")

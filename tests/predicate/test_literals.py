@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.predicate.binding import bind
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.predicate.bind import bind
 from parquet_bloomwriter.predicate.bound import Members, Never, Undecided
 from parquet_bloomwriter.predicate.expression import Comparison, Instant, IsIn, TimeOfDay
 from tests.support.binding import bare_leaf, leaf_of, leaves_in, written
@@ -26,7 +26,7 @@ from tests.support.plain import leaf_arrays, plain_values
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.bound import Bound
 
 D = Decimal

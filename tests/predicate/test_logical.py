@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.predicate.logical import ColumnType, Kind, type_of
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.logical_types import ColumnType, Kind, type_of
 from tests.support.binding import bare_leaf, leaf_of
 
 T = PhysicalType

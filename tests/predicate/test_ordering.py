@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from parquet_bloomwriter.footer import Leaf, PhysicalType
+from parquet_bloomwriter.metadata import Leaf, PhysicalType
 from parquet_bloomwriter.predicate.bound import Order
 from parquet_bloomwriter.predicate.ordering import order_of
 from tests.support.binding import bare_leaf, leaf_of

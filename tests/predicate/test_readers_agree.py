@@ -20,12 +20,12 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.footer import PhysicalType
-from parquet_bloomwriter.predicate.binding import bind
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.predicate.bind import bind
 from parquet_bloomwriter.predicate.bound import Order
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, Not
 from parquet_bloomwriter.predicate.ordering import order_of
-from parquet_bloomwriter.predicate.spelling import to_text
+from parquet_bloomwriter.predicate.to_sql import to_text
 from tests.support.binding import admits, leaves_in
 from tests.support.plain import leaf_arrays, plain_values
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
 
 Ask: TypeAlias = "Callable[[Path, list[Expression]], list[list[bool]]]"

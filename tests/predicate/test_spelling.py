@@ -23,7 +23,7 @@ from parquet_bloomwriter.predicate.expression import (
     TimeOfDay,
     Value,
 )
-from parquet_bloomwriter.predicate.spelling import spell_name, spell_value
+from parquet_bloomwriter.predicate.to_sql import spell_name, spell_value
 
 ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
 A, B = Comparison("a", "=", 1), Comparison("b", "<", 2)

@@ -23,7 +23,7 @@ from parquet_bloomwriter.predicate.expression import (
     TimeOfDay,
     Value,
 )
-from parquet_bloomwriter.predicate.plain_values import UnknownKind
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql import parse_sql
 from parquet_bloomwriter.predicate.sql_literals import literal_value
 from parquet_bloomwriter.predicate.sql_syntax import has_only, read_sql

@@ -20,9 +20,9 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     Value,
 )
-from parquet_bloomwriter.predicate.spelling import spell_value
 from parquet_bloomwriter.predicate.sql import parse_sql
 from parquet_bloomwriter.predicate.sql_syntax import read_sql
+from parquet_bloomwriter.predicate.to_sql import spell_value
 
 A, B = Comparison("a", "=", 1), Comparison("b", "=", 2)
 LONG = "12345678901234567890123.1234567890"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import BINARY, I32, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFilter
-from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import hash_array, xxh64
-from parquet_bloomwriter.probing import pieces as pieces_module
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.probing import batch_reader as pieces_module
+from parquet_bloomwriter.probing.batch_reader import Pieces
 from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
-from parquet_bloomwriter.probing.facts import DISTRUSTED, Family
-from parquet_bloomwriter.probing.pieces import Pieces
+from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, Family
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
 from parquet_bloomwriter.source import BufferSource, open_for_reading

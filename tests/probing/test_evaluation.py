@@ -21,9 +21,9 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.predicate.parsing import parse
+from parquet_bloomwriter.predicate.parse import parse
 from parquet_bloomwriter.probing.evaluation import Code, atoms_of, leaves_of
-from parquet_bloomwriter.probing.pruning import Bindings
+from parquet_bloomwriter.probing.files import Bindings
 from parquet_bloomwriter.probing.report import _EVIDENCE
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.verbs.probe import probe

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter.compact.loop import ABSENT
-from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.probing.facts import (
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.probing.footer_cache import (
     DISTRUSTED,
     UNSEEN,
     Family,

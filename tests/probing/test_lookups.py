@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.hashing import hash_array, xxh64
-from parquet_bloomwriter.probing.lookups import Lookups, is_collection, lookups_of
+from parquet_bloomwriter.probing.hashes import Lookups, is_collection, lookups_of
 from tests.support.binding import leaf_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
 
 NOON = dt.datetime(2020, 5, 17, 12)  # noqa: DTZ001  a clock without a zone
 DAY = NOON.date()

@@ -11,8 +11,8 @@ import pytest
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.probing import pieces as module
-from parquet_bloomwriter.probing.pieces import Pieces
+from parquet_bloomwriter.probing import batch_reader as module
+from parquet_bloomwriter.probing.batch_reader import Pieces
 from parquet_bloomwriter.source import BufferSource, Source, open_for_reading
 from tests.source.stores import CountingHandler
 

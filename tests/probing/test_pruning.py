@@ -12,9 +12,9 @@ import pytest
 
 from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
 from parquet_bloomwriter.predicate.bound import Members
-from parquet_bloomwriter.predicate.parsing import parse
-from parquet_bloomwriter.probing import pruning
-from parquet_bloomwriter.probing.pruning import Bindings, probe_locations
+from parquet_bloomwriter.predicate.parse import parse
+from parquet_bloomwriter.probing import files
+from parquet_bloomwriter.probing.files import Bindings, probe_locations
 from parquet_bloomwriter.source import BufferSource
 from tests.support.asking import known
 from tests.verbs.files import people, written
@@ -98,7 +98,7 @@ def test_missing_columns(condition: str, paths: list[str], missing: str | None) 
 def test_batches_are_closed_before_the_next(
     count: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "_MOST_FILES", 64)
+    monkeypatch.setattr(files, "_MOST_FILES", 64)
     store = Store(seconds=seconds)
     report = probe_locations([store] * count, Bindings.of(parse("id = 5")))
     assert len(report.files) == count
@@ -133,7 +133,7 @@ def test_files_are_opened_one_by_one_until_three_were_slow(
     monkeypatch: pytest.MonkeyPatch, seconds: float, num_alone: int
 ) -> None:
     """The first may be slow for other reasons."""
-    monkeypatch.setattr(pruning, "_SLOW_SECONDS", seconds)
+    monkeypatch.setattr(files, "_SLOW_SECONDS", seconds)
     threads: list[int] = []
 
     class Noting(Store):

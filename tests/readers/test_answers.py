@@ -17,8 +17,8 @@ from tests.readers.engines import Engine, equals
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from parquet_bloomwriter.rewrite.plan import Placement
     from parquet_bloomwriter.sbbf.sizing import Sizing
-    from parquet_bloomwriter.splice.plan import Placement
 
 VARIANTS: tuple[tuple[Placement, Sizing], ...] = (
     ("column-chunk", "pow2"),

@@ -15,7 +15,7 @@ from tests.readers.engines import ClickHouse, DataFusion, DuckDB, Engine, Spark,
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from parquet_bloomwriter.splice.plan import Placement
+    from parquet_bloomwriter.rewrite.plan import Placement
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 FILES = sorted(str(p.relative_to(FIXTURES)) for p in FIXTURES.glob("*/*.parquet"))

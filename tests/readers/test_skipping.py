@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from parquet_bloomwriter.splice.plan import Placement
+    from parquet_bloomwriter.rewrite.plan import Placement
 
 ROWS, ROW_GROUPS = 20_000, 4
 PLACEMENTS: tuple[Placement, ...] = ("column-chunk", "row-group", "end")

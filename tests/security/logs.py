@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.index.homes import HOME, LOG
+from parquet_bloomwriter.index.layout import HOME, LOG
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bloomify.pages import write_page
+from bloomify.console.page_file import write_page
 from parquet_bloomwriter import bloomify, index, native, strip
-from parquet_bloomwriter.spark.checksums import Sidecar, checksums_of
-from parquet_bloomwriter.spark.rewriting import copy_whole
-from parquet_bloomwriter.splice.surroundings import crc_path
+from parquet_bloomwriter.replace.external_references import crc_path
+from parquet_bloomwriter.spark.table.checksums import Sidecar, checksums_of
+from parquet_bloomwriter.spark.table.rewrite import copy_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import pytest
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import UnsupportedFile
-from parquet_bloomwriter.spark.checksums import Sidecar
-from parquet_bloomwriter.spark.journal import FOLDER, Journal, Line
 from parquet_bloomwriter.spark.scratch import scratch_folder
+from parquet_bloomwriter.spark.table.checksums import Sidecar
+from parquet_bloomwriter.spark.table.journal import FOLDER, Journal, Line
 from tests.security.limits import no_hang
 
 NOBODY = 65534

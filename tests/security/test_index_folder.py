@@ -13,9 +13,9 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
-from parquet_bloomwriter.index import homes
+from parquet_bloomwriter.index import layout
 from parquet_bloomwriter.index.entry_json import from_json
-from parquet_bloomwriter.index.homes import LOG
+from parquet_bloomwriter.index.layout import LOG
 from tests.security.limits import little_memory, no_hang
 from tests.security.logs import append, index_folder, newest, rewrite
 
@@ -237,11 +237,11 @@ def test_strangers_plant_no_index_above_a_table(
         str(public): 0,
         str(tmp_path): 0,
     }
-    monkeypatch.setattr(homes, "_owner", lambda path: found.get(path, 0))
+    monkeypatch.setattr(layout, "_owner", lambda path: found.get(path, 0))
     is_asked = planted_by != "stranger"
-    assert homes.find_homes(table) == [str(public / "_bloom_index")] * is_asked
-    assert homes.find_homes(table / "0.parquet") == [str(public / "_bloom_index")] * is_asked
-    assert homes.find_homes(public) == [str(public / "_bloom_index")]
+    assert layout.find_homes(table) == [str(public / "_bloom_index")] * is_asked
+    assert layout.find_homes(table / "0.parquet") == [str(public / "_bloom_index")] * is_asked
+    assert layout.find_homes(public) == [str(public / "_bloom_index")]
     if is_asked:
         assert index.lookup(table, "id = 77").paths == ()
     else:

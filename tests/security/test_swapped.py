@@ -16,8 +16,8 @@ import pytest
 
 from parquet_bloomwriter import bloomify, index
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.index.parquet_writing import ParquetOut
-from parquet_bloomwriter.splice.temporary import temporary_beside
+from parquet_bloomwriter.index.format.parquet_io import ParquetOut
+from parquet_bloomwriter.replace.temporary import temporary_beside
 from tests.security.limits import no_hang
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomify.table import Heading, table
+from bloomify.console.table import Heading, table
 from parquet_bloomwriter import index
 from tests.security.commands import EVIL, INDEX, Printed, base, commands, lines_of, run, takes_json
 from tests.security.hostile import MARK, PAYLOADS, faults, names

@@ -12,17 +12,17 @@ import pytest
 
 from parquet_bloomwriter import advise, bloomify, errors, inspect, probe, repair, strip, verify
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
-from parquet_bloomwriter.html import page, table_of
 from parquet_bloomwriter.index.reasons import Code, Reason
 from parquet_bloomwriter.predicate.expression import Comparison
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.spark import where
-from parquet_bloomwriter.spark.bridge import Bridge
-from parquet_bloomwriter.spark.decision import Decision
-from parquet_bloomwriter.spark.explaining import explanation, reasons
-from parquet_bloomwriter.spark.file_keys import leaving_out
-from parquet_bloomwriter.spark.where import Where
-from parquet_bloomwriter.spark.writing_sql import write_condition
+from parquet_bloomwriter.reports.page import page, table_of
+from parquet_bloomwriter.spark.connect import where
+from parquet_bloomwriter.spark.connect.file_keys import leaving_out
+from parquet_bloomwriter.spark.connect.where import Where
+from parquet_bloomwriter.spark.connect.write_sql import write_condition
+from parquet_bloomwriter.spark.rules.bridge import Bridge
+from parquet_bloomwriter.spark.rules.decision import Decision
+from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from tests.html.parsing import Seen
 from tests.security.commands import EVIL
 from tests.security.hostile import PAYLOADS, faults, names

@@ -18,13 +18,13 @@ from parquet_bloomwriter.source import (
     FileSource,
     Location,
     Source,
-    arrow,
     find_sources,
     open_for_reading,
     read_footer,
+    remote,
 )
-from parquet_bloomwriter.source.arrow import ArrowSource
 from parquet_bloomwriter.source.base import REMOTE_BYTES
+from parquet_bloomwriter.source.remote import ArrowSource
 from tests.source.stores import LONG_AGO, CountingHandler
 from tests.support.workers import PATIENCE_SECONDS
 from tests.verbs.files import footer_of, read, written
@@ -222,7 +222,7 @@ def test_locations_can_be_pickled(tmp_path: Path) -> None:
     with mock.open_output_stream("f.parquet") as out:
         out.write(DATA)
     (found,) = find_sources("f.parquet", filesystem=mock)
-    assert type(pickle.loads(pickle.dumps(found.found))) is arrow.Seen  # noqa: S301  our own
+    assert type(pickle.loads(pickle.dumps(found.found))) is remote.Seen  # noqa: S301  our own
     other = Location(path="f.parquet", filesystem=mock, name="another name")
     assert found == other
     assert hash(found) == hash(other)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
 
 DATA = written()
 

@@ -12,8 +12,9 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index import actions
-from parquet_bloomwriter.spark import SparkEngine, bloomify_table, rules
+from parquet_bloomwriter.index import api
+from parquet_bloomwriter.spark import SparkEngine, bloomify_table
+from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.metrics import metrics_of
 from tests.support.spark_session import WORKERS, quiet
 
@@ -45,7 +46,7 @@ def run_table(spark: SparkSession, table: str, output: str) -> object:
 def run_index(spark: SparkSession, table: str, home: str) -> object:
     """Make an index of a table."""
     engine = SparkEngine(spark)
-    report = actions.create(table, ["id"], name="ids", home=home, engine=engine)
+    report = api.create(table, ["id"], name="ids", home=home, engine=engine)
     return [engine.num_groups, report.num_files]
 
 
@@ -55,7 +56,7 @@ def run_join(spark: SparkSession, _table: str, folder: str) -> object:
     spark.conf.set("spark.bloomwriter.join.minBytes", "1")
     for name, step in (("a", 1000), ("b", 7)):
         spark.range(0, 100_000, step).repartition(3).write.parquet(f"{folder}/{name}")
-    actions.create(f"{folder}/a", ["id"], name="ids")
+    api.create(f"{folder}/a", ["id"], name="ids")
     counts = []
     for is_on in (False, True):
         (rules.enable if is_on else rules.disable)(spark)

@@ -14,8 +14,8 @@ import pytest
 from parquet_bloomwriter import inspect, strip
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.spark import bloomify_table
-from parquet_bloomwriter.spark.checksums import checksums_of, crc_paths
-from parquet_bloomwriter.spark.table_files import check_is_plain, table_files
+from parquet_bloomwriter.spark.table.checksums import checksums_of, crc_paths
+from parquet_bloomwriter.spark.table.files import check_is_plain, table_files
 from tests.support.spark_children import Child
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 
 from parquet_bloomwriter import bloomify, index
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
-from parquet_bloomwriter.index import actions
-from parquet_bloomwriter.index.log import IndexLog
-from parquet_bloomwriter.index.threads import ThreadEngine
+from parquet_bloomwriter.index import api
+from parquet_bloomwriter.index.build.threads import ThreadEngine
+from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.spark import SparkEngine, jobs
 from parquet_bloomwriter.spark.progress import JobLine, Teller
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from parquet_bloomwriter.index.engine import Engine
-    from parquet_bloomwriter.index.entry import Entry
+    from parquet_bloomwriter.index.log.entry import Entry
 
 NUM_FILES = 9
 ROWS = 700
@@ -55,7 +55,7 @@ def test_both_engines_build_the_same(
 ) -> None:
     engines: dict[str, Engine] = {"threads": ThreadEngine(2), "spark": SparkEngine(spark)}
     reports = {
-        name: actions.create(
+        name: api.create(
             table, ["id", "name"], name="ids", home=tmp_path / name, origin=origin, engine=engine
         )
         for name, engine in engines.items()
@@ -66,7 +66,7 @@ def test_both_engines_build_the_same(
     assert whole(ours.folder) == whole(threads.folder)
     for predicate in ("id = 1234", "name = 'n5'", "id IN (-1, 6)", "id = 99999999"):
         answers = [
-            actions.lookup(table, predicate, name="ids", home=tmp_path / name) for name in engines
+            api.lookup(table, predicate, name="ids", home=tmp_path / name) for name in engines
         ]
         assert answers[0].paths == answers[1].paths
         assert answers[0].num_unknown == answers[1].num_unknown
@@ -87,7 +87,7 @@ def test_files_that_change_meanwhile_are_left_out(spark: SparkSession, tmp_path:
     report = index.create(folder, ["id"], name="ids", engine=Late(spark))
     assert report.num_files == 1
     assert [one.path for one in report.left_out] == ["b.parquet"]
-    kept = actions.lookup(folder, "id = 7").paths
+    kept = api.lookup(folder, "id = 7").paths
     assert [Path(path).name for path in kept] == ["b.parquet"]
 
 
@@ -101,7 +101,7 @@ def test_a_failure_to_write_is_told_as_it_is(
             return super().build(groups, wrong, progress)
 
     with pytest.raises(NotADirectoryError):
-        actions.create(table, ["id"], name="ids", home=tmp_path / "h", engine=Misled(spark))
+        api.create(table, ["id"], name="ids", home=tmp_path / "h", engine=Misled(spark))
 
 
 def test_progress_is_told_of_every_file(spark: SparkSession, table: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_progress_is_told_of_every_file(spark: SparkSession, table: Path, tmp_pa
         def done(self, *, num_files: int, num_bytes: int) -> None:
             told.append(("done", num_files, num_bytes))
 
-    actions.create(
+    api.create(
         table,
         ["id"],
         name="ids",

@@ -15,8 +15,8 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.reasons import Code
-from parquet_bloomwriter.spark import rules
-from parquet_bloomwriter.spark.adaptor import compiling
+from parquet_bloomwriter.spark.adaptor import compiler
+from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.both_ways import both_ways, eager_session
 from tests.spark.metrics import metrics_of
 
@@ -38,9 +38,9 @@ def session(
     assert spark is not None
     with eager_session() as own:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compiling, "_SOURCES", SOURCES)
-            patch.setattr(compiling, "keep", lambda *_: None)
-            jar = compiling.put_jar(own, str(tmp_path_factory.mktemp("jar")))
+            patch.setattr(compiler, "_SOURCES", SOURCES)
+            patch.setattr(compiler, "keep", lambda *_: None)
+            jar = compiler.put_jar(own, str(tmp_path_factory.mktemp("jar")))
         own.sql(f"ADD JAR '{jar}'")
         yield own
 

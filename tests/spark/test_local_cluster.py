@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import inspect, strip
-from parquet_bloomwriter.index import actions
+from parquet_bloomwriter.index import api
 from tests.support.spark_children import Child
 from tests.support.spark_session import home_in
 
@@ -53,6 +53,6 @@ def test_jobs_need_no_more_than_a_common_disk(table: Path, tmp_path: Path, maste
                 assert [column.name for column in inspect(new).columns] == ["id"]
     assert (num_groups, num_files) == (2, NUM_FILES)
     for i in range(NUM_FILES):
-        kept = actions.lookup(table, f"id = {i * 100 + 7}", name="ids", home=tmp_path / "h").paths
+        kept = api.lookup(table, f"id = {i * 100 + 7}", name="ids", home=tmp_path / "h").paths
         assert f"f{i}.parquet" in {Path(path).name for path in kept}
         assert len(kept) < NUM_FILES

@@ -19,7 +19,8 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.reasons import Code
-from parquet_bloomwriter.spark import Hyperspace, rules
+from parquet_bloomwriter.spark import Hyperspace
+from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 
@@ -479,7 +480,7 @@ def test_an_error_in_python_changes_nothing(
     def fail(*_: object) -> None:
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr("parquet_bloomwriter.spark.bridge.candidates", fail)
+    monkeypatch.setattr("parquet_bloomwriter.spark.rules.bridge.candidates", fail)
     session.read.parquet(table).createOrReplaceTempView("a")
     df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(table, 2)}")  # noqa: S608
     assert metrics_of(df).num_files == NUM_FILES
@@ -491,7 +492,7 @@ def test_an_error_in_python_changes_nothing(
 def test_an_answer_that_makes_no_sense_changes_nothing(
     table: str, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parquet_bloomwriter.spark.bridge.Bridge.apply", lambda *_: "{}")
+    monkeypatch.setattr("parquet_bloomwriter.spark.rules.bridge.Bridge.apply", lambda *_: "{}")
     session.read.parquet(table).createOrReplaceTempView("a")
     df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(table, 2)}")  # noqa: S608
     assert metrics_of(df).num_files == NUM_FILES
@@ -501,7 +502,7 @@ def test_rules_that_do_not_compile_leave_queries_alone(
     table: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "Bad.java").write_text("package bloomwriter; class Bad { no }")
-    monkeypatch.setattr("parquet_bloomwriter.spark.adaptor.compiling._SOURCES", tmp_path)
+    monkeypatch.setattr("parquet_bloomwriter.spark.adaptor.compiler._SOURCES", tmp_path)
     another = spark.newSession()
     assert not rules.enable(another)
     assert not rules.is_enabled(another)

@@ -12,7 +12,8 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.reasons import Code
-from parquet_bloomwriter.spark import Hyperspace, rules, settings
+from parquet_bloomwriter.spark import Hyperspace, settings
+from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.reasons import Code
-from parquet_bloomwriter.spark.file_keys import file_key, file_uri
-from parquet_bloomwriter.spark.where import Where
+from parquet_bloomwriter.spark.connect.file_keys import file_key, file_uri
+from parquet_bloomwriter.spark.connect.where import Where
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ def test_what_fails_is_told_and_not_raised(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("parquet_bloomwriter.spark.where.exclude", fail)
+    monkeypatch.setattr("parquet_bloomwriter.spark.connect.where.exclude", fail)
     assert found_by(spark, changing, "id = 2") == ([2], 4)
     assert "out of order" in caplog.text
     (decision,) = Where(filters="id = 2").decisions(spark.read.parquet(str(changing)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parquet_bloomwriter.predicate.spelling import to_text
-from parquet_bloomwriter.spark.reading_sql import NotUnderstood, read_condition
+from parquet_bloomwriter.predicate.to_sql import to_text
+from parquet_bloomwriter.spark.connect.read_sql import NotUnderstood, read_condition
 
 COLUMNS = ["id", "name", "day", "s", "user", "Mixed"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
-from parquet_bloomwriter.splice.temporary import find_temporaries
+from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
+from parquet_bloomwriter.replace.temporary import find_temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument, Unfinished, UnsafeTarget
-from parquet_bloomwriter.splice import replace
+from parquet_bloomwriter.replace import commit
+from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
 from parquet_bloomwriter.splice.exchange import exchange
-from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,7 @@ class Fault:
         with pytest.MonkeyPatch.context() as patch:
             for name in CALLS:
                 patch.setattr(os, name, self.watched(name, getattr(os, name)))
-            patch.setattr(replace, "exchange", self.watched("exchange", exchange))
+            patch.setattr(commit, "exchange", self.watched("exchange", exchange))
             try:
                 rewrite(old)
             except BaseException as error:  # noqa: BLE001
@@ -170,7 +170,7 @@ def test_folders_are_synced_before_the_exchange(old: Path, monkeypatch: pytest.M
         exchange(one, other)
 
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(replace, "exchange", change)
+    monkeypatch.setattr(commit, "exchange", change)
     rewrite(old)
     before = done[: done.index("exchange")]
     assert [one for one in before if not one.endswith((".tmp", ".parquet"))] == [
@@ -184,7 +184,7 @@ def test_a_backup_is_never_the_file_itself(
 ) -> None:
     """Else the old bytes would be lost, and with a fault before the exchange the file."""
     (old.parents[1] / "link").symlink_to(old.parent)
-    monkeypatch.setattr(replace, "_exchange", lambda *_: pytest.fail("the file is replaced"))
+    monkeypatch.setattr(commit, "_exchange", lambda *_: pytest.fail("the file is replaced"))
     with pytest.raises(UnsafeTarget, match="the backup would be the file itself"):
         rewrite(old, old.parents[1] / spelling)
     assert files(old.parent) == {"a.parquet": OLD}
@@ -200,7 +200,7 @@ def test_a_backup_of_a_run_that_died_stays_if_this_one_fails(
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, "I/O error")
 
-    monkeypatch.setattr(replace, "_exchange", fail)
+    monkeypatch.setattr(commit, "_exchange", fail)
     with pytest.raises(OSError, match="I/O error"):
         rewrite(old)
     assert (old.read_bytes(), kept.read_bytes()) == (OLD, OLD)

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 from parquet_bloomwriter.errors import VerificationFailed
-from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.sbbf import Sbbf
-from parquet_bloomwriter.source import BufferSource
-from parquet_bloomwriter.splice.execute import Assembler, Readable, WrittenFilter, digest_of, verify
-from parquet_bloomwriter.splice.plan import (
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.rewrite.plan import (
     Chunk,
     Copy,
     Emit,
@@ -23,6 +20,9 @@ from parquet_bloomwriter.splice.plan import (
     make_draft,
     make_plan,
 )
+from parquet_bloomwriter.rewrite.write import Assembler, Readable, WrittenFilter, digest_of, verify
+from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.source import BufferSource
 from tests.verbs.files import (
     filter_bytes,
     footer_of,

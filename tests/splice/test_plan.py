@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import I32, I64
 from parquet_bloomwriter.footer.edits import Edit
-from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.sbbf import Sbbf
-from parquet_bloomwriter.splice.plan import (
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.rewrite.plan import (
     Copy,
     Draft,
     Emit,
@@ -26,6 +25,7 @@ from parquet_bloomwriter.splice.plan import (
     make_draft,
     make_plan,
 )
+from parquet_bloomwriter.sbbf import Sbbf
 from tests.footer.synthetic import column_chunk, column_metadata, file_metadata
 from tests.footer.test_page_index import encode as encode_index
 from tests.verbs.files import (
@@ -45,8 +45,8 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.rewrite.plan import Chunk
     from parquet_bloomwriter.splice.existing import ExistingFilter
-    from parquet_bloomwriter.splice.plan import Chunk
 
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 every_placement = pytest.mark.parametrize("placement", PLACEMENTS)

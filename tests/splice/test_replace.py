@@ -25,17 +25,18 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
     VerificationFailed,
 )
-from parquet_bloomwriter.splice import replace, writeback
+from parquet_bloomwriter.replace import commit
+from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
+from parquet_bloomwriter.replace.temporary import find_temporaries, remove_stale
+from parquet_bloomwriter.splice import writeback
 from parquet_bloomwriter.splice.exchange import exchange
 from parquet_bloomwriter.splice.locking import Lock, try_lock
-from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
-from parquet_bloomwriter.splice.temporary import find_temporaries, remove_stale
 from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from parquet_bloomwriter.splice.replace import NewVersion
+    from parquet_bloomwriter.replace.commit import NewVersion
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = b"PAR1old bytesPAR1"
@@ -344,7 +345,7 @@ def test_the_new_bytes_are_on_the_disk_before_they_have_the_name(
         exchange(one, other)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(replace, "exchange", watched)
+    monkeypatch.setattr(commit, "exchange", watched)
     with open_source(old) as source:  # noqa: SIM117  two steps
         with replacing(
             source, choose_target(source), verify=lambda _: steps.append("verify")
@@ -358,7 +359,7 @@ def test_files_are_closed_before_the_renaming_where_that_is_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As on Windows."""
-    monkeypatch.setattr(replace, "_CLOSE_BEFORE_RENAMING", True)
+    monkeypatch.setattr(commit, "_CLOSE_BEFORE_RENAMING", True)
     _rewrite(old, backup_suffix="~")
     _rewrite(old.parent / "a.parquet~", old.parent / "b")
     assert _listing(old.parent) == {"a.parquet": NEW, "a.parquet~": OLD, "b": NEW}
@@ -426,7 +427,7 @@ def _before_exchange(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], None]
             left.pop()()
         exchange(one, other)
 
-    monkeypatch.setattr(replace, "exchange", meddle_and_exchange)
+    monkeypatch.setattr(commit, "exchange", meddle_and_exchange)
 
 
 def test_a_folder_that_came_in_the_way_is_kept(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,7 +459,7 @@ def test_a_change_that_cannot_be_given_its_name_back_is_not_lost(
     def meddle() -> None:
         _append(old)
         monkeypatch.undo()
-        monkeypatch.setattr(replace, "exchange", fail)
+        monkeypatch.setattr(commit, "exchange", fail)
 
     _before_exchange(monkeypatch, meddle)
     with pytest.raises(Unfinished, match="somebody else changed it at the same instant") as caught:
@@ -498,7 +499,7 @@ def test_a_file_that_waits_for_its_name_is_no_leftover(
     def meddle() -> None:
         _replace(old)
         monkeypatch.undo()
-        monkeypatch.setattr(replace, "exchange", first)
+        monkeypatch.setattr(commit, "exchange", first)
 
     def first(one: str, other: str) -> None:
         exchange(one, other)
@@ -520,7 +521,7 @@ def test_the_new_file_is_renamed_where_names_cannot_be_exchanged(
     def refuse(*_: str) -> None:
         raise OSError(reason, os.strerror(reason))
 
-    monkeypatch.setattr(replace, "exchange", refuse)
+    monkeypatch.setattr(commit, "exchange", refuse)
     _rewrite(old, backup_suffix=backup_suffix)
     backup = {} if backup_suffix is None else {"a.parquet~": OLD}
     assert _listing(old.parent) == {"a.parquet": NEW, **backup}
@@ -591,7 +592,7 @@ def test_what_somebody_else_wrote_while_the_backup_was_made_is_kept(
         _append(old)
 
     monkeypatch.setattr(os, "link", meddle)
-    monkeypatch.setattr(replace, "exchange", lambda *names: exchanged.append(names))
+    monkeypatch.setattr(commit, "exchange", lambda *names: exchanged.append(names))
     with pytest.raises(FileChanged, match="written to"):
         _rewrite(old, backup_suffix="~")
     assert exchanged == []
@@ -667,7 +668,7 @@ def test_where_locks_are_unavailable_files_are_replaced_all_the_same(
 
 def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = Event()
-    monkeypatch.setattr(replace, "WRITE_BACK", 5)
+    monkeypatch.setattr(commit, "WRITE_BACK", 5)
     monkeypatch.setattr(writeback, "_sync_data", lambda _: synced.set())
     with (
         open_source(old) as source,

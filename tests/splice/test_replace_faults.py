@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parquet_bloomwriter.errors import Unfinished
-from parquet_bloomwriter.splice import replace
+from parquet_bloomwriter.replace import commit
+from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
+from parquet_bloomwriter.replace.temporary import find_temporaries
 from parquet_bloomwriter.splice.exchange import exchange
-from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
-from parquet_bloomwriter.splice.temporary import find_temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ class Faults:
         for name in CALLS:
             if hasattr(os, name):
                 patch.setattr(os, name, self._watch(name, getattr(os, name)))
-        patch.setattr(replace, "exchange", self._watch("exchange", exchange))
+        patch.setattr(commit, "exchange", self._watch("exchange", exchange))
 
     def _watch(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  as the wrapped function

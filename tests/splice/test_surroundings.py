@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import FileChanged, UnsafeTarget
-from parquet_bloomwriter.splice import surroundings
-from parquet_bloomwriter.splice.surroundings import (
+from parquet_bloomwriter.replace import external_references
+from parquet_bloomwriter.replace.external_references import (
     Reference,
     ReferenceKind,
     check_surroundings,
@@ -206,7 +206,7 @@ def test_one_checksum_per_run_of_bytes(
     (folder / "a").write_bytes(data)
     (folder / ".a.crc").write_bytes(b"crc\0" + struct.pack(">i", run) + b"stale")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surroundings, "_READ", 100)
+        patch.setattr(external_references, "_READ", 100)
         regenerate_crc(folder / "a")
     sums = b"".join(
         zlib.crc32(data[start : start + run]).to_bytes(4, "big")

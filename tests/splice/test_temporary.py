@@ -15,14 +15,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.splice import temporary
-from parquet_bloomwriter.splice.locking import Lock, try_lock
-from parquet_bloomwriter.splice.temporary import (
+from parquet_bloomwriter.replace import temporary
+from parquet_bloomwriter.replace.temporary import (
     NAME_MAX,
     find_temporaries,
     remove_stale,
     temporary_beside,
 )
+from parquet_bloomwriter.splice.locking import Lock, try_lock
 
 DIGITS = "0123456789abcdef"
 NAMES = st.text(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.probing.facts import Family, KnownFile
-from parquet_bloomwriter.probing.pieces import Pieces
+from parquet_bloomwriter.probing.batch_reader import Pieces
+from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
 from parquet_bloomwriter.source import BufferSource, read_footer
 from parquet_bloomwriter.verbs.probe import probe
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from parquet_bloomwriter.footer import TAIL_BYTES, Leaf, PhysicalType, Repetition, parse_footer
+from parquet_bloomwriter.metadata import TAIL_BYTES, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
     AnyOf,

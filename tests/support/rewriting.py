@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from parquet_bloomwriter import BloomwriterError, Status, bloomify, strip
-from parquet_bloomwriter.splice.plan import Placement
+from parquet_bloomwriter.rewrite.plan import Placement
 from tests.support import compact
 from tests.support.split_block import ReferenceFilter
 from tests.support.workers import tell

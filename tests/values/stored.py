@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from parquet_bloomwriter.footer import PhysicalType
+from parquet_bloomwriter.metadata import PhysicalType
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
 
 JULIAN_DAY_OF_1970 = 2_440_588
 _DAY = 86_400 * 10**9

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.footer.edits import apply_edits
-from parquet_bloomwriter.footer.patch import bloom_edit
+from parquet_bloomwriter.metadata.patch import bloom_edit
 from tests.support import compact
 from tests.verbs.files import footer_of
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.splice.plan import Chunk
+    from parquet_bloomwriter.rewrite.plan import Chunk
 
 
 def with_filter(data: bytes, chunk: Chunk, filter_: bytes, *, length: int | None = None) -> bytes:

@@ -11,19 +11,19 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter.compact.loop import START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.footer.edits import Edit, apply_edits
-from parquet_bloomwriter.footer.grammar import ChunkField, FileField, RowGroupField
-from parquet_bloomwriter.footer.page_index import parse_offset_index
-from parquet_bloomwriter.footer.patch import bloom_edit, offset_fields
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.metadata.page_index import parse_offset_index
+from parquet_bloomwriter.metadata.patch import bloom_edit, offset_fields
+from parquet_bloomwriter.rewrite.layout import Layout, layout_of
+from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, Plan
 from parquet_bloomwriter.source import BufferSource, read_footer
-from parquet_bloomwriter.splice.layout import Layout, layout_of
-from parquet_bloomwriter.splice.plan import Copy, Emit, EmitFilter, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from parquet_bloomwriter.footer import Footer
-    from parquet_bloomwriter.splice.plan import Chunk
+    from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.rewrite.plan import Chunk
 
 ROWS = 1000
 EXTENSION = b"\x08" + encode_zigzag(32767) + b"\x03ext"

@@ -12,7 +12,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, bloomify
-from parquet_bloomwriter.advising import sampling
+from parquet_bloomwriter.advising import sample as sampling
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.source import BufferSource

@@ -23,7 +23,7 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.arguments import names_of, paths_of
 from parquet_bloomwriter.spark.config import BFIndexConfig
-from parquet_bloomwriter.spark.known import KnownHomes
+from parquet_bloomwriter.spark.plan.catalog import KnownHomes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

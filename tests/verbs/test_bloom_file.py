@@ -21,8 +21,8 @@ from parquet_bloomwriter.errors import (
     MalformedFilter,
     NotParquet,
 )
-from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import BufferSource
 from parquet_bloomwriter.verbs.bloom_file import BloomFile

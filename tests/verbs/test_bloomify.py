@@ -25,8 +25,8 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
-from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.parallel import in_order
 from tests.verbs.files import (
     created_by,

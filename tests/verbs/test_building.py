@@ -13,9 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import Sbbf, Status, bloomify
-from parquet_bloomwriter.building import SAMPLED_HASHES, BuiltFilter, FilterOptions, build_filter
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.filters.build import (
+    SAMPLED_HASHES,
+    BuiltFilter,
+    FilterOptions,
+    build_filter,
+)
 from parquet_bloomwriter.hashing import hash_array, xxh64
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf.sizing import num_blocks_for
 from parquet_bloomwriter.source import BufferSource
 from parquet_bloomwriter.values import LeafReader

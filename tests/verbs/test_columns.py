@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter import ColumnNotFound
-from parquet_bloomwriter.columns import notes_on, select_columns, why_no_filter
-from parquet_bloomwriter.wording import nearest
+from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.text import nearest
 from tests.verbs.files import footer_of, written
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.footer import Leaf
+    from parquet_bloomwriter.metadata import Leaf
 
 POINT = pa.struct([("x", pa.int32()), ("y", pa.int32())])
 TABLE = pa.Table.from_arrays(

@@ -22,7 +22,7 @@ from parquet_bloomwriter import (
     read_table,
     verify,
 )
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.reports.verification import CheckStatus
 from parquet_bloomwriter.sbbf import encode_header
 from tests.sbbf.test_vectors import MURMUR_BYTES, MURMUR_SEED, NUM_BYTES, VALUES, bitset

@@ -24,7 +24,7 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
-from parquet_bloomwriter.index.building import filter_of_file
+from parquet_bloomwriter.index.build.group import filter_of_file
 from tests.verbs.broken_filters import with_filter
 from tests.verbs.files import filter_bytes, footer_of, listing, people, read, with_footer, written
 

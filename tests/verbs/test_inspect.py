@@ -12,7 +12,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, NotParquet, Sbbf, UnsupportedFile, bloomify
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.reports.inspection import FilterFacts, FilterPlace
 from parquet_bloomwriter.sbbf.header import encode_header
 from parquet_bloomwriter.source import BufferSource
@@ -32,7 +32,7 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.splice.plan import Placement
+    from parquet_bloomwriter.rewrite.plan import Placement
 
 WRITERS = (
     "chdb/bloom",

@@ -16,7 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile
 from parquet_bloomwriter.predicate import to_arrow
-from parquet_bloomwriter.scanning import surviving
+from parquet_bloomwriter.scan import survivors
 from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
@@ -136,14 +136,14 @@ class _Skipped:
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Count from now on."""
-        find = surviving._surviving  # noqa: SLF001  what is to be read is seen nowhere else
+        find = survivors._surviving  # noqa: SLF001  what is to be read is seen nowhere else
 
         def counted(*args: Any, **named: Any) -> Any:
             found = list(find(*args, **named))
             self.row_groups = sum(len(one.row_groups or ()) for one in found)
             return iter(found)
 
-        patch.setattr(surviving, "_surviving", counted)
+        patch.setattr(survivors, "_surviving", counted)
 
 
 def _from_batches(source: Any, **options: Any) -> pa.Table:
@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_probed_is_read_by_pyarrow(
     def fails(*_: object) -> None:
         raise MalformedFile("the footer is beyond me")
 
-    monkeypatch.setattr("parquet_bloomwriter.probing.pruning.known_file", fails)
+    monkeypatch.setattr("parquet_bloomwriter.probing.files.known_file", fails)
 
     assert len(read_table(path, filters=f"id = {IDS[4321]}")) == 1
     assert len(dataset(path, filters=f"id = {ABSENT}", filter_rows=False).to_table()) == len(CELLS)
@@ -292,7 +292,7 @@ def test_a_probe_that_fails_altogether_prunes_nothing(
     def fails(*_: object) -> None:
         raise OSError("too many open files")
 
-    monkeypatch.setattr(surviving, "probe_locations", fails)
+    monkeypatch.setattr(survivors, "probe_locations", fails)
 
     assert len(dataset(path, filters=f"id = {ABSENT}", filter_rows=False).to_table()) == len(CELLS)
 
@@ -301,6 +301,6 @@ def test_a_file_that_changes_after_pyarrow_saw_it_is_read_whole(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = probe(bloomed(CELLS.slice(0, 5 * ROWS), "id"), f"id = {IDS[4321]}")
-    monkeypatch.setattr(surviving, "probe_locations", lambda *_: other)
+    monkeypatch.setattr(survivors, "probe_locations", lambda *_: other)
 
     assert len(dataset(path, filters="id = 1", filter_rows=False).to_table()) == len(CELLS)

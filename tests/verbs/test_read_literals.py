@@ -25,8 +25,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.predicate.plain_values import plain_value
-from parquet_bloomwriter.predicate.spelling import spell_value
+from parquet_bloomwriter.predicate.literals.plain import plain_value
+from parquet_bloomwriter.predicate.to_sql import spell_value
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from tests.support.cells import bloomed

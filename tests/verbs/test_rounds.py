@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import bloomify, strip
-from parquet_bloomwriter.columns import why_no_filter
+from parquet_bloomwriter.column_names import why_no_filter
 from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.footer.edits import Edit
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf import Dialect, Sbbf
-from parquet_bloomwriter.splice.plan import Placement
 from tests.support import compact
 from tests.verbs.broken_filters import with_filter
 from tests.verbs.files import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter import ColumnNotFound, bloomify, strip
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 from tests.verbs.files import (
     filter_bytes,
     footer_of,

@@ -22,8 +22,8 @@ from parquet_bloomwriter import (
     read_table,
     strip,
 )
-from parquet_bloomwriter.footer.grammar import ChunkField
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, VerifyReport
 from parquet_bloomwriter.sbbf.header import encode_header
 from parquet_bloomwriter.verbs.inspect import ALL_ZERO

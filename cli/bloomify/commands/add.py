@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console import Console, complain
+from bloomify.console.console import Console, complain
+from bloomify.console.help import Verb, section
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.helping import Verb, section
 from bloomify.messages import describe
 from bloomify.options import one, parse_count, parse_filter_size, parse_rate, per_column
 from bloomify.options import split_columns as _split_columns
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.progress import FileProgress
+    from parquet_bloomwriter.rewrite.plan import Placement
     from parquet_bloomwriter.sbbf import Sizing
-    from parquet_bloomwriter.splice.plan import Placement
 
 _which = section("Which filters")
 _MURMUR3 = (
@@ -126,7 +126,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
 
     An INPUT is a Parquet file, a folder or a glob pattern.
     """
-    from bloomify.views import AddView
+    from bloomify.views.by_verb import AddView
 
     console = Console.open(is_quiet=options["quiet"])
     _check_choice(ctx, inputs, options)
@@ -201,9 +201,9 @@ def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptio
         raise click.UsageError("--columns and --all-columns exclude each other", ctx)
     if options["columns"] or options["all_columns"]:
         return
-    from bloomify.columns import choice_of_columns
+    from bloomify.commands.columns import choice_of_columns
     from parquet_bloomwriter.errors import FileProblem
-    from parquet_bloomwriter.many import find_files
+    from parquet_bloomwriter.verbs.for_each_file import find_files
 
     path = find_files(inputs)[0].path
     try:

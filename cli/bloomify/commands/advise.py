@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console import Console
-from bloomify.helping import Reading, section
+from bloomify.console.console import Console
+from bloomify.console.help import Reading, section
+from bloomify.console.text import safe
 from bloomify.options import one, parse_rate
 from bloomify.reading import ReadingOptions, run, shown
 from bloomify.shared import all_of, columns_option, reading_options, sources_argument
-from bloomify.text import safe
 
 if TYPE_CHECKING:
-    from bloomify.advising import AdviseView
+    from bloomify.views.advise import AdviseView
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.advice import AdviseReport
     from parquet_bloomwriter.source import Location
@@ -52,7 +52,7 @@ def advise(
     The last line is the command that adds them. Figures come from footers and a sample of values.
     An INPUT is a Parquet file, a folder, a glob pattern or a URL of these.
     """
-    from bloomify.advising import AdviseView
+    from bloomify.views.advise import AdviseView
 
     console = Console.open(is_quiet=options["quiet"])
     view = AdviseView(inputs=tuple(map(shown, inputs)))
@@ -69,7 +69,7 @@ def advise(
 
 
 def _print_command(view: AdviseView, console: Console) -> None:
-    from bloomify.advising import names_urls
+    from bloomify.views.advise import names_urls
 
     words = view.together().command
     if words is None:

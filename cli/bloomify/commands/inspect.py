@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console import Console
-from bloomify.helping import Reading, complete_path, section
+from bloomify.console.console import Console
+from bloomify.console.help import Reading, complete_path, section
+from bloomify.console.text import safe, size
 from bloomify.reading import ReadingOptions, run, shown
 from bloomify.shared import (
     all_of,
@@ -17,7 +18,6 @@ from bloomify.shared import (
     reading_options,
     sources_argument,
 )
-from bloomify.text import safe, size
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.progress import FileProgress
@@ -65,8 +65,8 @@ def inspect(
 
     An INPUT is a Parquet file, a folder, a glob pattern or a URL of these.
     """
-    from bloomify.inspecting import InspectView
-    from bloomify.pages import check_writable
+    from bloomify.console.page_file import check_writable
+    from bloomify.views.inspect import InspectView
 
     if options["html"] is not None:
         check_writable(options["html"], overwrite=options["overwrite"])
@@ -90,9 +90,9 @@ def inspect(
 
 
 def _write_page(path: str, files: list[FileFilters], console: Console, *, overwrite: bool) -> None:
-    from bloomify.pages import write_page
-    from parquet_bloomwriter.html import page
+    from bloomify.console.page_file import write_page
     from parquet_bloomwriter.reports.inspection import InspectReport
+    from parquet_bloomwriter.reports.page import page
 
     data = page(InspectReport(files=tuple(files))).encode("utf-8", "backslashreplace")
     write_page(path, data, overwrite=overwrite)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from bloomify.console import Console, complain
-from bloomify.document import failure_document, run_document
+from bloomify.console.console import Console, complain
+from bloomify.console.help import Reading, section
+from bloomify.console.interruption import interruptible
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
-from bloomify.helping import Reading, section
-from bloomify.interruption import interruptible
 from bloomify.messages import Failures, describe
 from bloomify.options import split_pairs
 from bloomify.reading import find, is_single
 from bloomify.shared import all_of, dialect_options, printing_options, sources_argument
+from bloomify.views.documents import failure_document, run_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bloomify.document import Document
+    from bloomify.views.documents import Document
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.report import ProbeReport
@@ -200,7 +200,7 @@ def _print(  # noqa: PLR0913, PLR0917  the parts of one sentence
 def _print_text(
     report: ProbeReport, console: Console, options: ProbeOptions, *, is_one: bool
 ) -> None:
-    from bloomify.probing import ProbeText
+    from bloomify.views.probe import ProbeText
 
     text = ProbeText(
         report=report,
@@ -224,7 +224,7 @@ def _document(report: ProbeReport, failed: list[Document]) -> str:
 
 def _ask_for_condition(ctx: click.Context, inputs: Sequence[str]) -> None:
     """Show what there is to ask for."""
-    from bloomify.columns import choice_of_conditions
+    from bloomify.commands.columns import choice_of_conditions
     from parquet_bloomwriter.errors import FileProblem
 
     location, *_ = find(inputs)

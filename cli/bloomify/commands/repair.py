@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.console import Console
-from bloomify.helping import Verb
+from bloomify.console.console import Console
+from bloomify.console.help import Verb
 from bloomify.running import FileOptions, destination, run, writing
 from bloomify.shared import destination_options, inputs_argument, running_options
 
@@ -28,7 +28,7 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
     remote stores. Only the footer changes. Filters that cannot be trusted are named, and the exit
     code is 1.
     """
-    from bloomify.views import RepairView
+    from bloomify.views.by_verb import RepairView
 
     console = Console.open(is_quiet=options["quiet"])
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console import Console
-from bloomify.helping import Verb, section
+from bloomify.console.console import Console
+from bloomify.console.help import Verb, section
 from bloomify.options import split_columns
 from bloomify.running import FileOptions, destination, run, writing
 from bloomify.shared import destination_options, inputs_argument, running_options
@@ -40,7 +40,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
 
     A file that `bloomify` added filters to is afterwards what it was before, byte for byte.
     """
-    from bloomify.views import StripView
+    from bloomify.views.by_verb import StripView
 
     console = Console.open(is_quiet=options["quiet"])
 

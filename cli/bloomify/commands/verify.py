@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console import Console
+from bloomify.console.console import Console
+from bloomify.console.help import Reading, section
 from bloomify.exits import ExitCode
-from bloomify.helping import Reading, section
 from bloomify.options import one, parse_sample
 from bloomify.reading import ReadingOptions, run
 from bloomify.shared import (
@@ -69,7 +69,7 @@ def verify(
     even if some files could not be read. An INPUT is a Parquet file, a folder, a glob pattern or a
     URL of these.
     """
-    from bloomify.verifying import VerifyView
+    from bloomify.views.verify import VerifyView
 
     console = Console.open(is_quiet=options["quiet"])
     view = VerifyView()

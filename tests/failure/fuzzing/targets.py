@@ -17,12 +17,12 @@ import numpy as np
 
 from parquet_bloomwriter.compact import scan
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.footer import parse_footer
-from parquet_bloomwriter.footer.grammar import FOOTER
-from parquet_bloomwriter.footer.page_index import parse_offset_index
+from parquet_bloomwriter.metadata import parse_footer
+from parquet_bloomwriter.metadata.fields import FOOTER
+from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.predicate import parse, to_text
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Or
-from parquet_bloomwriter.probing.facts import Family, KnownFile
+from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
 from parquet_bloomwriter.sbbf import Dialect, Sbbf, decode_header
 from parquet_bloomwriter.sbbf import header as header_module
 from parquet_bloomwriter.verbs.bloom_file import BloomFile

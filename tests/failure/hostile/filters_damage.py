@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parquet_bloomwriter.compact.loop import START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag
-from parquet_bloomwriter.footer.grammar import ChunkField
+from parquet_bloomwriter.metadata.fields import ChunkField
 from tests.failure.hostile.filters_files import every_name, filtered
 from tests.failure.hostile.filters_forms import FORMS
 from tests.failure.hostile.filters_judge import Case

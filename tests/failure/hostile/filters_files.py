@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter import bloomify
-from parquet_bloomwriter.predicate.plain_values import UnknownKind, plain_value
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_value
 from tests.support import compact
 from tests.support.plain import leaf_arrays, plain_values
 from tests.verbs.files import people, without_length, written
@@ -24,7 +24,7 @@ from tests.verbs.files import people, without_length, written
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from parquet_bloomwriter.splice.plan import Chunk
+    from parquet_bloomwriter.rewrite.plan import Chunk
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 FILTERED = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import parquet_bloomwriter as pb
-from parquet_bloomwriter.splice.plan import Copy, Emit, EmitFilter, Skip
+from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, Skip
 from tests.failure.hostile.fields import OFFSETS, Shape
 from tests.support import compact
 from tests.support.split_block import ReferenceFilter
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from parquet_bloomwriter import AddReport
-    from parquet_bloomwriter.splice.plan import Piece
+    from parquet_bloomwriter.rewrite.plan import Piece
     from tests.support.compact import Struct
 
 _BLOOM = {(4, 1, 3, 14), (4, 1, 3, 15)}

@@ -20,7 +20,7 @@ from tests.verbs.files import footer_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from parquet_bloomwriter.splice.plan import Chunk
+    from parquet_bloomwriter.rewrite.plan import Chunk
 
 _PLAIN: Final = (
     *("pyarrow/no_rows", "pyarrow/all_null", "pyarrow/int96", "pyarrow/odd_floats"),

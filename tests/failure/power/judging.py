@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.splice.surroundings import crc_path
+from parquet_bloomwriter.replace.external_references import crc_path
 from tests.failure.power.recording import paths_of
 from tests.failure.power.scenarios import FILE, LINKS, READING
 from tests.failure.syscalls.scenarios import checksums

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from unittest import mock
 
 from parquet_bloomwriter import bloomify, repair, strip
-from parquet_bloomwriter.footer.grammar import ChunkField
-from parquet_bloomwriter.splice import replace as replacing
-from parquet_bloomwriter.splice.surroundings import crc_path
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.replace import commit as replacing
+from parquet_bloomwriter.replace.external_references import crc_path
 from parquet_bloomwriter.splice.writeback import WRITE_BACK
 from tests.failure.syscalls.scenarios import checksums
 from tests.verbs.files import footer_of, people, without_length, written

@@ -5,7 +5,7 @@ done to the file must be there in the end, and the command must say that it gave
 been done before the file was opened, or after the new version had come into its place.
 
 There is no gap between the last look at the old file and its replacement: what was replaced is
-looked at once more, see `parquet_bloomwriter.splice.replace`. Only who writes just then, and sets
+looked at once more, see `parquet_bloomwriter.replace.commit`. Only who writes just then, and sets
 the time back, is not seen.
 """
 

@@ -24,19 +24,19 @@ import pyarrow as pa
 
 import bloomify.main
 from parquet_bloomwriter import native
+from parquet_bloomwriter.replace import commit
 from parquet_bloomwriter.source import local
-from parquet_bloomwriter.splice import replace
 from parquet_bloomwriter.splice.exchange import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOADED = (
-    *("bloomify.commands.add", "bloomify.render", "bloomify.running", "bloomify.views"),
-    *("numpy.ma", "parquet_bloomwriter.many"),
+    *("bloomify.commands.add", "bloomify.views.rewriting", "bloomify.running", "bloomify.views"),
+    *("numpy.ma", "parquet_bloomwriter.verbs.for_each_file"),
     *("parquet_bloomwriter.verbs.add", "parquet_bloomwriter.verbs.strip"),
     *("parquet_bloomwriter.verbs.verify", "parquet_bloomwriter.verbs.probe"),
-    *("parquet_bloomwriter.index.creating", "parquet_bloomwriter.index.threads"),
+    *("parquet_bloomwriter.index.actions.create", "parquet_bloomwriter.index.build.threads"),
     *("pyarrow.compute", "pyarrow.parquet", "thrift.protocol.TCompactProtocol"),
 )
 
@@ -61,7 +61,7 @@ class Steps:
         for name in _STEPS:
             setattr(os, name, self._counted(name, getattr(os, name)))
         local._pread = os.pread  # noqa: SLF001  bound when it was imported
-        replace.exchange = self._counted("exchange", exchange)  # type: ignore[attr-defined]
+        commit.exchange = self._counted("exchange", exchange)  # type: ignore[attr-defined]
         fcntl.flock = self._counted("flock", fcntl.flock)
         pa.OSFile = self._counted("OSFile", pa.OSFile)
 

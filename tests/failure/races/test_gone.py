@@ -8,7 +8,7 @@ import pytest
 
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.errors import FileChanged
-from parquet_bloomwriter.splice import plan
+from parquet_bloomwriter.rewrite import plan
 from parquet_bloomwriter.verbs import add
 from tests.failure.races.files import check_names, sample
 

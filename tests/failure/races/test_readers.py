@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import bloomify, dataset, iter_batches, read_table, strip
-from parquet_bloomwriter.probing import pruning
-from parquet_bloomwriter.scanning import surviving
+from parquet_bloomwriter.probing import files
+from parquet_bloomwriter.scan import survivors
 from tests.failure.races.commands import Warm
 from tests.failure.races.files import ROWS, sample
 from tests.failure.races.readers import ONCE
@@ -57,7 +57,7 @@ def _by_dataset(path: Path) -> int:
 
 def _when_probed(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object], times: int) -> None:
     """Do something after files were probed, and before they are scanned."""
-    real = pruning.probe_locations
+    real = files.probe_locations
     left = [times]
 
     def probe(*args: Any) -> ProbeReport:  # noqa: ANN401  as the real one
@@ -67,7 +67,7 @@ def _when_probed(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object], ti
             then()
         return found
 
-    monkeypatch.setattr(surviving, "probe_locations", probe)
+    monkeypatch.setattr(survivors, "probe_locations", probe)
 
 
 @pytest.mark.parametrize("is_folder", [False, True])

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.splice.temporary import find_temporaries
+from parquet_bloomwriter.replace.temporary import find_temporaries
 from tests.failure.syscalls.aftermath import Aftermath, data_of
 from tests.failure.syscalls.nursery import LOST
 from tests.failure.syscalls.scenarios import BACKUP, CRC, FILE

@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 
 from bloomify.main import main as command
 from parquet_bloomwriter import native, parallel
-from parquet_bloomwriter.splice import replace
+from parquet_bloomwriter.replace import commit
 
 START, WORKER, NOWHERE = "start", "worker", ""
 _TID_BYTES = 8
@@ -120,7 +120,7 @@ def _run(task: dict[str, Any], files: tuple[int, int]) -> None:
     os.chdir(task["folder"])
     os.umask(0o022)
     if task["write_back"]:
-        vars(replace)["WRITE_BACK"] = task["write_back"]
+        vars(commit)["WRITE_BACK"] = task["write_back"]
     if task.get("modules"):
         os._exit = sys.exit  # type: ignore[assignment]
     sys.argv = ["bloomify", *task["arguments"]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter import bloomify
-from parquet_bloomwriter.splice.plan import Placement
+from parquet_bloomwriter.rewrite.plan import Placement
 from tests.failure.types.rows import rows_of
 from tests.failure.types.writers import PyArrow
 from tests.support import compact

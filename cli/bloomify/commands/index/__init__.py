@@ -8,9 +8,9 @@ from typing import cast
 
 import click
 
+from bloomify.console.help import NoCommand
 from bloomify.exits import ExitCode
-from bloomify.helping import NoCommand
-from parquet_bloomwriter.wording import nearest
+from parquet_bloomwriter.text import nearest
 
 VERBS = {
     **{name: name for name in ("create", "lookup", "refresh", "explain")},

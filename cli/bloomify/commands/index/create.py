@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import click
 
-from bloomify.helping import Verb, section
-from bloomify.indexing_columns import ask_for_columns, names_of_ordinals
-from bloomify.indexing_options import (
+from bloomify.commands.index.columns import ask_for_columns, names_of_ordinals
+from bloomify.commands.index.options import (
     NamedOptions,
     home_option,
     jobs_option,
@@ -18,7 +17,8 @@ from bloomify.indexing_options import (
     of_columns,
     table_argument,
 )
-from bloomify.indexing_running import change
+from bloomify.commands.index.runner import change
+from bloomify.console.help import Verb, section
 from bloomify.options import (
     one,
     parse_count,
@@ -32,11 +32,11 @@ from bloomify.shared import all_of, printing_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bloomify.console import Console
-    from bloomify.indexing_running import IndexRun
+    from bloomify.commands.index.runner import IndexRun
+    from bloomify.console.console import Console
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
-    from parquet_bloomwriter.index.reports import IndexReport
+    from parquet_bloomwriter.index.report import IndexReport
 
 DEFAULT_FPP = 0.01
 _MAX_DEFAULT_NAME = 60
@@ -164,7 +164,7 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
 
     def work(run: IndexRun, name: str) -> IndexReport:
         from parquet_bloomwriter import index
-        from parquet_bloomwriter.index.threads import ThreadEngine
+        from parquet_bloomwriter.index.build.threads import ThreadEngine
 
         _announce_compilation(run.console)
         return index.create(

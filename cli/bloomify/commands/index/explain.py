@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.helping import Reading
-from bloomify.indexing_options import (
+from bloomify.commands.index.options import (
     ConditionOptions,
     condition_of,
     condition_options,
     insist_on_condition,
     table_argument,
 )
-from bloomify.indexing_running import IndexRun, Shown
+from bloomify.commands.index.runner import IndexRun, Shown
+from bloomify.console.help import Reading
 from bloomify.shared import printing_options
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[ConditionOption
     """
     from bloomify.indexing_explaining import ExplanationText, explanation_document
     from bloomify.indexing_explaining import explain as find_out
-    from bloomify.indexing_lookups import quote_hints
+    from bloomify.views.index_lookup import quote_hints
 
     insist_on_condition(ctx, options)
     run = IndexRun.of(ctx, table, options)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.helping import Reading
-from bloomify.indexing_options import IndexOptions, home_option, table_argument
-from bloomify.indexing_running import IndexRun, Shown
+from bloomify.commands.index.options import IndexOptions, home_option, table_argument
+from bloomify.commands.index.runner import IndexRun, Shown
+from bloomify.console.help import Reading
 from bloomify.shared import printing_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.index.reports import IndexInfo
+    from parquet_bloomwriter.index.report import IndexInfo
 
 
 @click.command("list", cls=Reading, short_help="List the indexes of a folder.")

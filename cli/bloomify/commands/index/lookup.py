@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.exits import ExitCode
-from bloomify.helping import Reading, section
-from bloomify.indexing_options import (
+from bloomify.commands.index.options import (
     ConditionOptions,
     condition_of,
     condition_options,
     insist_on_condition,
     table_argument,
 )
-from bloomify.indexing_running import IndexRun, Shown
+from bloomify.commands.index.runner import IndexRun, Shown
+from bloomify.console.help import Reading, section
+from bloomify.exits import ExitCode
 from bloomify.shared import all_of, printing_options
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.reports import LookupReport
+    from parquet_bloomwriter.index.report import LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
 _EPILOG = """\b
@@ -64,7 +64,7 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
 
     The exit code is 0 if some file might match and 1 if none can.
     """
-    from bloomify.indexing_lookups import warnings
+    from bloomify.views.index_lookup import warnings
 
     if options["null"] and not options["files"]:
         raise click.UsageError("--null goes with --files", ctx)
@@ -86,7 +86,7 @@ def _lookup(table: str, condition: Expression, options: ConditionOptions) -> Loo
 
 
 def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
-    from bloomify.indexing_lookups import LookupText, lookup_document, paths_as_given
+    from bloomify.views.index_lookup import LookupText, lookup_document, paths_as_given
 
     code = ExitCode.OK if report.paths else ExitCode.CHECK_FAILED
     if options["files"] and not options["quiet"]:

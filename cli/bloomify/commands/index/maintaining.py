@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.helping import Verb
-from bloomify.indexing_options import NamedOptions, named_options, table_argument
-from bloomify.indexing_running import change
+from bloomify.commands.index.options import NamedOptions, named_options, table_argument
+from bloomify.commands.index.runner import change
+from bloomify.console.help import Verb
 
 if TYPE_CHECKING:
-    from bloomify.indexing_running import IndexRun
-    from parquet_bloomwriter.index.reports import IndexReport
+    from bloomify.commands.index.runner import IndexRun
+    from parquet_bloomwriter.index.report import IndexReport
 
 
 @click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 import click
 
-from bloomify.helping import Verb, section
-from bloomify.indexing_options import (
+from bloomify.commands.index.options import (
     NamedOptions,
     home_option,
     jobs_option,
     name_option,
     table_argument,
 )
-from bloomify.indexing_running import change
+from bloomify.commands.index.runner import change
+from bloomify.console.help import Verb, section
 from bloomify.shared import printing_options
 
 if TYPE_CHECKING:
-    from bloomify.indexing_running import IndexRun
-    from parquet_bloomwriter.index.reports import IndexReport
+    from bloomify.commands.index.runner import IndexRun
+    from parquet_bloomwriter.index.report import IndexReport
 
     Mode = Literal["incremental", "full", "quick"]
 
@@ -64,7 +64,7 @@ def refresh(ctx: click.Context, /, table: str, **options: Unpack[RefreshOptions]
 
     def work(run: IndexRun, name: str) -> IndexReport:
         from parquet_bloomwriter import index
-        from parquet_bloomwriter.index.threads import ThreadEngine
+        from parquet_bloomwriter.index.build.threads import ThreadEngine
 
         return index.refresh(
             table,

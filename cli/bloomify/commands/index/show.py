@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.helping import Reading
-from bloomify.indexing_options import NamedOptions, named_options, table_argument
-from bloomify.indexing_running import IndexRun, Shown, name_of
+from bloomify.commands.index.options import NamedOptions, named_options, table_argument
+from bloomify.commands.index.runner import IndexRun, Shown, name_of
+from bloomify.console.help import Reading
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.reports import IndexInfo
+    from parquet_bloomwriter.index.report import IndexInfo
 
 
 @click.command("show", cls=Reading, short_help="Show an index, and what a refresh would do.")

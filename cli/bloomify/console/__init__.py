@@ -1,0 +1,1 @@
+"""What every command writes to: streams, tables, pictures, progress, help pages."""

@@ -1,0 +1,212 @@
+"""Help pages with the options in groups, and the group whose default command is `add`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from bloomify.console.console import complain
+from bloomify.console.interruption import Terminated
+from bloomify.console.text import safe
+from bloomify.exits import ExitCode, exit_code_of
+from bloomify.messages import BUG_HINT, DEBUG, describe
+from parquet_bloomwriter.text import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from click.shell_completion import CompletionItem
+
+OTHER_OPTIONS = "Other options"
+_OWN_OPTIONS = ("--help", "-h", "--version")
+_FIRST = "bloomify.first"
+"""Key of the first argument in the context, where no command is named."""
+
+
+class Option(click.Option):
+    """An option that knows its section of the help page."""
+
+    def __init__(self, *args: Any, section: str = OTHER_OPTIONS, **attributes: Any) -> None:  # noqa: ANN401  click's
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+class Verb(click.Command):
+    """A command whose help page has sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section."""
+        _write_sections(self.get_params(ctx), ctx, formatter)
+
+
+class Reading(Verb):
+    """A command that changes no file."""
+
+
+class Verbs(click.Group):
+    """The commands; one of them is meant where none is named.
+
+    The first word is a command or an input: a file called like a command is given as ./NAME.
+    """
+
+    default = "add"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command before arguments that name none."""
+        if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
+            ctx.meta[_FIRST] = args[0]
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, and the options of the default one."""
+        self.format_commands(ctx, formatter)
+        parameters = self.commands[self.default].get_params(ctx)
+        version = [own for own in self.params if own.name == "version"]
+        _write_sections(parameters + version, ctx, formatter)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; an error becomes one line and an exit code."""
+        try:
+            _check_input(ctx.meta.get(_FIRST, "-"), ctx)
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            self._leave(ctx, _usage(error), ExitCode.USAGE)
+        except click.exceptions.Exit:
+            raise
+        except KeyboardInterrupt as error:
+            self._leave(ctx, *_interruption(error, reads_only=self._reads_only(ctx)))
+        except Exception as error:
+            if os.environ.get(DEBUG):
+                raise
+            code = exit_code_of(error)
+            hint = f". {BUG_HINT}" if code is ExitCode.BUG else ""
+            message = describe(error, reads_only=self._reads_only(ctx))
+            self._leave(ctx, message + hint, code)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """The commands in the order of the help page."""
+        return list(self.commands)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command, an option of the default one, or else the name of an input."""
+        commands = super().shell_complete(ctx, incomplete)
+        options = self.commands[self.default].shell_complete(ctx, incomplete)
+        return commands + options or complete_path(ctx, None, incomplete)
+
+    def _reads_only(self, ctx: click.Context) -> bool:
+        return isinstance(self.commands.get(ctx.invoked_subcommand or ""), Reading)
+
+    def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
+        complain(message)
+        ctx.exit(code)
+
+
+def _check_input(given: str, ctx: click.Context) -> None:
+    """Refuse a first argument that is rather a mistyped command than an input or an option.
+
+    Raises:
+        click.UsageError: If nothing has that name, and it looks like a command.
+    """
+    if given.startswith("-") or os.sep in given or _names_something(given):
+        return
+    near = _nearest_command(given, ctx)
+    if near or not Path(given).suffix:
+        raise NoCommand(given, near, ctx, kinds="neither a command nor a file")
+
+
+def check_no_command(given: str, ctx: click.Context) -> None:
+    """Refuse an input that is rather a command, behind an option or an input.
+
+    Raises:
+        click.UsageError: If no command was named, nothing has that name, and it looks like one.
+    """
+    is_file = os.sep in given or Path(given).suffix or _names_something(given)
+    if is_file or _FIRST not in ctx.meta:
+        return
+    root = ctx.find_root()
+    near = _nearest_command(given, root)
+    if near:
+        problem = f'there is no file of the name "{safe(given)}"'
+        raise click.UsageError(f"{problem}. Commands stand first: bloomify {near} ...", root)
+
+
+def _nearest_command(given: str, ctx: click.Context) -> str | None:
+    """Return what to type for the command that was probably meant, such as `index lookup`."""
+    commands = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
+    typed = {
+        inner: f"{outer} {inner}"
+        for outer, command in commands.items()
+        if isinstance(command, click.Group)
+        for inner in command.list_commands(ctx)
+    }
+    typed |= {outer: outer for outer in commands}
+    near = nearest(given, typed)
+    return None if near is None else typed[near]
+
+
+class NoCommand(click.UsageError):
+    """A word stands where a command is expected, and is none."""
+
+    def __init__(
+        self, given: str, near: str | None, ctx: click.Context, *, kinds: str = "no command"
+    ) -> None:
+        meant = f" Did you mean {near}?" if near else ""
+        super().__init__(f'there is {kinds} of the name "{safe(given)}".{meant}', ctx)
+
+
+def _names_something(given: str) -> bool:
+    from parquet_bloomwriter.source.folders import is_pattern
+
+    return os.path.lexists(given) or is_pattern(given)
+
+
+def complete_path(
+    _context: click.Context, _parameter: click.Parameter | None, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete the path of a file or a folder."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def section(title: str) -> Callable[..., Callable[[Any], Any]]:
+    """Make options of one section of the help page."""
+
+    def option(*names: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401  click's
+        return click.option(*names, cls=Option, section=title, **attributes)
+
+    return option
+
+
+def _write_sections(
+    parameters: Iterable[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in parameters:
+        record = parameter.get_help_record(ctx)
+        if record is not None and isinstance(parameter, click.Option):
+            title = parameter.section if isinstance(parameter, Option) else OTHER_OPTIONS
+            sections.setdefault(title, []).append(record)
+    for title, records in sorted(sections.items(), key=lambda pair: pair[0] == OTHER_OPTIONS):
+        with formatter.section(title):
+            formatter.write_dl(records, col_max=26)
+
+
+def _usage(error: click.UsageError) -> str:
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        message = f"{error.message}{near}"
+    command = error.ctx.command_path if error.ctx else "bloomify"
+    stop = "" if message.endswith((".", "?")) else "."
+    return f"{message[:1].lower()}{message[1:]}{stop} See {command} --help."
+
+
+def _interruption(error: KeyboardInterrupt, *, reads_only: bool) -> tuple[str, ExitCode]:
+    code = ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
+    outcome = "" if reads_only else " Files that are not reported as done were left unchanged."
+    return f"interrupted.{outcome}", code

@@ -1,0 +1,207 @@
+"""What `probe` found, as text: which row groups might match, and what excluded the others."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from bloomify.console.glyphs import survivors_bar
+from bloomify.console.table import Heading, table
+from bloomify.console.text import count, labelled, percent, row_groups, safe, size, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bloomify.console.glyphs import Glyphs
+    from parquet_bloomwriter.probing.report import Explanation, FileProbe, ProbeReport
+    from parquet_bloomwriter.probing.verdict import RowGroupVerdict
+
+_MOST_ROWS = 50
+"""Row groups that are listed without being asked for."""
+
+_MOST_REASONS, _MOST_CONDITIONS = 10, 3
+"""Reasons that are told about many files, and conditions of each."""
+
+_WIDE_BAR, _NARROW_BAR = 50, 20
+
+_FILE_HEADINGS = (
+    Heading(title="file", is_text=True),
+    Heading(title="row groups", is_text=True),
+    Heading(title="might match"),
+    Heading(title="skipped by", is_text=True),
+)
+
+_ROW_GROUP_HEADINGS = (
+    Heading(title="row group"),
+    Heading(
+        title="verdict", is_text=True, colors={"MIGHT_MATCH": "yellow", "CANNOT_MATCH": "green"}
+    ),
+    Heading(title="evidence", is_text=True),
+    Heading(title="rows"),
+    Heading(title="bytes"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeText:
+    """How the report is shown on one stream."""
+
+    report: ProbeReport
+    glyphs: Glyphs
+    columns: int | None
+    """Width of the terminal; None where there is none."""
+
+    every_row_group: bool
+    """Whether all row groups are listed, however many."""
+
+    def of_one(self) -> str:
+        """The report on a file that was named."""
+        (file,) = self.report.files
+        return "\n\n".join(filter(None, [self._file(file), self._listing(file), self._totals()]))
+
+    def of_many(self) -> str:
+        """The report on several files: those that might match, and the totals."""
+        parts = [self._headline(), *self._survivors(), self._explanations(), self._totals()]
+        return "\n\n".join(filter(None, parts))
+
+    def _headline(self) -> str:
+        survivors, files = len(self.report.might_match), len(self.report.files)
+        what = (
+            f"{survivors:,} of {count(files, 'file')} might" if survivors else _none(files, "file")
+        )
+        return click.style(f"{what} match {safe(self.report.predicate)}", bold=True)
+
+    def _survivors(self) -> Iterator[str]:
+        survivors = self.report.might_match
+        if self.every_row_group:
+            for file in survivors:
+                if file.error is None:
+                    yield f"{self._file(file)}\n\n{self._listing(file)}"
+        if survivors:
+            rows = [self._row(file) for file in survivors]
+            yield table(_FILE_HEADINGS, rows, columns=self.columns)
+
+    def _explanations(self) -> str:
+        """Each distinct reason once, with the number of files."""
+        found = self.report.explanations
+        texts = [_explanation(one, len(self.report.files)) for one in found[:_MOST_REASONS]]
+        if more := len(found) - len(texts):
+            texts.append(f"... and {count(more, 'reason')} more")
+        return "\n".join(labelled("why", text, columns=self.columns) for text in texts)
+
+    def _row(self, file: FileProbe) -> list[str]:
+        if file.error is not None:
+            return [safe(file.path or ""), "unread", "-", "-"]
+        return [
+            safe(file.path or ""),
+            self._bar(file, most=_NARROW_BAR),
+            f"{len(file.surviving):,} of {file.num_row_groups:,}",
+            _skipped_by(file) or "-",
+        ]
+
+    def _file(self, file: FileProbe) -> str:
+        """The headline and the picture of one file."""
+        path = click.style(safe(file.path or "") + ":", bold=True)
+        survivors, total = len(file.surviving), file.num_row_groups
+        groups = count(total, "row group")
+        what = f"{survivors:,} of {groups} might" if survivors else _none(total, "row group")
+        headline = f"{path} {what} match {safe(self.report.predicate)}"
+        if not total:
+            return headline
+        legend = f"{self.glyphs.might} might match  {self.glyphs.cannot} cannot match"
+        return f"{headline}\n\n{self._bar(file, most=_WIDE_BAR)}   {legend}"
+
+    def _bar(self, file: FileProbe, *, most: int) -> str:
+        return survivors_bar(file.surviving, file.num_row_groups, glyphs=self.glyphs, most=most)
+
+    def _listing(self, file: FileProbe) -> str:
+        """One line for each row group; only for those that might match where there are many."""
+        chosen: Sequence[RowGroupVerdict] = file.row_groups
+        if len(chosen) > _MOST_ROWS and not self.every_row_group:
+            chosen = [file.row_groups[ordinal] for ordinal in file.surviving[:_MOST_ROWS]]
+        more = len(file.row_groups) - len(chosen)
+        rest = f"... and {count(more, 'row group')} more; --row-groups lists them" if more else ""
+        rows = [_row_group(one) for one in chosen]
+        listed = table(_ROW_GROUP_HEADINGS, rows, columns=self.columns) if rows else ""
+        reasons = "\n".join(
+            labelled("why", text, columns=self.columns) for text in _reasons(chosen)
+        )
+        return "\n\n".join(filter(None, ["\n".join(filter(None, [listed, rest])), reasons]))
+
+    def _totals(self) -> str:
+        report = self.report
+        total = num_bytes(report.files)
+        parts = []
+        if len(report.files) > 1 and report.num_row_groups:
+            groups = count(report.num_row_groups, "row group")
+            parts.append(f"{report.num_surviving:,} of {groups} might match")
+        if total:
+            share = percent(report.num_skipped_bytes / total)
+            parts.append(f"{share} of {size(total)} need not be read")
+        if excluded := report.num_excluded:
+            parts.append(f"{count(excluded, 'file')} excluded by their paths, and not opened")
+        looked = f"{count(report.num_filters, 'filter')} looked into"
+        cost = f"{count(report.requests, 'request')}, {size(report.bytes_read)} read"
+        text = "; ".join([*parts, f"{looked}, {cost}"]) + "."
+        return text if self.columns is None else "\n".join(wrapped(text, self.columns))
+
+
+def num_bytes(files: Sequence[FileProbe]) -> int:
+    """Compressed bytes of all row groups of the files that could be read."""
+    return sum(int(file.known.num_bytes.sum()) for file in files if file.known is not None)
+
+
+def _none(number: int, noun: str) -> str:
+    return f"no {noun} can" if number < 2 else f"none of {count(number, noun)} can"  # noqa: PLR2004  one
+
+
+def _skipped_by(file: FileProbe) -> str:
+    """What the row groups are skipped by: "bloom 3, statistics 1"."""
+    surviving = set(file.surviving)
+    skipped = (one for one in file.row_groups if one.row_group not in surviving)
+    found = Counter(str(one.evidence) for one in skipped)
+    return ", ".join(f"{evidence} {number:,}" for evidence, number in found.most_common())
+
+
+def _row_group(one: RowGroupVerdict) -> list[str]:
+    return [
+        str(one.row_group),
+        str(one.verdict),
+        str(one.evidence),
+        f"{one.num_rows:,}",
+        f"{one.num_bytes:,}",
+    ]
+
+
+def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[str]:
+    """What is said of the row groups listed, each once; alone where it is said of them all."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for one in listed:
+        if why := _why(one):
+            found[why].append(one.row_group)
+    for why, ordinals in found.items():
+        where = "" if len(ordinals) == len(listed) else f"{row_groups(ordinals)}: "
+        yield where + safe(why)
+
+
+def _explanation(one: Explanation, num_files: int) -> str:
+    """A reason, the conditions that it is about, and the files."""
+    shown = [safe(text) for text in one.conditions[:_MOST_CONDITIONS]]
+    if more := len(one.conditions) - len(shown):
+        shown.append(f"{count(more, 'condition')} more")
+    where = "" if one.num_files == num_files else f" ({count(one.num_files, 'file')})"
+    return f"{'; '.join(shown)}: {safe(one.reason)}{where}"
+
+
+def _why(one: RowGroupVerdict) -> str:
+    """The conditions that exclude a row group, or the reasons why nothing does."""
+    deciding = [check for check in one.checks if check.verdict is one.verdict]
+    if one.verdict == "MIGHT_MATCH":
+        deciding = [check for check in deciding if check.reason]
+    if len(one.checks) == 1:
+        return deciding[0].reason if deciding else ""
+    said = (check.text + (f": {check.reason}" if check.reason else "") for check in deciding)
+    return "; ".join(dict.fromkeys(said))

@@ -1,0 +1,162 @@
+"""Take samples of a column: some values of a few row groups, so that the work is bounded."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupSample
+from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
+from parquet_bloomwriter.hashing import hash_array
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.predicate.bound import Order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.predicate.bound import Key
+    from parquet_bloomwriter.values import LeafReader
+
+_KEYS = 16
+"""Values kept of each sample."""
+
+_INT32_BITS, _INT64_BITS = 32, 64
+
+
+def take_sample(  # noqa: PLR0913  what to read, and what is known of it
+    reader: LeafReader,
+    footer: Footer,
+    leaf: Leaf,
+    row_group: int,
+    *,
+    most: int,
+    order: Order | None,
+    num_values: int,
+    num_nulls: int,
+) -> RowGroupSample | None:
+    """Read the beginning of one column chunk; None if there are only nulls.
+
+    Args:
+        reader: Reads the column.
+        footer: The file's.
+        leaf: The column.
+        row_group: Ordinal, 0-based.
+        most: Values to read at most, nulls included.
+        order: How the values compare in statistics.
+        num_values: Values of the chunk, nulls included.
+        num_nulls: Nulls of the chunk, -1 where unknown.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read.
+    """
+    is_dictionary = _is_dictionary(footer, leaf, row_group)
+    if is_dictionary:
+        dictionary = next(reader.batches(row_group, max_rows=most))
+        arrays, read = [dictionary[:most]], len(dictionary)
+    else:
+        arrays, read = _first_arrays(reader, row_group, most)
+    hashes = np.concatenate([np.empty(0, np.uint64), *map(hash_array, arrays)])
+    if not len(hashes):
+        return None
+    distinct = np.unique(hashes)
+    if is_dictionary:
+        whole = max(len(hashes), num_values - max(num_nulls, 0))
+        growth = _growth_to(read, len(distinct), whole)
+    else:
+        present = num_values - num_nulls if num_nulls >= 0 else num_values * len(hashes) / read
+        whole = max(len(hashes), round(present))
+        growth = _growth(hashes, len(distinct))
+    return RowGroupSample(
+        num_read=len(hashes),
+        num_distinct=len(distinct),
+        growth=growth,
+        num_values=whole,
+        sketch=distinct[:SKETCH_HASHES].copy(),
+        keys=_keys(leaf, order, arrays, hashes, distinct[:_KEYS]),
+        has_fractions=any(map(_has_fractions, arrays)),
+    )
+
+
+def _first_arrays(reader: LeafReader, row_group: int, most: int) -> tuple[list[pa.Array], int]:
+    """Read the first values; return those that are not null, and how many were read."""
+    arrays: list[pa.Array] = []
+    read = 0
+    for array in reader.batches(row_group, max_rows=most):
+        part = array[: most - read]
+        read += len(part)
+        arrays.append(part.drop_null() if part.null_count else part)
+        if read >= most:
+            break
+    return arrays, read
+
+
+def _has_fractions(values: pa.Array) -> bool:
+    """Whether there are floating-point numbers that are no whole ones."""
+    import pyarrow as pa
+
+    if not pa.types.is_floating(values.type):
+        return False
+    numbers = values.to_numpy()
+    finite = numbers[np.isfinite(numbers)]
+    return bool((finite != np.trunc(finite)).any())
+
+
+def _is_dictionary(footer: Footer, leaf: Leaf, row_group: int) -> bool:
+    """Whether the reader gives the distinct values only."""
+    return leaf.physical_type == PhysicalType.BYTE_ARRAY and is_fully_dictionary_encoded(
+        footer, row_group, leaf.ordinal
+    )
+
+
+def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:
+    """Exponent with which the number of distinct values grows from the first half to all."""
+    half = len(np.unique(hashes[: (len(hashes) + 1) // 2]))
+    if len(hashes) == 1:
+        return 1.0
+    ratio = len(hashes) / ((len(hashes) + 1) // 2)
+    return min(1.0, math.log(num_distinct / half) / math.log(ratio))
+
+
+def _growth_to(num_distinct: int, num_sampled: int, num_values: int) -> float:
+    """The same for a sample of a dictionary, of which it is known how many values it has."""
+    if num_sampled >= min(num_distinct, num_values):
+        return 0.0
+    return min(1.0, math.log(num_distinct / num_sampled) / math.log(num_values / num_sampled))
+
+
+def _keys(
+    leaf: Leaf,
+    order: Order | None,
+    arrays: list[pa.Array],
+    hashes: NDArray[np.uint64],
+    wanted: NDArray[np.uint64],
+) -> tuple[Key, ...]:
+    """The values of some hashes, in the order of the column's statistics."""
+    if order is None:
+        return ()
+    candidates = np.flatnonzero(hashes <= wanted[-1])
+    _, first = np.unique(hashes[candidates], return_index=True)
+    starts = np.cumsum([0, *map(len, arrays)])
+    keys = []
+    for place in candidates[first].tolist():
+        at = int(np.searchsorted(starts, place, side="right")) - 1
+        keys.append(_key(leaf, order, arrays[at][place - int(starts[at])].as_py()))
+    return tuple(key for key in keys if key == key)  # noqa: PLR0124  NaN is in no statistics
+
+
+def _key(leaf: Leaf, order: Order, value: float | bytes) -> Key:
+    """A stored value as its column's statistics compare it."""
+    if not isinstance(value, bytes):
+        if order is not Order.UNSIGNED:
+            return value
+        bits = _INT32_BITS if leaf.physical_type == PhysicalType.INT32 else _INT64_BITS
+        return int(value) % (1 << bits)
+    if order is Order.BIG_ENDIAN:
+        return int.from_bytes(value, "big", signed=True)
+    if order is Order.FLOATING:
+        return float(np.frombuffer(value, "<f2")[0])
+    return value

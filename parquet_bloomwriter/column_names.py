@@ -1,0 +1,128 @@
+"""Column names as people give them -> leaf columns, and which of those can have filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.text import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from parquet_bloomwriter.metadata import Leaf
+
+T = TypeVar("T")
+
+EVERY_COLUMN = "*"
+"""Stands for all columns that are not named."""
+
+_ORDINAL = "#"
+
+
+def select_columns(leaves: Sequence[Leaf], names: str | Iterable[str]) -> tuple[Leaf, ...]:
+    """Find leaf columns by one name or several, in the order of the names, each once.
+
+    A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
+    0-based leaf ordinal, which is unambiguous where paths are not.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or two leaves of the same path.
+        InvalidArgument: If a name is not text.
+    """
+    return tuple(dict.fromkeys(leaf for name in names_of(names) for leaf in _select(leaves, name)))
+
+
+def settle_per_column(
+    leaves: Sequence[Leaf], chosen: Sequence[Leaf], given: T | Mapping[str, T], *, default: T
+) -> dict[Leaf, T]:
+    """Give each chosen column its value.
+
+    Args:
+        leaves: All leaf columns.
+        chosen: Those that need a value.
+        given: One value for all, or values by name (as for `select_columns`; later ones win), with
+            `EVERY_COLUMN` for all that are not named.
+        default: For columns that get no value otherwise.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+        InvalidArgument: If a name matches a column that is not chosen.
+    """
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(chosen, given)
+    values = dict.fromkeys(chosen, given.get(EVERY_COLUMN, default))
+    for name, value in given.items():
+        if name == EVERY_COLUMN:
+            continue
+        for leaf in select_columns(leaves, [name]):
+            if leaf not in values:
+                raise InvalidArgument(
+                    f'a value is given for "{name}", which is none of the columns chosen',
+                    remedy="Choose the column too.",
+                )
+            values[leaf] = value
+    return values
+
+
+def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
+    exact = [leaf for leaf in leaves if leaf.name == name]
+    if len(exact) > 1:
+        ordinals = " or ".join(f"'{_ORDINAL}{leaf.ordinal}'" for leaf in exact)
+        raise ColumnNotFound(
+            f'{len(exact)} columns are named "{name}"',
+            column=name,
+            remedy=f"Choose by ordinal: {ordinals}.",
+        )
+    if exact:
+        return exact
+    ordinal = name.removeprefix(_ORDINAL)
+    if ordinal != name and ordinal.isdecimal() and int(ordinal) < len(leaves):
+        return [leaves[int(ordinal)]]
+    inside = [leaf for leaf in leaves if leaf.name.startswith(f"{name}.")]
+    if inside:
+        return inside
+    typed = {
+        leaf.name: f"'{_ORDINAL}{leaf.ordinal}' ({leaf.name})"
+        for leaf in leaves
+        if not can_be_listed(leaf.name)
+    }
+    remedy = suggestion(name, (leaf.name for leaf in leaves), typed=typed)
+    raise ColumnNotFound(f'there is no column "{name}"', remedy=remedy)
+
+
+def can_be_listed(name: str) -> bool:
+    """Whether a name can stand in a list that commas and spaces separate."""
+    return bool(name) and "," not in name and name == name.strip()
+
+
+def listed_name(leaf: Leaf) -> str:
+    """Return what names a column in such a list: its name, or `#` and its ordinal."""
+    return leaf.name if can_be_listed(leaf.name) else f"{_ORDINAL}{leaf.ordinal}"
+
+
+def why_no_filter(leaf: Leaf) -> str | None:
+    """Why columns of this type get no filter; None if they can have one."""
+    if leaf.physical_type == PhysicalType.BOOLEAN:
+        return "BOOLEAN columns get no filters: readers and writers disagree on them"
+    if leaf.is_interval:
+        return "INTERVAL columns get no filters: readers hash them differently"
+    if leaf.is_float16:
+        return "FLOAT16 columns get no filters: DuckDB looks them up as FLOAT, and would lose rows"
+    if leaf.is_decimal and leaf.physical_type == PhysicalType.BYTE_ARRAY:
+        return "decimals as BYTE_ARRAY get no filters: equal ones may differ in their bytes"
+    if leaf.has_unknown_logical_type:
+        return "columns of unknown logical types get no filters: equality may not be that of bytes"
+    return None
+
+
+def notes_on(leaf: Leaf) -> tuple[str, ...]:
+    """What readers of this column's filters should know."""
+    fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
+    if (fixed and leaf.is_decimal) or leaf.physical_type == PhysicalType.INT96:
+        kind = "decimals" if fixed else "INT96 timestamps"
+        return (f"DataFusion before 55 and cuDF look up {kind} with another hash",)
+    return ()

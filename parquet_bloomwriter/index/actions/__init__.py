@@ -1,0 +1,1 @@
+"""The actions that change an index, one module each."""

@@ -1,0 +1,290 @@
+"""The verbs of an index: each finds it, does one thing, and says what it did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.index.actions import lifecycle
+from parquet_bloomwriter.index.config import (
+    DEFAULT_FPP,
+    MAX_FILE_BYTES,
+    MAX_TOTAL_BYTES,
+    recipe_for,
+)
+from parquet_bloomwriter.index.describe import describe, with_changes
+from parquet_bloomwriter.index.layout import (
+    find_index,
+    home_of,
+    index_folder,
+    index_folders,
+    not_found,
+    table_root,
+)
+from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.making import Means
+from parquet_bloomwriter.index.reporting import report_on
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import Literal, TypeAlias
+
+    from parquet_bloomwriter.index.contract import Contract
+    from parquet_bloomwriter.index.engine import Engine, Origin, Progress
+    from parquet_bloomwriter.index.report import IndexInfo, IndexReport, LookupReport
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+
+def create(  # noqa: PLR0913  all by keyword
+    table: StrPath,
+    columns: str | Sequence[str],
+    *,
+    name: str,
+    home: StrPath | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
+    fpp: float | Mapping[str, float] = DEFAULT_FPP,
+    expected_num_items: int | Mapping[str, int] | None = None,
+    origin: Origin = "auto",
+    max_file_bytes: int = MAX_FILE_BYTES,
+    max_total_bytes: int = MAX_TOTAL_BYTES,
+    contract: Contract = "checked",
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> IndexReport:
+    """Make an index of a table: for every column and file a filter, and one of all files.
+
+    Everything that can be checked is checked before any work: the columns and their types in all
+    files, and how large the index will be. A file that cannot be read or has no such column is
+    always kept by lookups; the report names it.
+
+    Args:
+        table: The table's folder, or a single file.
+        columns: Dotted paths of leaf columns, each of which gets filters of its own.
+        name: One segment of a path: letters, digits, `_`, `.` and `-`.
+        home: Folder for the index instead of `_bloom_index` in the table's.
+        files: The table's files, where these are not all Parquet files of the folder.
+        fpp: False positive probability asked for, in (0, 1); one for all columns, or by column.
+        expected_num_items: Distinct values in the whole table, for the size of the filter of all
+            files; by default the number of rows.
+        origin: "values" builds filters from the values, "embedded" takes those that the files
+            have, "auto" does the first for files that lack some of the second.
+        max_file_bytes: Largest filter of one file and column, bytes.
+        max_total_bytes: Largest index that is begun, bytes, as estimated.
+        contract: "checked" looks at each file that is about to be excluded, whether it is still
+            the one that was indexed. "immutable" promises that files are never replaced or
+            removed: nothing is looked at, and lookups take the table for what the index knows.
+            If that is not true, answers lack rows.
+        engine: What does the work; by default threads of this process.
+        progress: Told how the work goes on.
+
+    Raises:
+        InvalidArgument: If there is such an index already, a column cannot be indexed, the index
+            would be too large, or the files belong to a table of Delta, Iceberg or Hudi.
+        IndexBusy: If somebody is making it now.
+        OSError: If it cannot be written.
+    """
+    from parquet_bloomwriter.index.actions.create import create_index
+
+    recipe = recipe_for(
+        columns,
+        fpp=fpp,
+        expected_num_items=expected_num_items,
+        origin=origin,
+        max_file_bytes=max_file_bytes,
+        max_total_bytes=max_total_bytes,
+        contract=contract,
+    )
+    log = IndexLog(index_folder(table, name, home))
+    return create_index(log, table, recipe, files=files, means=Means.of(engine, progress))
+
+
+def refresh(  # noqa: PLR0913  all by keyword
+    table: StrPath,
+    *,
+    name: str,
+    mode: Literal["incremental", "full", "quick"] = "incremental",
+    home: StrPath | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> IndexReport:
+    """Bring an index up to date with the files that the table has now.
+
+    Lookups are right without that: they keep every file that the index does not know. If nothing
+    has changed, nothing is done.
+
+    Args:
+        table: As for `create`.
+        name: The index's.
+        mode: "incremental" builds filters for new files and adds their values to the filter of all
+            files. "quick" leaves that as it is: it does not cover the new files, then. "full"
+            builds everything anew.
+        home: As for `create`.
+        files: As for `create`.
+        engine: As for `create`.
+        progress: As for `create`.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        InvalidArgument: If the index was deleted, a column cannot be indexed any more, or the files
+            belong to a table of Delta, Iceberg or Hudi by now.
+        IndexBusy: If somebody is changing it.
+        OSError: If it cannot be written.
+    """
+    from parquet_bloomwriter.index.actions.refresh import refresh_index
+
+    log = IndexLog(find_index(table, name, home))
+    return refresh_index(log, table, mode, files=files, means=Means.of(engine, progress))
+
+
+def optimize(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+    """Join the many small files of an index to few, without filters of files that are gone.
+
+    Filters are taken over as they are. If there is nothing to join, nothing is done.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        InvalidArgument: If the index was deleted.
+        IndexBusy: If somebody is changing it.
+        OSError: If it cannot be written.
+    """
+    from parquet_bloomwriter.index.actions.optimize import optimize_index
+
+    return optimize_index(IndexLog(find_index(table, name, home)))
+
+
+def vacuum(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+    """Remove what nobody needs: of a deleted index everything, else files of older versions.
+
+    Queries that still read an older version go on without an index.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        IndexBusy: If somebody is changing it.
+        OSError: If something cannot be removed.
+    """
+    log = IndexLog(find_index(table, name, home))
+    return report_on(log, lifecycle.vacuum(log), action="vacuum")
+
+
+def delete(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+    """Keep lookups from using an index. Its files stay, until `vacuum`; `restore` undoes it.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        InvalidArgument: If it is deleted already.
+        IndexBusy: If somebody is changing it.
+    """
+    log = IndexLog(find_index(table, name, home))
+    return report_on(log, lifecycle.delete(log), action="delete")
+
+
+def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+    """Let lookups use a deleted index again.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        InvalidArgument: If it is not deleted.
+        IndexBusy: If somebody is changing it.
+    """
+    log = IndexLog(find_index(table, name, home))
+    return report_on(log, lifecycle.restore(log), action="restore")
+
+
+def cancel(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+    """End what somebody has begun and not ended, because its process died or takes too long.
+
+    The last stable version is in force again, and what was made since is removed. An action that
+    is still at work finds out at its end, and fails. If nobody is at work, nothing is done.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        IndexBusy: If somebody else went on with it at the same time.
+    """
+    log = IndexLog(find_index(table, name, home))
+    return report_on(log, lifecycle.cancel(log), action="cancel")
+
+
+def indexes(
+    table: StrPath, *, home: StrPath | None = None, changes: bool = False
+) -> tuple[IndexInfo, ...]:
+    """List the indexes of a table, by name; those that cannot be read with what is wrong.
+
+    Args:
+        table: As for `create`.
+        home: As for `create`.
+        changes: Look for files that were appended or deleted since, too.
+
+    Raises:
+        InvalidArgument: If there is no such table.
+    """
+    found = [describe(folder) for folder in index_folders(home_of(table, home))]
+    infos = tuple(info for info in found if info is not None)
+    return tuple(_with_changes(table, info, None) for info in infos) if changes else infos
+
+
+def index(
+    table: StrPath,
+    *,
+    name: str,
+    home: StrPath | None = None,
+    changes: bool = True,
+    files: StrPath | Sequence[StrPath] | None = None,
+) -> IndexInfo:
+    """Say how one index is.
+
+    Args:
+        table: As for `create`.
+        name: The index's.
+        home: As for `create`.
+        changes: Look for files that were appended or deleted since, too.
+        files: As for `create`.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+    """
+    info = describe(find_index(table, name, home))
+    if info is None:
+        raise not_found(home_of(table, home), name)
+    return _with_changes(table, info, files) if changes else info
+
+
+def lookup(
+    table: StrPath,
+    filters: object,
+    *,
+    name: str | None = None,
+    home: StrPath | None = None,
+    files: StrPath | Sequence[StrPath] | None = None,
+) -> LookupReport:
+    """Find the files that can hold rows for which a predicate is true, without opening any.
+
+    All active indexes of the table are asked. A file that one of them excludes is left out; a file
+    that no index knows as it is now stays in any case. If the contract of all these indexes is
+    "immutable", the table is not listed, and no file is looked at: files that were added since the
+    last refresh are not found.
+
+    Args:
+        table: As for `create`; or a folder within the table, or a file of it.
+        filters: SQL, pyarrow's lists or a pyarrow expression, as `probe` takes them.
+        name: The one index to ask.
+        home: As for `create`.
+        files: As for `create`.
+
+    Raises:
+        IndexNotFound: If there is no such index, or none at all.
+        InvalidArgument: If the predicate cannot be understood, or there is no such table.
+    """
+    from parquet_bloomwriter.index.query.lookup import look_up
+
+    table_root(table)  # it is there
+    return look_up(table, filters, name=name, home=home, files=files)
+
+
+def _with_changes(
+    table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
+) -> IndexInfo:
+    from parquet_bloomwriter.index.current import current_files
+
+    return with_changes(info, current_files(table, info.root, files)) if info.root else info

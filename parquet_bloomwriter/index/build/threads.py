@@ -1,0 +1,73 @@
+"""The engine that needs nothing but this process: a thread for each group of files.
+
+Decoding, hashing and inserting all run outside of Python's lock.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Event
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.parallel import default_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from parquet_bloomwriter.index.engine import BuildPlan, FileTask, GroupResult, Progress
+
+
+class ThreadEngine:
+    """Runs `build_group` in threads of this process."""
+
+    name = "threads"
+
+    def __init__(self, jobs: int | None = None) -> None:
+        """Work with so many threads; by default as many as there are cores.
+
+        Raises:
+            InvalidArgument: If that is less than one.
+        """
+        if jobs is not None and jobs < 1:
+            raise InvalidArgument(f"{jobs} threads cannot do anything")
+        self._jobs = jobs or default_jobs()
+
+    @property
+    def num_groups(self) -> int:
+        """One for each thread: each has its own partial filter of the whole table."""
+        return self._jobs
+
+    def build(
+        self, groups: Sequence[Sequence[FileTask]], plan: BuildPlan, progress: Progress | None
+    ) -> Generator[GroupResult, None, None]:
+        """Yield a result for each group, as they are done.
+
+        If the iterator is closed or an error raised, threads stop after the file they are at.
+
+        Raises:
+            OSError: If the index cannot be written.
+        """
+        from parquet_bloomwriter.index.build.group import build_group
+
+        stop = Event()
+
+        def done(task: FileTask) -> None:
+            if stop.is_set():
+                raise _StoppedError
+            if progress is not None:
+                progress.done(num_files=1, num_bytes=task.file.size)
+
+        with ThreadPoolExecutor(self._jobs, thread_name_prefix="bloomify") as pool:
+            pending = [pool.submit(build_group, group, plan, done) for group in groups]
+            try:
+                for future in as_completed(pending):
+                    yield future.result()
+            finally:
+                stop.set()
+                for future in pending:
+                    future.cancel()
+
+
+class _StoppedError(Exception):
+    """Nobody wants the result any more."""

@@ -1,0 +1,176 @@
+"""How an index is made, now and by every refresh: what its log keeps of what `create` was told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
+
+from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
+from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
+from parquet_bloomwriter.index.engine import Origin
+from parquet_bloomwriter.index.log.entry import IndexedColumn
+from parquet_bloomwriter.sbbf.sizing import check_max_bytes
+from parquet_bloomwriter.text import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.index.contract import Contract
+    from parquet_bloomwriter.index.log.entry import Entry
+
+V = TypeVar("V", float, int)
+
+_ORIGINS: tuple[str, ...] = get_args(Origin)
+_MIN_FILTER_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How the filters of an index are built."""
+
+    columns: tuple[IndexedColumn, ...]
+    """Names, rates and expected numbers; without files."""
+
+    origin: Origin
+    max_file_bytes: int
+    """Largest filter of one file and column, bytes."""
+
+    max_total_bytes: int
+    """Largest index that is begun, bytes, as estimated."""
+
+    contract: Contract = "checked"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def options(self) -> dict[str, str]:
+        """What an entry keeps of it, besides the columns."""
+        return {
+            "source": self.origin,
+            OPTION: self.contract,
+            "max_file_bytes": str(self.max_file_bytes),
+            "max_total_bytes": str(self.max_total_bytes),
+        }
+
+
+def recipe_for(  # noqa: PLR0913  all by keyword
+    columns: str | Sequence[str],
+    *,
+    fpp: float | Mapping[str, float],
+    expected_num_items: int | Mapping[str, int] | None,
+    origin: Origin,
+    max_file_bytes: int,
+    max_total_bytes: int,
+    contract: Contract = "checked",
+) -> Recipe:
+    """Make a recipe of what a caller asks for.
+
+    Raises:
+        InvalidArgument: If it makes no sense by itself.
+    """
+    columns = names_of(columns)
+    if not columns:
+        raise InvalidArgument("an index needs at least one column", remedy="Name one.")
+    _check_distinct(columns)
+    if origin not in _ORIGINS:
+        raise InvalidArgument(f"{origin!r} is not an origin; there are {', '.join(_ORIGINS)}")
+    if contract not in CONTRACTS:
+        raise InvalidArgument(f"{contract!r} is not a contract; there are {', '.join(CONTRACTS)}")
+    if max_file_bytes < _MIN_FILTER_BYTES:
+        raise InvalidArgument(f"a filter has at least {_MIN_FILTER_BYTES} bytes")
+    rates = _by_column(columns, fpp, "fpp")
+    expected = _by_column(columns, expected_num_items, "expected_num_items")
+    return Recipe(
+        columns=tuple(
+            IndexedColumn(
+                name=name,
+                fpp=_rate(rates.get(name, DEFAULT_FPP)),
+                expected_num_items=_count(expected.get(name)),
+            )
+            for name in columns
+        ),
+        origin=origin,
+        max_file_bytes=check_max_bytes(max_file_bytes),
+        max_total_bytes=max_total_bytes,
+        contract=contract,
+    )
+
+
+DEFAULT_FPP = 0.01
+"""False positive probability of columns for which no other is asked for."""
+
+MAX_FILE_BYTES = 16 << 20
+MAX_TOTAL_BYTES = 4 << 30
+
+
+def recipe_of(entry: Entry, *, path: str) -> Recipe:
+    """Read the recipe that an entry keeps.
+
+    Raises:
+        IndexProblem: If it keeps none.
+    """
+    options = entry.options
+    try:
+        origin = _ORIGINS[_ORIGINS.index(options["source"])]
+        max_file, max_total = int(options["max_file_bytes"]), int(options["max_total_bytes"])
+    except (KeyError, ValueError) as error:
+        problem = "the index's entry does not say how it was made"
+        raise IndexProblem(problem, path=path, remedy="Delete, vacuum and create it.") from error
+    return Recipe(
+        columns=tuple(
+            IndexedColumn(
+                name=column.name, fpp=column.fpp, expected_num_items=column.expected_num_items
+            )
+            for column in entry.columns
+        ),
+        origin=cast("Origin", origin),
+        max_file_bytes=max_file,
+        max_total_bytes=max_total,
+        contract=entry.contract,
+    )
+
+
+def _check_distinct(columns: Sequence[str]) -> None:
+    """Check that no two names mean one column: the columns of files are found whatever the case.
+
+    Raises:
+        InvalidArgument: If two do.
+    """
+    spelled: dict[str, list[str]] = {}
+    for name in columns:
+        spelled.setdefault(name.lower(), []).append(name)
+    for names in spelled.values():
+        if len(names) > 1:
+            told = " and ".join(f'"{name}"' for name in dict.fromkeys(names))
+            problem = f"one column is named more than once, as {told}: case does not matter here"
+            raise InvalidArgument(problem, remedy="Name it once.")
+
+
+def _by_column(
+    columns: Sequence[str], given: V | Mapping[str, V] | None, option: str
+) -> Mapping[str, V]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(columns, given)
+    strange = [name for name in given if name not in columns]
+    if strange:
+        problem = f"{option} is given for {strange[0]}, which is none of the index's columns"
+        raise InvalidArgument(problem, remedy=suggestion(strange[0], columns))
+    return given
+
+
+def _rate(fpp: float) -> float:
+    if not 0 < fpp < 1:
+        raise InvalidArgument(f"{fpp} is not a probability between 0 and 1, both excluded")
+    return float(fpp)
+
+
+def _count(expected: int | None) -> int | None:
+    if expected is not None and expected < 1:
+        raise InvalidArgument(f"{expected} is not a number of distinct values")
+    return expected

@@ -1,0 +1,1 @@
+"""The files of an index: manifests, parts that hold the filters, table-level filters."""

@@ -1,0 +1,127 @@
+"""The manifest of a version: the files that it knows, one row each.
+
+    fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
+
+All are required. Rows are in no order that matters; ids and names occur once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import FileProblem, IndexProblem
+from parquet_bloomwriter.index.arrow_numbers import integers_of
+from parquet_bloomwriter.index.files import FileId, are_unchanged
+from parquet_bloomwriter.index.format.parquet_io import ParquetOut
+from parquet_bloomwriter.source.local import open_local
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+_ID, _NAME, _SIZE, _MODIFIED, _ROWS = "fileId", "fileName", "size", "modificationTime", "numRows"
+_NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileTable:
+    """The m files that a version knows; arrays have shape (m,)."""
+
+    ids: NDArray[np.int64]
+    paths: pa.StringArray
+    """Relative to the table's root, with "/"; absolute if they lie elsewhere."""
+
+    sizes: NDArray[np.int64]
+    """Bytes."""
+
+    modified_ms: NDArray[np.int64]
+    """Milliseconds since 1970 UTC."""
+
+    num_rows: NDArray[np.int64]
+    """By their footers."""
+
+    def identities(self) -> list[FileId]:
+        """Return the files one by one."""
+        facts = (self.paths.to_pylist(), self.sizes.tolist(), self.modified_ms.tolist())
+        return list(map(FileId, *facts))
+
+    def are_unchanged(self, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Look at files: say of each whether it is as the version knows it.
+
+        Args:
+            root: Of the table, absolute.
+            places: 0-based, shape (n,).
+
+        Returns:
+            Shape (n,).
+        """
+        base = root.rstrip("/") + "/"
+        names = self.paths.take(places).to_pylist()
+        paths = (name if name.startswith("/") else base + name for name in names)
+        sizes, times = self.sizes[places].tolist(), self.modified_ms[places].tolist()
+        return np.array(are_unchanged(paths, sizes, times), np.bool_)
+
+
+def write_manifest(path: str, files: FileTable) -> int:
+    """Write a manifest, which must not be there, to the disk.
+
+    Args:
+        path: Absolute.
+        files: What to write.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        OSError: If it cannot be written. Nothing is left of it.
+    """
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            pa.field(_ID, pa.int64(), nullable=False),
+            pa.field(_NAME, pa.string(), nullable=False),
+            *(pa.field(name, pa.int64(), nullable=False) for name in _NUMBERS[1:]),
+        ]
+    )
+    columns = [files.ids, files.paths, files.sizes, files.modified_ms, files.num_rows]
+    options = {"compression": "zstd", "use_dictionary": False}
+    with ParquetOut(path, schema, **options) as out:
+        out.write(pa.table(columns, schema=schema))
+        return out.finish()
+
+
+def read_manifest(path: str) -> FileTable:
+    """Read a manifest.
+
+    Raises:
+        IndexProblem: If it is none, or not whole.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open_local(path) as source:
+            file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
+            table = file.read(use_threads=False)
+        numbers = [integers_of(table[name], np.int64) for name in _NUMBERS]
+        names = _names(table)
+    except FileProblem as error:
+        raise IndexProblem(error.problem, path=path) from error
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        problem = "it is no list of an index's files: " + " ".join(str(error).split())
+        raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
+    ids, sizes, modified_ms, num_rows = numbers
+    return FileTable(ids=ids, paths=names, sizes=sizes, modified_ms=modified_ms, num_rows=num_rows)
+
+
+def _names(table: pa.Table) -> pa.StringArray:
+    import pyarrow as pa
+
+    column = table[_NAME]
+    if column.null_count or column.type != pa.string():
+        raise ValueError(f"the column {_NAME} holds something else than names")
+    return pa.concat_arrays([pa.nulls(0, pa.string()), *column.chunks])

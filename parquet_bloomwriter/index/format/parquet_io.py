@@ -1,0 +1,80 @@
+"""A new Parquet file of an index: on the disk in whole, or not there at all."""
+
+# ruff: noqa: PTH120  paths are strings, as in the entries
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any, Self
+
+from parquet_bloomwriter.durable import remove_files, sync_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+class ParquetOut:
+    """Writes one file, opened once, so that nobody can put another in its place meanwhile.
+
+    A context: what is not finished at its end is removed.
+    """
+
+    def __init__(self, path: str, schema: pa.Schema, **options: Any) -> None:  # noqa: ANN401
+        """Begin the file, which must not be there.
+
+        Args:
+            path: Absolute; its folder is there.
+            schema: Of all tables to be written.
+            options: For pyarrow's writer.
+
+        Raises:
+            OSError: If it cannot be made.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
+        self._path = path
+        self._is_finished = False
+        self._file = os.fdopen(fd, "wb")
+        self._sink = pa.PythonFile(self._file, mode="w")
+        self._writer = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_finished:
+            with contextlib.suppress(Exception):  # it is thrown away
+                self._writer.close()
+            self._sink.close()
+            remove_files([self._path])
+
+    def write(self, table: pa.Table) -> None:
+        """Append a table as one row group.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def finish(self) -> int:
+        """Bring the file and its name to the disk.
+
+        Returns:
+            Its size in bytes.
+
+        Raises:
+            OSError: If that fails; the end of the context removes the file then.
+        """
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        size = os.fstat(self._file.fileno()).st_size
+        self._sink.close()
+        sync_folder(os.path.dirname(self._path))
+        self._is_finished = True
+        return size

@@ -1,0 +1,213 @@
+"""The parts of an index: Parquet files with the filters of one column, one in each row.
+
+    fileName string, BFBinary binary         the file, and header and bitset as released; empty if
+                                             there are no values: then nothing is equal to any
+    fileId int64, size int64, modificationTime int64 (ms)     the file's identity
+    rowGroup int32                           -1: the filter is that of the whole file
+    columnType string                        the column's type in this file, `column_type`
+    numBytes int32                           bytes of BFBinary
+    numValues int64, ndv int64               inserted, and distinct by estimate; -1: unknown
+
+All are required. Rows of one file stand together. A file of which no filter is known has no row.
+
+BFBinary is neither compressed nor encoded and has one data page in each row group, so that the
+place of every filter follows from the lengths: a lookup reads one block of it. Nobody but the
+reader of parts depends on that; for all others these are Parquet files like any other.
+"""
+
+# ruff: noqa: PTH118  paths are strings, as in the entries
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from parquet_bloomwriter.durable import make_folders
+from parquet_bloomwriter.index.engine import PartInfo
+from parquet_bloomwriter.index.format.parquet_io import ParquetOut
+from parquet_bloomwriter.index.log.entry import DataFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from parquet_bloomwriter.index.files import FileId
+
+WHOLE_FILE = -1
+"""In place of a row group."""
+
+UNKNOWN = -1
+"""In place of a number."""
+
+FILE_NAME, BINARY, FILE_ID, SIZE = "fileName", "BFBinary", "fileId", "size"
+MODIFIED, ROW_GROUP, TYPE = "modificationTime", "rowGroup", "columnType"
+NUM_BYTES, NUM_VALUES, NDV = "numBytes", "numValues", "ndv"
+
+_ROW_GROUP_BYTES = 16 << 20
+"""Of BFBinary, unless one filter alone is larger; held in memory until they are written."""
+
+_ROW_GROUP_ROWS = 1 << 16
+_PAGE_BYTES = (1 << 31) - 1
+"""More than any row group's."""
+
+_MAX_NAME = 150
+"""Characters of a folder's name; file systems take 255 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRow:
+    """One filter."""
+
+    file_id: int
+    file: FileId
+    row_group: int
+    """0-based ordinal, or `WHOLE_FILE`."""
+
+    column_type: str
+    num_values: int
+    """Values inserted, not null, or `UNKNOWN`."""
+
+    ndv: int
+    """Distinct values, estimated, or `UNKNOWN`."""
+
+    data: bytes
+    """Header and bitset; empty if there are no values."""
+
+
+def schema() -> pa.Schema:
+    """The columns of a part, in order."""
+    import pyarrow as pa
+
+    columns = {
+        FILE_NAME: pa.string(),
+        BINARY: pa.binary(),
+        FILE_ID: pa.int64(),
+        SIZE: pa.int64(),
+        MODIFIED: pa.int64(),
+        ROW_GROUP: pa.int32(),
+        TYPE: pa.string(),
+        NUM_BYTES: pa.int32(),
+        NUM_VALUES: pa.int64(),
+        NDV: pa.int64(),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
+
+
+def column_folder(version_folder: str, column: str) -> str:
+    """Return the folder of a column's files in a version's folder.
+
+    Nobody reads the name back: characters that are no good in one are escaped, and what is too
+    long is cut.
+    """
+    name = quote(column, safe="-_. ", errors="surrogatepass")
+    if len(name) > _MAX_NAME:
+        name = name[:_MAX_NAME] + hashlib.sha256(column.encode(errors="surrogatepass")).hexdigest()
+    return os.path.join(version_folder, f"column={name}")
+
+
+def relative_path(version_folder: str, path: str) -> str:
+    """Spell the path of a version's file as entries do: relative to the index's folder."""
+    relative = os.path.relpath(path, os.path.dirname(version_folder))  # noqa: PTH120
+    return relative.replace(os.sep, "/")
+
+
+class PartWriter:
+    """Writes one part, row by row. A context: what is not closed at its end is removed.
+
+    The file is begun with the first row; without any there is none.
+    """
+
+    def __init__(self, version_folder: str, column: str) -> None:
+        """Prepare to write.
+
+        Args:
+            version_folder: `v__=N`, absolute.
+            column: The indexed column's name.
+        """
+        self._version_folder = version_folder
+        self._column = column
+        self._out: ParquetOut | None = None
+        self._path = ""
+        self._rows: list[PartRow] = []
+        self._bytes = 0
+        self._num_rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._out is not None:
+            self._out.__exit__(*error)
+
+    def append(self, row: PartRow) -> None:
+        """Add a filter.
+
+        Raises:
+            OSError: If what has gathered cannot be written.
+        """
+        if self._bytes + len(row.data) > _ROW_GROUP_BYTES or len(self._rows) == _ROW_GROUP_ROWS:
+            self._flush()
+        self._rows.append(row)
+        self._bytes += len(row.data)
+
+    def close(self) -> PartInfo | None:
+        """Bring the part to the disk; None if nothing was appended.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        self._flush()
+        if self._out is None:
+            return None
+        size = self._out.finish()
+        path = relative_path(self._version_folder, self._path)
+        return PartInfo(
+            column=self._column, file=DataFile(path=path, size=size), num_rows=self._num_rows
+        )
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        if self._out is None:
+            self._out = self._begin()
+        rows, self._rows, self._bytes = self._rows, [], 0
+        self._num_rows += len(rows)
+        self._out.write(_table(rows))
+
+    def _begin(self) -> ParquetOut:
+        folder = column_folder(self._version_folder, self._column)
+        make_folders(folder)
+        self._path = os.path.join(folder, f"part-{uuid.uuid4()}.bfindex")
+        return ParquetOut(self._path, schema(), **_options())
+
+
+def _options() -> dict[str, Any]:
+    others = [name for name in schema().names if name != BINARY]
+    return {
+        "compression": {BINARY: "none", **dict.fromkeys(others, "zstd")},
+        "use_dictionary": [TYPE],
+        "write_statistics": others,
+        "data_page_size": _PAGE_BYTES,
+        "max_rows_per_page": _ROW_GROUP_ROWS,
+        "write_batch_size": _ROW_GROUP_ROWS,
+    }
+
+
+def _table(rows: list[PartRow]) -> pa.Table:
+    import pyarrow as pa
+
+    columns = {
+        FILE_NAME: [row.file.path for row in rows],
+        BINARY: [row.data for row in rows],
+        FILE_ID: [row.file_id for row in rows],
+        SIZE: [row.file.size for row in rows],
+        MODIFIED: [row.file.modified_ms for row in rows],
+        ROW_GROUP: [row.row_group for row in rows],
+        TYPE: [row.column_type for row in rows],
+        NUM_BYTES: [len(row.data) for row in rows],
+        NUM_VALUES: [row.num_values for row in rows],
+        NDV: [row.ndv for row in rows],
+    }
+    return pa.table(columns, schema=schema())

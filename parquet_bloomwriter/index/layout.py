@@ -1,0 +1,179 @@
+"""Where the indexes of a table are.
+
+    <root>/_bloom_index/<name>/    unless another home is given
+
+The underscore hides a home from readers of datasets, which take a folder's files for the table. The
+root of a table is its folder; that of a single file is the folder that it is in. Paths are made
+absolute and stay spelled as they are: symbolic links are not followed.
+"""
+
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120, PTH208  paths are strings, as in the log
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parquet_bloomwriter.index.log.entry import Entry
+
+HOME = "_bloom_index"
+"""Folder of a table's indexes, in the table's root."""
+
+LOG = "_log"
+"""Folder of the log, in the index's."""
+
+_NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
+_HERE = ("", "localhost")
+_SHOWN = 5
+"""Names that an error lists."""
+
+
+def check_name(name: str) -> str:
+    """Return the name of an index, which is one segment of a path on every system.
+
+    Raises:
+        InvalidArgument: If it is anything else.
+    """
+    if not _NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"an index cannot have the name {name!r}",
+            remedy="Take letters, digits, _ . and -, at most 128, not beginning with _ or a dot.",
+        )
+    return name
+
+
+def local_path(given: str | os.PathLike[str]) -> str:
+    """Return the absolute local path of a path or a `file:` URL.
+
+    Raises:
+        InvalidArgument: If it is a URL of something else, or empty.
+    """
+    text = os.fspath(given)
+    if not text:
+        raise InvalidArgument("the path is empty", remedy="Name a folder.")
+    if not _URL.match(text):
+        return os.path.abspath(text)
+    url = urlsplit(text)
+    if url.scheme.lower() != "file" or url.netloc not in _HERE:
+        raise InvalidArgument(
+            f'"{text}" is not a local path, and indexes are kept on local or mounted disks',
+            remedy="Mount the store, or add Bloom filters to the files themselves.",
+        )
+    return os.path.abspath(unquote(text[text.index(":") + 1 :].removeprefix(f"//{url.netloc}")))
+
+
+def table_root(table: str | os.PathLike[str]) -> str:
+    """Return the root of a table: its folder, or the one that the single file is in.
+
+    Raises:
+        InvalidArgument: If there is nothing of that name.
+    """
+    path = local_path(table)
+    if os.path.isdir(path):
+        return path
+    if os.path.isfile(path):
+        return os.path.dirname(path)
+    raise InvalidArgument(
+        f'there is no folder or file "{path}"', remedy="Name the folder of the table."
+    )
+
+
+def home_of(table: str | os.PathLike[str], home: str | os.PathLike[str] | None = None) -> str:
+    """Return the folder of a table's indexes, whether it exists or not."""
+    return os.path.join(table_root(table), HOME) if home is None else local_path(home)
+
+
+def root_of(folder_of_index: str, entry: Entry) -> str:
+    """Return the folder that an index's paths of files are relative to."""
+    return os.path.dirname(os.path.dirname(folder_of_index)) if entry.root is None else entry.root
+
+
+def find_homes(path: str | os.PathLike[str]) -> list[str]:
+    """Existing homes in a folder (that of a file) and in those above it, the nearest first.
+
+    Above it, only those count that belong to root, to us, or to the owner of a folder on the way
+    there: where everybody may make folders, as in /tmp, nobody rules out the rows of others.
+    """
+    found = []
+    own = local_path(path)
+    beside = os.path.dirname(own) if os.path.isfile(own) else own
+    trusted = {0, os.getuid() if hasattr(os, "getuid") else 0}
+    for folder in _upwards(own):
+        home = os.path.join(folder, HOME)
+        trusted.add(_owner(folder))
+        is_inside = folder in {own, beside}
+        if os.path.isdir(home) and (is_inside or _owner(home) in trusted):
+            found.append(home)
+    return found
+
+
+def index_folders(home: str) -> list[str]:
+    """Return the folders of the indexes in a home, by name, vacuumed ones included."""
+    try:
+        names = sorted(os.listdir(home))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    folders = (os.path.join(home, name) for name in names if _NAME.fullmatch(name))
+    return [folder for folder in folders if os.path.isdir(os.path.join(folder, LOG))]
+
+
+def index_folder(
+    table: str | os.PathLike[str], name: str, home: str | os.PathLike[str] | None = None
+) -> str:
+    """Return the folder of an index, whether it exists or not.
+
+    Raises:
+        InvalidArgument: If the name cannot be one, or the table is not there.
+    """
+    return os.path.join(home_of(table, home), check_name(name))
+
+
+def find_index(
+    table: str | os.PathLike[str], name: str, home: str | os.PathLike[str] | None = None
+) -> str:
+    """Return the folder of an index that there is, or was.
+
+    Raises:
+        IndexNotFound: If there is none of that name.
+        InvalidArgument: If the name cannot be one, or the table is not there.
+    """
+    folder = index_folder(table, name, home)
+    if not os.path.isdir(os.path.join(folder, LOG)):
+        raise not_found(os.path.dirname(folder), name, above=None if home is not None else table)
+    return folder
+
+
+def not_found(
+    home: str, name: str, *, above: str | os.PathLike[str] | None = None
+) -> IndexNotFound:
+    """Make the error for an index that is not there, with the names that are."""
+    names = [os.path.basename(folder) for folder in index_folders(home)]
+    remedy = f"There are: {', '.join(names[:_SHOWN])}." if names else "Create it first."
+    for other in [] if above is None else find_homes(above):
+        if os.path.isdir(os.path.join(other, name, LOG)):
+            remedy = f'There is one of that name of the table "{os.path.dirname(other)}".'
+    return IndexNotFound(f'there is no index "{name}"', path=home, remedy=remedy)
+
+
+def _owner(path: str) -> int:
+    """Of the name itself, if it is a symbolic link; -1 if there is nothing."""
+    try:
+        return os.lstat(path).st_uid
+    except OSError:
+        return -1
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above

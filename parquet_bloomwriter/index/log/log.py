@@ -1,0 +1,140 @@
+"""The log of an index: entries 0, 1, 2, ... of which the newest stable one counts.
+
+Every entry is a file of its own, `_log/<id>`, that is written once and never changed. Of several
+writers of one id exactly one gets it, and its entry is there as a whole; so that whoever writes
+entry n + 1 knows that nothing came between it and entry n. There is no pointer to the newest
+entry, which could be stale: the folder is listed.
+
+An entry that cannot be read (a disk's fault; a writer that died, on a file system without hard
+links) keeps its id. Queries pass it over; actions stop at it, and `cancel` goes on behind it.
+"""
+
+# ruff: noqa: PTH118, PTH208  paths are strings, as in the entries
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.durable import create_once
+from parquet_bloomwriter.errors import FileProblem, IndexProblem
+from parquet_bloomwriter.index.entry_json import OtherFormat, from_json, to_json
+from parquet_bloomwriter.index.layout import LOG
+from parquet_bloomwriter.index.states import STABLE
+from parquet_bloomwriter.source.local import open_local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parquet_bloomwriter.index.log.entry import Entry
+
+_ID = re.compile(r"0|[1-9][0-9]*")
+_MAX_ENTRY_BYTES = 1 << 28
+"""Of some million parts."""
+
+
+class IndexLog:
+    """The log of one index. It holds nothing in memory: every question looks anew."""
+
+    def __init__(self, folder: str) -> None:
+        """Of the index in `folder`, absolute, which need not exist."""
+        self.folder = folder
+        self.log_folder = os.path.join(folder, LOG)
+
+    def ids(self) -> list[int]:
+        """Return the ids of all entries, ascending; none if there is no log."""
+        try:
+            names = os.listdir(self.log_folder)
+        except FileNotFoundError:
+            return []
+        return sorted(int(name) for name in names if _ID.fullmatch(name))
+
+    def get(self, entry_id: int) -> Entry:
+        """Read an entry.
+
+        Raises:
+            IndexProblem: If it cannot be understood.
+            OSError: If it cannot be read.
+        """
+        path = os.path.join(self.log_folder, str(entry_id))
+        entry = from_json(_read(path), path=path)
+        if entry.id != entry_id:
+            raise IndexProblem(f"the entry says that it is number {entry.id}", path=path)
+        return entry
+
+    def latest(self) -> Entry | None:
+        """Read the newest entry; None if there is no entry.
+
+        Raises:
+            IndexProblem: If it cannot be understood.
+            OSError: If it cannot be read.
+        """
+        ids = self.ids()
+        return self.get(ids[-1]) if ids else None
+
+    def latest_stable(self) -> Entry | None:
+        """Read the newest stable entry that can be read; None if there was never any.
+
+        Raises:
+            IndexProblem: If there is none, but some that cannot be understood; at one that another
+                version of this package wrote.
+            OSError: If one cannot be read.
+        """
+        failure = None
+        for entry_id in reversed(self.ids()):
+            try:
+                entry = self.get(entry_id)
+            except OtherFormat:
+                raise
+            except IndexProblem as error:
+                failure = failure or error
+                continue
+            if entry.state in STABLE:
+                return entry
+        if failure is not None:
+            raise failure
+        return None
+
+    def entries(self) -> Iterator[Entry]:
+        """Read all entries, from the oldest on.
+
+        Raises:
+            IndexProblem: At one that cannot be understood.
+            OSError: At one that cannot be read.
+        """
+        return map(self.get, self.ids())
+
+    def is_only_claimed(self) -> bool:
+        """Whether all entries are empty: writers died that had claimed a name, and no more."""
+        return not any(
+            os.stat(os.path.join(self.log_folder, str(number))).st_size  # noqa: PTH116
+            for number in self.ids()
+        )
+
+    def write(self, entry: Entry) -> bool:
+        """Write an entry, unless its id is taken. The log's folder must exist.
+
+        Returns:
+            Whether it was written, for good.
+
+        Raises:
+            OSError: What writing raises. `holds` says whether it was written all the same.
+        """
+        return create_once(os.path.join(self.log_folder, str(entry.id)), to_json(entry))
+
+    def holds(self, entry: Entry) -> bool:
+        """Whether the log has this very entry, not an equal one of another attempt."""
+        try:
+            return self.get(entry.id) == entry
+        except (IndexProblem, FileNotFoundError):
+            return False
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open_local(path) as source:
+            if source.size > _MAX_ENTRY_BYTES:
+                raise IndexProblem(f"it has {source.size:,} bytes, which no entry has", path=path)
+            return source.read_at(0, source.size)
+    except FileProblem as error:
+        raise IndexProblem(error.problem, path=path) from error

@@ -1,0 +1,108 @@
+"""Which files of an index an entry refers to, and which nobody needs any more.
+
+What is not in a folder `v__=<N>` is never touched; neither is what symbolic links lead to.
+"""
+
+# ruff: noqa: PTH118  paths are strings, as in the log
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.durable import remove_tree, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from parquet_bloomwriter.index.log.entry import DataFile, Entry
+
+_VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
+
+
+def version_folder(folder: str, version: int) -> str:
+    """Return the folder of a version's data."""
+    return os.path.join(folder, f"v__={version}")
+
+
+def files_of(entry: Entry) -> Iterator[DataFile]:
+    """All files that an entry refers to."""
+    if entry.manifest is not None:
+        yield entry.manifest
+    for column in entry.columns:
+        yield from column.parts
+        if column.global_filter is not None:
+            yield column.global_filter.file
+
+
+def bytes_of(entry: Entry) -> int:
+    """Bytes of all files that an entry refers to."""
+    return sum(file.size for file in files_of(entry))
+
+
+def is_intact(folder: str, entry: Entry) -> bool:
+    """Whether all files that an entry refers to are there, and as large as they were."""
+    return are_intact(folder, files_of(entry))
+
+
+def are_intact(folder: str, files: Iterable[DataFile]) -> bool:
+    """Whether files of an index are there, and as large as they were."""
+    return all(_size(os.path.join(folder, file.path)) == file.size for file in files)
+
+
+def versions(folder: str) -> list[int]:
+    """Numbers of the versions whose folders are there, ascending."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return sorted(int(match[1]) for match in map(_VERSION.fullmatch, names) if match)
+
+
+def discard_versions(folder: str, numbers: Container[int]) -> None:
+    """Remove the folders of versions, as far as possible: what stays is left to `vacuum`."""
+    for version in versions(folder):
+        if version in numbers:
+            with contextlib.suppress(OSError):
+                remove_tree(version_folder(folder, version))
+                sync_folder(folder)
+
+
+def unreferenced(folder: str, entry: Entry, *, before: int) -> list[tuple[str, int]]:
+    """Find the files of versions below `before` that an entry does not refer to.
+
+    Returns:
+        Absolute paths and sizes in bytes.
+    """
+    kept = {os.path.join(folder, *file.path.split("/")) for file in files_of(entry)}
+    found = (
+        os.path.join(parent, name)
+        for version in versions(folder)
+        if version < before
+        for parent, _, names in os.walk(version_folder(folder, version))
+        for name in names
+    )
+    return [(path, os.lstat(path).st_size) for path in sorted(found) if path not in kept]
+
+
+def remove_empty_folders(folder: str, *, before: int) -> None:
+    """Remove the folders of versions below `before` that hold nothing."""
+    for version in versions(folder):
+        if version < before:
+            for parent, _, _ in os.walk(version_folder(folder, version), topdown=False):
+                _remove_if_empty(parent)
+
+
+def _remove_if_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)  # noqa: PTH106
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}:
+            raise
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116
+    except OSError:
+        return -1

@@ -1,0 +1,1 @@
+"""Ask an index which files can hold a value."""

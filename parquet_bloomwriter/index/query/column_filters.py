@@ -1,0 +1,196 @@
+"""All filters of one indexed column: whose they are, and where they lie.
+
+A file has one filter for all its rows, or one for each of its row groups, numbered from 0 without
+a gap. A file of which that is not so, or that has none, may hold any value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.format.manifest import FileTable
+    from parquet_bloomwriter.index.format.part_reader import Part, State
+
+_SIZE = 2
+"""Where a part's state has its size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnFilters:
+    """The n filters of a column, part by part, in the order stored, for m files of the manifest."""
+
+    paths: tuple[str, ...]
+    """Of the parts, absolute."""
+
+    states: tuple[State, ...]
+    """Of the parts."""
+
+    sizes: NDArray[np.int64]
+    """Of the parts, bytes."""
+
+    owners: NDArray[np.int64]
+    """Ordinal of the file in the manifest, shape (n,)."""
+
+    part_of: NDArray[np.int32]
+    """Ordinal of the part, ascending, shape (n,)."""
+
+    starts: NDArray[np.int64]
+    """Position of the filter's header in its part, bytes, shape (n,)."""
+
+    num_bytes: NDArray[np.int64]
+    """Header and bitset, bytes, shape (n,)."""
+
+    has_values: NDArray[np.bool_]
+    """Whether anything may be in the filter, shape (n,)."""
+
+    ndv: NDArray[np.int64]
+    """Distinct values, estimated, at most; -1 unknown. Shape (n,)."""
+
+    types: tuple[str, ...]
+    """The types of the column, JSON."""
+
+    type_of: NDArray[np.int32]
+    """Ordinal in `types`, shape (n,)."""
+
+    is_checked: NDArray[np.bool_]
+    """Whether the filter's header has been looked at; changes. Shape (n,)."""
+
+    order: NDArray[np.int64]
+    """The filters by file and row group, shape (n,)."""
+
+    first: NDArray[np.int64]
+    """Where the filters of each file begin in `order`, shape (m,)."""
+
+    count: NDArray[np.int64]
+    """Filters of each file that may be relied on, 0 for none, shape (m,)."""
+
+    is_split: NDArray[np.bool_]
+    """Whether the file has its filters by row groups, shape (m,)."""
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        held = (getattr(self, name) for name in self.__slots__)
+        return sum(one.nbytes for one in held if isinstance(one, np.ndarray))
+
+    def rows_of(self, file: int) -> NDArray[np.int64]:
+        """The filters of one file that may be relied on."""
+        first = self.first[file]
+        return self.order[first : first + self.count[file]]
+
+
+def gathered(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
+    """Put the parts of a column together, without what is about files that are gone.
+
+    Raises:
+        IndexProblem: If a part and the manifest tell of different files.
+    """
+    places = _Places.of(files)
+    kept = [places.find(part) for part in parts]
+    rows = [row for row, _ in kept]
+    owners = _joined([owner for _, owner in kept], np.int64)
+    groups = _joined(
+        [part.row_groups[row] for part, row in zip(parts, rows, strict=True)], np.int32
+    )
+    types, type_of = _common_types(parts, rows)
+
+    def picked(name: str, dtype: type[np.generic]) -> NDArray[Any]:
+        pairs = zip(parts, rows, strict=True)
+        return _joined([getattr(part, name)[row] for part, row in pairs], dtype)
+
+    ndv, num_values = picked("ndv", np.int64), picked("num_values", np.int64)
+    return ColumnFilters(
+        paths=tuple(part.path for part in parts),
+        states=tuple(part.state for part in parts),
+        sizes=np.array([part.state[_SIZE] for part in parts], np.int64),
+        owners=owners,
+        part_of=np.repeat(np.arange(len(parts), dtype=np.int32), [len(row) for row in rows]),
+        starts=picked("starts", np.int64),
+        num_bytes=picked("num_bytes", np.int32).astype(np.int64),
+        has_values=num_values != 0,
+        ndv=np.where(ndv < 0, num_values, ndv),
+        types=types,
+        type_of=type_of,
+        is_checked=np.zeros(len(owners), np.bool_),
+        **_by_file(owners, groups, len(places.ids)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """The files of the manifest by their ids."""
+
+    ids: NDArray[np.int64]
+    sorter: NDArray[np.int64]
+    files: FileTable
+
+    @staticmethod
+    def of(files: FileTable) -> _Places:
+        sorter = np.argsort(files.ids, kind="stable")
+        return _Places(files.ids[sorter], sorter, files)
+
+    def find(self, part: Part) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of a part that are about known files, and the ordinals of these.
+
+        Raises:
+            IndexProblem: If a file is not the one that the manifest has under its id.
+        """
+        at = np.searchsorted(self.ids, part.file_ids)
+        at[at == len(self.ids)] = 0
+        known = self.ids[at] == part.file_ids if len(self.ids) else np.zeros(len(at), np.bool_)
+        rows = np.flatnonzero(known)
+        owners = self.sorter[at[rows]]
+        same = self.files.sizes[owners] == part.sizes[rows]
+        same &= self.files.modified_ms[owners] == part.modified_ms[rows]
+        if not same.all():
+            raise IndexProblem("it is about other files than the manifest", path=part.path)
+        return rows, owners
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    """One array of several, or of none."""
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _common_types(
+    parts: Sequence[Part], rows: Sequence[NDArray[np.int64]]
+) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The types of all parts, each once, and which of them each filter has."""
+    numbers: dict[str, int] = {}
+    type_of = []
+    for part, row in zip(parts, rows, strict=True):
+        common = [numbers.setdefault(one, len(numbers)) for one in part.types]
+        type_of.append(np.array(common, np.int32)[part.type_of[row]])
+    return tuple(numbers), _joined(type_of, np.int32)
+
+
+def _by_file(
+    owners: NDArray[np.int64], groups: NDArray[np.int32], num_files: int
+) -> dict[str, NDArray[Any]]:
+    """The arrays by file of `ColumnFilters`."""
+    order = np.lexsort((groups, owners))
+    count = np.bincount(owners, minlength=num_files)
+    first = np.cumsum(count) - count
+    sorted_owners, sorted_groups = owners[order], groups[order]
+    in_turn = sorted_groups == np.arange(len(order)) - first[sorted_owners]
+    is_whole = (sorted_groups == WHOLE_FILE) & (count[sorted_owners] == 1)
+    num_split = np.bincount(sorted_owners[in_turn], minlength=num_files)
+    num_whole = np.bincount(sorted_owners[is_whole], minlength=num_files)
+    is_split = (num_split == count) & (count > 0)
+    return {
+        "order": order,
+        "first": first,
+        "count": np.where(is_split | (num_whole == 1), count, 0),
+        "is_split": is_split,
+    }

@@ -1,0 +1,230 @@
+"""A lookup: every index of a table says which files it excludes, and the others are left."""
+
+# ruff: noqa: PTH117, PTH118, PTH119  paths are strings, as in the log
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.arguments import paths_of
+from parquet_bloomwriter.errors import IndexNotFound
+from parquet_bloomwriter.index.changes import positions
+from parquet_bloomwriter.index.current import current_files, relative_path, relative_to
+from parquet_bloomwriter.index.describe import describe
+from parquet_bloomwriter.index.files import FileId, file_id, location
+from parquet_bloomwriter.index.layout import (
+    check_name,
+    find_homes,
+    home_of,
+    index_folders,
+    local_path,
+    not_found,
+    table_root,
+)
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots
+from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import IndexUse, LookupReport
+from parquet_bloomwriter.predicate import columns_of, parse, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.predicate.expression import Expression
+
+    StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """What one index said; arrays have shape (files of the lookup,)."""
+
+    use: IndexUse
+    is_known: NDArray[np.bool_]
+    might_match: NDArray[np.bool_]
+
+
+def look_up(
+    table: StrPath,
+    filters: object,
+    *,
+    name: str | None,
+    home: StrPath | None,
+    files: StrPath | Sequence[StrPath] | None,
+) -> LookupReport:
+    """Do what `actions.lookup` says."""
+    expression = parse(filters)
+    root = table_root(table)
+    opened = dict(open_snapshots(_folders(table, name, home), [local_path(table)]))
+    found = _promised_files(table, root, files, opened.values())
+    if found is None:
+        found = current_files(table, root, files)
+    places = [root] if name is None else None
+    answers = {folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()}
+    said = [
+        answer
+        for folder, answer in answers.items()
+        if answer.use.num_known or is_about(folder, opened[folder], places)
+    ]
+    if not said:
+        raise _none(table, name, home)
+    kept = np.logical_and.reduce([answer.might_match for answer in said])
+    known = np.logical_or.reduce([answer.is_known for answer in said])
+    sizes = np.array([file.size for file in found], dtype=np.int64)
+    return LookupReport(
+        predicate=to_text(expression),
+        root=local_path(table),
+        paths=tuple(os.path.join(root, found[place].path) for place in np.flatnonzero(kept)),
+        num_files=len(found),
+        num_unknown=int(np.count_nonzero(kept & ~known)),
+        num_bytes=int(sizes.sum()),
+        kept_bytes=int(sizes[kept].sum()),
+        indexes=tuple(answer.use for answer in said),
+    )
+
+
+def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
+    """Whether there is an index, of a table that some folders or files are, or belong to.
+
+    Of an index whose log cannot be read, or names no absolute path, that is not known; it may be.
+
+    Args:
+        folder: The index's.
+        opened: What opening it gave.
+        paths: The folders and files, absolute; None: of whichever table it is.
+    """
+    if isinstance(opened, Snapshot):
+        root = opened.root
+    else:
+        info = describe(folder)
+        if info is None:  # it does not exist any more
+            return False
+        root = info.root
+    if paths is None or not os.path.isabs(root):
+        return True
+    return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
+
+
+def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
+    homes = find_homes(table) if home is None else [local_path(home)]
+    folders = [folder for one in homes for folder in index_folders(one)]
+    if name is None:
+        return folders
+    return [folder for folder in folders if os.path.basename(folder) == check_name(name)]
+
+
+def _promised_files(
+    table: StrPath,
+    root: str,
+    files: StrPath | Sequence[StrPath] | None,
+    opened: Iterable[Snapshot | Reason],
+) -> list[FileId] | None:
+    """Return the files of a table as its indexes know them; None if they must be looked at.
+
+    That is so unless the contract of all indexes about the table is "immutable", and they know
+    something of what is asked about.
+    """
+    path = local_path(table)
+    about = [one for one in opened if isinstance(one, Snapshot) and _is_in(path, one.root)]
+    if not about or any(one.entry.contract != "immutable" for one in about):
+        return None
+    promised: dict[str, FileId] = {}
+    for one in about:
+        for file in relative_to(root, one.files.identities(), folder=one.root):
+            if path != one.root and not _is_in(location(root, file), path):
+                continue
+            if promised.setdefault(file.path, file) != file:
+                return None  # two indexes know it differently: the promise of one is not true
+    if files is None:
+        return sorted(promised.values()) or None
+    wanted = {local_path(file) for file in paths_of(files)}
+    return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder itself or lies below it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:
+    if name is not None:
+        return not_found(home_of(table, home), name)
+    path = table_root(table)
+    return IndexNotFound("there is no index of the table", path=path, remedy="Create one.")
+
+
+def _ask(
+    folder: str,
+    snapshot: Snapshot | Reason,
+    expression: Expression,
+    found: Sequence[FileId],
+    root: str,
+) -> _Answer:
+    """Ask one index."""
+    if isinstance(snapshot, Reason):
+        return _silent(folder, snapshot, len(found))
+    files = relative_to(snapshot.root, found, folder=root)
+    places = positions(files, snapshot.files)
+    is_known = places >= 0
+    might_match = np.ones(len(files), dtype=np.bool_)
+    if is_known.any():
+        might_match[is_known] = snapshot.might_match(expression)[places[is_known]]
+    excluded = int(np.count_nonzero(~might_match))
+    use = _use(snapshot, known=int(np.count_nonzero(is_known)), excluded=excluded)
+    if not excluded:
+        use = _explained(use, snapshot, expression)
+    return _Answer(use=use, is_known=is_known, might_match=might_match)
+
+
+def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:
+    use = IndexUse(
+        name=os.path.basename(folder),
+        folder=folder,
+        columns=(),
+        num_known=0,
+        num_excluded=0,
+        reason=reason,
+    )
+    return _Answer(
+        use=use,
+        is_known=np.zeros(num_files, dtype=np.bool_),
+        might_match=np.ones(num_files, dtype=np.bool_),
+    )
+
+
+def _use(
+    snapshot: Snapshot, *, known: int, excluded: int, reason: Reason | None = None
+) -> IndexUse:
+    return IndexUse(
+        name=snapshot.entry.name,
+        folder=snapshot.folder,
+        columns=tuple(column.name for column in snapshot.entry.columns),
+        num_known=known,
+        num_excluded=excluded,
+        reason=reason,
+    )
+
+
+def _explained(use: IndexUse, snapshot: Snapshot, expression: Expression) -> IndexUse:
+    """Add why an index excluded nothing."""
+    reason = snapshot.problem or _why_nothing(use, snapshot, expression)
+    return _use(snapshot, known=use.num_known, excluded=0, reason=reason)
+
+
+def _why_nothing(use: IndexUse, snapshot: Snapshot, expression: Expression) -> Reason:
+    asked = columns_of(expression)
+    if not set(asked) & set(use.columns):
+        named = ", ".join(asked) or "no column that can be looked up"
+        text = f"the predicate is about {named}, the index about {', '.join(use.columns)}"
+        return Reason(code=Code.MISSING_INDEXED_COL, text=text)
+    if not use.num_known:
+        text = "the index knows none of the files as they are now; refresh it"
+        return Reason(code=Code.NO_COMMON_FILES, text=text)
+    if not snapshot.could_exclude(expression):
+        text = "the predicate asks for no equality that a Bloom filter could answer"
+        return Reason(code=Code.NO_USABLE_CONDITION, text=text)
+    return Reason(code=Code.NOTHING_EXCLUDED, text="every file that the index knows might match")

@@ -1,0 +1,308 @@
+"""What the verbs of an index did or found, as plain values.
+
+`plain` makes of any of them what JSON can hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.text import count, listed, name, rate, safe, size
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.index.engine import Unindexed
+    from parquet_bloomwriter.index.log.entry import IndexedColumn
+    from parquet_bloomwriter.index.reasons import Reason
+    from parquet_bloomwriter.index.states import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexColumn:
+    """One column of an index."""
+
+    name: str
+    """Dotted path."""
+
+    fpp: float
+    """False positive probability asked for."""
+
+    expected_num_items: int | None
+    """Distinct values that were announced; None: not announced."""
+
+    num_parts: int
+    """Files that hold the filters of data files."""
+
+    part_bytes: int
+    """Their size."""
+
+    global_ndv: int | None
+    """Distinct values in the global filter, estimated; None: there is no global filter."""
+
+    global_fpp: float | None
+    """Exact rate of the global filter."""
+
+    global_bytes: int | None
+    """Size of the global filter's file."""
+
+    global_stop: int | None
+    """The global filter covers files whose id is below."""
+
+    no_global: str
+    """Why there is no global filter, a clause; empty if there is one."""
+
+    def __str__(self) -> str:
+        """One line."""
+        whole = f"of all values: {self.no_global}" if self.no_global else ""
+        if self.global_ndv is not None:
+            whole = f"NDV {self.global_ndv:,}, FPP {rate(self.global_fpp)} of all values"
+        parts = f"{count(self.num_parts, 'part')}, {size(self.part_bytes)}"
+        return f"{name(self.name)}: {parts}, FPP {rate(self.fpp)} of each file; {safe(whole)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A file that the version does not know, so that it is always read."""
+
+    path: str
+    """Relative to the table's root."""
+
+    reason: str
+    """A clause."""
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{safe(self.path)}: {safe(self.reason)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What an action did to an index."""
+
+    action: str
+    """"create", "refresh incremental", "optimize", ..."""
+
+    name: str
+    """The index's."""
+
+    folder: str
+    """The index's, absolute."""
+
+    root: str
+    """Folder of the table, absolute."""
+
+    changed: bool
+    """Whether anything was done. If not, no entry was written."""
+
+    state: State
+    """After the action."""
+
+    log_id: int
+    """Of the entry in force."""
+
+    version: int
+    """Number of the newest folder `v__=N`; -1 if there is none."""
+
+    num_files: int
+    """Data files that the version knows."""
+
+    source_bytes: int
+    """Bytes of these files."""
+
+    index_bytes: int
+    """Bytes of all files of the version."""
+
+    appended: int = 0
+    """Data files that were indexed."""
+
+    deleted: int = 0
+    """Data files that the index knows no more: gone, or replaced by others of the same name."""
+
+    left_out: tuple[LeftOut, ...] = ()
+    """Data files that are there, but not known to the version."""
+
+    unindexed: tuple[Unindexed, ...] = ()
+    """Data files without a filter of some column, as far as this action looked at them."""
+
+    removed_files: int = 0
+    """Files of the index that were removed."""
+
+    removed_bytes: int = 0
+    """Their size."""
+
+    columns: tuple[IndexColumn, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What else there is to know, a clause each."""
+
+    def __str__(self) -> str:
+        """A line for the index, and one for each column and each file without filters."""
+        done = self.action if self.changed else f"{self.action}, nothing to do"
+        files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
+        head = f"index {self.name} of {safe(self.root)}: {done}; {self.state}, {files}"
+        without = [
+            *(f"left out: {one}" for one in self.left_out),
+            *(f"no filter: {safe(one.path)}: {safe(one.reason)}" for one in self.unindexed),
+            *map(safe, self.notes),
+        ]
+        return listed(head, [*map(str, self.columns), *without])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexInfo:
+    """An index as it is."""
+
+    name: str
+    folder: str
+    """Absolute."""
+
+    root: str
+    """Folder of the table, absolute; empty if the log cannot be read."""
+
+    state: State | None
+    """Of the entry in force; None if there is none yet, or none can be read."""
+
+    busy: State | None = None
+    """What somebody is doing to it, or was before he died; None: nobody is."""
+
+    busy_since_ms: int | None = None
+    """Since when, milliseconds since 1970 UTC."""
+
+    problem: str = ""
+    """What is wrong with its log, a clause."""
+
+    log_id: int = -1
+    """Of the entry in force; -1: none."""
+
+    version: int = -1
+    action: str = ""
+    """What led to the entry in force."""
+
+    created_ms: int = 0
+    """When the entry in force was written, milliseconds since 1970 UTC."""
+
+    num_files: int = 0
+    """Data files that it knows."""
+
+    source_bytes: int = 0
+    """Bytes of these files."""
+
+    index_bytes: int = 0
+    """Bytes of all files of the version."""
+
+    columns: tuple[IndexColumn, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+    """How it was made."""
+
+    appended: int | None = None
+    """Data files that a refresh would index; None: not looked for."""
+
+    appended_bytes: int | None = None
+    deleted: int | None = None
+    """Data files that a refresh would forget; None: not looked for."""
+
+    deleted_bytes: int | None = None
+
+    def __str__(self) -> str:
+        """A line for the index, and one for each column."""
+        state = safe(self.problem) or str(self.state or "not made yet")
+        files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
+        changes = ""
+        if self.appended is not None and self.deleted is not None:
+            changes = f"; since: {self.appended:,} appended, {self.deleted:,} deleted"
+        head = f"index {self.name} of {safe(self.root)}: {state}, {files}{changes}"
+        return listed(head, map(str, self.columns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexUse:
+    """What one index said to a lookup."""
+
+    name: str
+    folder: str
+    """Absolute."""
+
+    columns: tuple[str, ...]
+    """The columns it has filters of; empty if it cannot be read."""
+
+    num_known: int
+    """Files of the lookup that it knows."""
+
+    num_excluded: int
+    """Files that it excluded."""
+
+    reason: Reason | None
+    """Why it excluded none; None if it did."""
+
+    def __str__(self) -> str:
+        """One line."""
+        known = f"{self.num_excluded:,} of {count(self.num_known, 'known file')} excluded"
+        return f"index {self.name}: {known}" + (f"; {self.reason.text}" if self.reason else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupReport:
+    """Which files of a table can hold what is asked for."""
+
+    predicate: str
+    """In the words of SQL."""
+
+    root: str
+    """What was looked up: the table's folder, absolute."""
+
+    paths: tuple[str, ...]
+    """Files that might match, absolute, sorted."""
+
+    num_files: int
+    """Files that there are."""
+
+    num_unknown: int
+    """Files among `paths` that no index knows, so that they are kept unasked."""
+
+    num_bytes: int
+    """Bytes of all files."""
+
+    kept_bytes: int
+    """Bytes of the files that might match."""
+
+    indexes: tuple[IndexUse, ...]
+
+    def __str__(self) -> str:
+        """A line for the predicate, one for each index, and one for each file."""
+        files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"
+        head = f"{safe(self.predicate)}: {files}"
+        return listed(head, [*map(str, self.indexes), *map(safe, self.paths)])
+
+    @property
+    def num_kept(self) -> int:
+        """Files that might match."""
+        return len(self.paths)
+
+    @property
+    def num_excluded(self) -> int:
+        """Files that cannot match."""
+        return self.num_files - len(self.paths)
+
+
+def plain(report: IndexReport | IndexInfo | LookupReport) -> dict[str, object]:
+    """Make what JSON can hold, with the properties of a lookup among the names."""
+    found: dict[str, object] = asdict(report)
+    if isinstance(report, LookupReport):
+        found |= {"num_kept": report.num_kept, "num_excluded": report.num_excluded}
+    return found
+
+
+def column_report(column: IndexedColumn) -> IndexColumn:
+    """Say what an entry tells of one column."""
+    whole = column.global_filter
+    return IndexColumn(
+        name=column.name,
+        fpp=column.fpp,
+        expected_num_items=column.expected_num_items,
+        num_parts=len(column.parts),
+        part_bytes=sum(part.size for part in column.parts),
+        global_ndv=None if whole is None else whole.ndv,
+        global_fpp=None if whole is None else whole.fpp,
+        global_bytes=None if whole is None else whole.file.size,
+        global_stop=None if whole is None else whole.stop,
+        no_global=column.no_global,
+    )

@@ -1,0 +1,14 @@
+"""Parquet footers: a view with every offset and its bytes, and edits to those bytes. No I/O."""
+
+from parquet_bloomwriter.metadata.footer import TAIL_BYTES, Footer, locate_footer, parse_footer
+from parquet_bloomwriter.metadata.schema import Leaf, PhysicalType, Repetition
+
+__all__ = [
+    "TAIL_BYTES",
+    "Footer",
+    "Leaf",
+    "PhysicalType",
+    "Repetition",
+    "locate_footer",
+    "parse_footer",
+]

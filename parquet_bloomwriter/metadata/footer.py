@@ -1,0 +1,347 @@
+"""A Parquet footer as it lies in the file: every field of interest with its bytes' positions.
+
+The last bytes of a file are
+
+    ... | footer: FileMetaData | footer length: 4 bytes, little endian | "PAR1"
+
+Nothing here reads a file: the bytes come in, and the view tells where what is. Unknown fields are
+no obstacle; they are kept because nobody touches their bytes.
+
+A file whose columns are encrypted, but not its footer, has a signature between the metadata and
+the footer length, which counts both. Of encrypted column chunks the view shows neither statistics
+nor page indexes nor filters.
+
+Source: the Parquet format's README, "File format"; "Parquet Modular Encryption", sections
+"Plaintext footer mode" and 5.4; parquet.thrift.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
+from parquet_bloomwriter.compact.scan import scan
+from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
+from parquet_bloomwriter.metadata.fields import (
+    FOOTER,
+    PAGE_OFFSETS,
+    ChunkField,
+    FileField,
+    RowGroupField,
+)
+from parquet_bloomwriter.metadata.schema import Leaf, leaves_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.compact.scan import Table
+
+MAGIC = b"PAR1"
+MAGIC_ENCRYPTED = b"PARE"
+TAIL_BYTES = 8
+"""Footer length and magic."""
+
+_MIN_FILE_BYTES = len(MAGIC) + TAIL_BYTES
+_MAX_FOOTER_BYTES = 1 << 31
+"""Positions in a footer are 32-bit integers here."""
+
+_SIGNATURE_BYTES = 28
+"""A nonce of 12 bytes and a GCM tag of 16, behind the metadata of a signed footer."""
+
+_ENCRYPTED = (ChunkField.CRYPTO_METADATA, ChunkField.ENCRYPTED_COLUMN_METADATA)
+_HIDDEN = (
+    ChunkField.OFFSET_INDEX_OFFSET,
+    ChunkField.OFFSET_INDEX_LENGTH,
+    ChunkField.COLUMN_INDEX_OFFSET,
+    ChunkField.COLUMN_INDEX_LENGTH,
+    ChunkField.STATISTICS,
+    ChunkField.ENCODING_STATS,
+    ChunkField.BLOOM_FILTER_OFFSET,
+    ChunkField.BLOOM_FILTER_LENGTH,
+    ChunkField.DEPRECATED_MAX,
+    ChunkField.DEPRECATED_MIN,
+    ChunkField.NULL_COUNT,
+    ChunkField.MAX_VALUE,
+    ChunkField.MIN_VALUE,
+)
+"""Fields that are not shown of encrypted column chunks: what they lead to is encrypted, too, and
+writers leave out or falsify what would tell about the values."""
+
+_MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
+_known_schemas: dict[bytes, tuple[Leaf, ...]] = {}
+"""By the schema's bytes: its leaves."""
+
+_FILE, _ELEMENT, _ROW_GROUP, _CHUNK = (
+    FOOTER.names.index(kind).to_bytes(8, sys.byteorder)
+    for kind in ("FileMetaData", "SchemaElement", "RowGroup", "ColumnChunk")
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structs:
+    """n structs of one kind: the integers and positions of their fields.
+
+    Fields are given by the enums of `footer.grammar`. Positions are relative to the footer.
+    """
+
+    values: NDArray[np.int64]
+    """Shape (..., slots)."""
+
+    spans: NDArray[np.int32]
+    """Shape (..., slots, 3): `HEADER`, `START`, `STOP`."""
+
+    def value(self, field: int) -> NDArray[np.int64]:
+        """Integers (lengths, for binaries and lists) of one field, `ABSENT` where not set."""
+        return self.values[..., field]
+
+    def has(self, field: int) -> NDArray[np.bool_]:
+        """Whether the field is set."""
+        return self.spans[..., field, START] >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Footer:
+    """The view of one footer."""
+
+    data: bytes
+    """FileMetaData, Thrift compact bytes, and its signature if it has one."""
+
+    start: int
+    """Absolute position of `data` in the file, in bytes."""
+
+    leaves: tuple[Leaf, ...]
+    """The c leaf columns."""
+
+    file: Structs
+    """FileMetaData: shape (1, slots), by `FileField`."""
+
+    row_groups: Structs
+    """Shape (r, slots), by `RowGroupField`."""
+
+    chunks: Structs
+    """Column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups, r."""
+        return len(self.row_groups.values)
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of the whole file."""
+        return self.start + len(self.data) + TAIL_BYTES
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether columns are encrypted and the footer is signed, so that it must not change."""
+        return bool(self.file.has(FileField.ENCRYPTION_ALGORITHM)[0])
+
+    @property
+    def encrypted(self) -> NDArray[np.bool_]:
+        """Whether each column chunk is encrypted, shape (r, c)."""
+        return _encrypted(self.chunks)
+
+    @property
+    def created_by(self) -> bytes:
+        """The writer's name and version as it gives them, b"" if absent."""
+        length = int(self.file.value(FileField.CREATED_BY)[0])
+        stop = int(self.file.spans[0, FileField.CREATED_BY, STOP])
+        return self.data[stop - length : stop] if length > 0 else b""
+
+    def chunk_starts(self) -> NDArray[np.int64]:
+        """First byte of each column chunk, shape (r, c): its smallest positive page offset.
+
+        Sizes are no help: some writers leave the dictionary page out of them. An offset of zero or
+        below means "none" (row groups without rows). 0 where a chunk has no page at all.
+        """
+        offsets = self.chunks.values[..., PAGE_OFFSETS]
+        none = np.int64(2**63 - 1)
+        starts = np.where(offsets > 0, offsets, none).min(axis=-1, initial=none)
+        return np.where(starts == none, 0, starts)
+
+    def edges(self) -> NDArray[np.int64] | None:
+        """Where something begins: column chunks, page indexes, filters, the footer. Sorted.
+
+        None if the writer puts more between them: Impala a copy of the metadata of each chunk.
+        """
+        if self.created_by.startswith(b"impala"):
+            return None
+        fields = [
+            ChunkField.OFFSET_INDEX_OFFSET,
+            ChunkField.COLUMN_INDEX_OFFSET,
+            ChunkField.BLOOM_FILTER_OFFSET,
+        ]
+        offsets = self.chunks.values[..., fields].ravel()
+        return np.unique(np.concatenate((self.chunk_starts().ravel(), offsets, [self.start])))
+
+
+def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
+    """Check both magics and return the footer's absolute position.
+
+    Args:
+        head: The first 4 bytes of the file.
+        tail: The last 8 bytes of the file.
+        file_size: Bytes of the file.
+
+    Raises:
+        NotParquet: If this is no Parquet file, or not all of one.
+        UnsupportedFile: If the footer is encrypted.
+    """
+    if file_size < _MIN_FILE_BYTES:
+        raise NotParquet(
+            f"the file has {file_size} bytes, fewer than the smallest Parquet file",
+            remedy="Check that it was copied whole.",
+        )
+    if head[:2] == b"\x1f\x8b":
+        raise NotParquet("the file is compressed with gzip", byte=0, remedy="Unpack it first.")
+    if MAGIC_ENCRYPTED in (head, tail[4:]):
+        raise UnsupportedFile(
+            "the footer is encrypted",
+            remedy="Only who has its keys can read it or write filters for it.",
+        )
+    if tail[4:] != MAGIC:
+        raise NotParquet(
+            'the last four bytes are not "PAR1"',
+            byte=file_size - len(MAGIC),
+            remedy="Check that it was copied whole.",
+        )
+    if head != MAGIC:
+        raise NotParquet(
+            'the first four bytes are not "PAR1"',
+            byte=0,
+            remedy="Check that it was not copied as text.",
+        )
+    length = int.from_bytes(tail[:4], "little")
+    if length > file_size - _MIN_FILE_BYTES or not length:
+        raise MalformedFile(
+            f"the footer claims {length} bytes in a file of {file_size}",
+            byte=file_size - TAIL_BYTES,
+            remedy="Check that it was copied whole.",
+        )
+    if length >= _MAX_FOOTER_BYTES:
+        raise UnsupportedFile(
+            f"the footer has {length} bytes; 2 GiB and more are not supported",
+            byte=file_size - TAIL_BYTES,
+        )
+    return file_size - TAIL_BYTES - length
+
+
+def parse_footer(data: bytes, *, start: int) -> Footer:
+    """View the footer `data`, which begins at byte `start` of its file.
+
+    Raises:
+        MalformedFile: If the bytes are no FileMetaData, or not exactly one.
+    """
+    table = scan(data, FOOTER, origin=start)
+    file = Structs(table.values[:1], table.spans[:1])
+    _check_file(file, data, table.stop, start)
+    schema, row_groups, chunks = _in_order(table) or _by_kind(table)
+    leaves = _leaves(file, schema, data, start)
+    shape = (len(row_groups.values), len(leaves), FOOTER.width)
+    if chunks.values.shape != shape:
+        _check_columns(row_groups, chunks, len(leaves), start)
+        chunks = Structs(chunks.values.reshape(shape), chunks.spans.reshape(*shape, 3))
+    _hide_encrypted(chunks)
+    return Footer(
+        data=data, start=start, leaves=leaves, file=file, row_groups=row_groups, chunks=chunks
+    )
+
+
+def _check_file(file: Structs, data: bytes, stop: int, start: int) -> None:
+    spans = file.spans[0]
+    num_left = len(data) - stop
+    if spans[FileField.ENCRYPTION_ALGORITHM, START] >= 0:
+        if num_left != _SIGNATURE_BYTES:
+            raise MalformedFile(
+                f"columns are encrypted, but {num_left} bytes follow the metadata inside the "
+                f"footer instead of a signature of {_SIGNATURE_BYTES}",
+                byte=start + stop,
+            )
+    elif num_left:
+        raise MalformedFile(
+            f"{num_left} bytes follow the metadata inside the footer", byte=start + stop
+        )
+    for field in (FileField.SCHEMA, FileField.ROW_GROUPS):
+        if spans[field, START] < 0:
+            raise MalformedFile(f"the footer has no {field.name.lower()}", byte=start)
+
+
+def _encrypted(chunks: Structs) -> NDArray[np.bool_]:
+    return chunks.has(_ENCRYPTED[0]) | chunks.has(_ENCRYPTED[1])
+
+
+def _hide_encrypted(chunks: Structs) -> None:
+    hidden = _encrypted(chunks)
+    if hidden.any():
+        for field in _HIDDEN:
+            chunks.values[..., field][hidden] = ABSENT
+            chunks.spans[..., field, :][hidden] = -1
+
+
+def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
+    """Schema elements, row groups and chunks, shape (r, c, slots), as they nearly always lie.
+
+    That is the schema first, then each row group with its c chunks. They are views of the table;
+    None if it is otherwise.
+    """
+    num_elements, num_row_groups = (
+        int(table.values[0, field]) for field in (FileField.SCHEMA, FileField.ROW_GROUPS)
+    )
+    rest = len(table.kinds) - 1 - num_elements
+    if num_row_groups <= 0 or rest < 0 or rest % num_row_groups:
+        return None
+    width = rest // num_row_groups
+    usual = _FILE + num_elements * _ELEMENT + num_row_groups * (_ROW_GROUP + (width - 1) * _CHUNK)
+    if table.kinds.tobytes() != usual:
+        return None
+    first = 1 + num_elements
+    values = table.values[first:].reshape(num_row_groups, width, FOOTER.width)
+    spans = table.spans[first:].reshape(num_row_groups, width, FOOTER.width, 3)
+    return (
+        Structs(table.values[1:first], table.spans[1:first]),
+        Structs(values[:, 0], spans[:, 0]),
+        Structs(values[:, 1:], spans[:, 1:]),
+    )
+
+
+def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
+    """The same for any order; the chunks have shape (n, slots)."""
+
+    def structs(kind: str) -> Structs:
+        rows = table.kinds == FOOTER.names.index(kind)
+        return Structs(table.values[rows], table.spans[rows])
+
+    return structs("SchemaElement"), structs("RowGroup"), structs("ColumnChunk")
+
+
+def _leaves(file: Structs, schema: Structs, data: bytes, start: int) -> tuple[Leaf, ...]:
+    """The leaf columns; files of one table have the same schema, byte for byte."""
+    _, begin, end = file.spans[0, FileField.SCHEMA].tolist()
+    encoded = data[begin:end]
+    leaves = _known_schemas.get(encoded)
+    if leaves is None:
+        leaves = leaves_of(data, schema.values, schema.spans, origin=start)
+        if len(encoded) <= _MAX_KNOWN_BYTES:
+            if len(_known_schemas) == _MAX_KNOWN:
+                _known_schemas.clear()
+            _known_schemas[encoded] = leaves
+    return leaves
+
+
+def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start: int) -> None:
+    columns = row_groups.value(RowGroupField.COLUMNS)
+    wrong = np.flatnonzero(np.where(columns == ABSENT, 0, columns) != num_leaves)
+    if len(wrong):
+        ordinal = int(wrong[0])
+        raise MalformedFile(
+            f"the row group has {max(int(columns[ordinal]), 0)} column chunks, "
+            f"the schema {num_leaves} leaf columns",
+            row_group=ordinal,
+            byte=start + int(row_groups.spans[ordinal, RowGroupField.STRUCT, START]),
+        )
+    if len(chunks.values) != len(row_groups.values) * num_leaves:
+        raise MalformedFile("a row group's columns are not column chunks", byte=start)

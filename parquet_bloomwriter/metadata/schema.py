@@ -1,0 +1,213 @@
+"""The leaf columns of a file, from the flat list of SchemaElements.
+
+The list is the schema tree in depth-first order: each group is followed by its `num_children`
+subtrees. Column chunks stand in the order of the leaves, so a leaf is known by its ordinal; its
+path is only a name, and may be ambiguous.
+
+Source: parquet.thrift, SchemaElement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
+from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.metadata.fields import SchemaField
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MAX_DEPTH = 64
+_FLOAT16_BYTES = 2
+
+_FIELDS = np.array(
+    [SchemaField.STRUCT, SchemaField.NAME, SchemaField.LOGICAL_TYPE, SchemaField.LOGICAL_TYPE]
+)
+_ENDS = np.array([START, STOP, START, STOP])
+"""Of each SchemaElement: which end of the field is needed."""
+
+
+class PhysicalType(IntEnum):
+    """parquet.thrift, Type."""
+
+    BOOLEAN = 0
+    INT32 = 1
+    INT64 = 2
+    INT96 = 3
+    FLOAT = 4
+    DOUBLE = 5
+    BYTE_ARRAY = 6
+    FIXED_LEN_BYTE_ARRAY = 7
+
+
+class Repetition(IntEnum):
+    """parquet.thrift, FieldRepetitionType."""
+
+    REQUIRED = 0
+    OPTIONAL = 1
+    REPEATED = 2
+
+
+class ConvertedType(IntEnum):
+    """parquet.thrift, ConvertedType: the ones told apart here."""
+
+    DECIMAL = 5
+    INTERVAL = 21
+
+
+class LogicalType(IntEnum):
+    """parquet.thrift, union LogicalType: the ones told apart here."""
+
+    DECIMAL = 5
+    FLOAT16 = 15
+    GEOGRAPHY = 18  # the last one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """One leaf column."""
+
+    ordinal: int
+    """0-based position among the leaves, and of its column chunk in every row group."""
+
+    path: tuple[str, ...]
+    """Names from below the root to the leaf; bytes that are not UTF-8 are escaped."""
+
+    repetitions: tuple[Repetition, ...]
+    """Repetition of each node on the path."""
+
+    physical_type: PhysicalType
+
+    type_length: int | None
+    """Bytes of a FIXED_LEN_BYTE_ARRAY."""
+
+    converted_type: int | None
+    """parquet.thrift, ConvertedType."""
+
+    scale: int | None
+    precision: int | None
+
+    logical_type: bytes
+    """The union LogicalType as it stands in the footer, Thrift compact bytes; empty if absent."""
+
+    @property
+    def name(self) -> str:
+        """The dotted path."""
+        return ".".join(self.path)
+
+    @property
+    def logical_type_id(self) -> int:
+        """Which member of the union LogicalType is set: its field id, 0 if none."""
+        first, *rest = self.logical_type or b"\x00"
+        return first >> 4 or (rest[0] >> 1 if first and rest else 0)
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether the values are of the INTERVAL type, which readers do not hash alike."""
+        return self.converted_type == ConvertedType.INTERVAL
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether the values are decimals."""
+        return (
+            self.converted_type == ConvertedType.DECIMAL
+            or self.logical_type_id == LogicalType.DECIMAL
+        )
+
+    @property
+    def has_unknown_logical_type(self) -> bool:
+        """Whether the logical type is none that parquet.thrift has had so far."""
+        return self.logical_type_id > LogicalType.GEOGRAPHY
+
+    @property
+    def is_float16(self) -> bool:
+        """Whether the values are half-precision floating-point numbers."""
+        return (
+            self.logical_type_id == LogicalType.FLOAT16
+            and self.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
+            and self.type_length == _FLOAT16_BYTES
+        )
+
+
+def leaves_of(
+    data: bytes, values: NDArray[np.int64], spans: NDArray[np.int32], *, origin: int
+) -> tuple[Leaf, ...]:
+    """Walk the schema tree.
+
+    Args:
+        data: The footer.
+        values: Integers of the n SchemaElements by `SchemaField`, shape (n, slots).
+        spans: Their positions in `data`, shape (n, slots, 3).
+        origin: Absolute position of `data` in its file.
+
+    Raises:
+        MalformedFile: If the elements do not form one tree, or a leaf has no known type.
+    """
+    leaves: list[Leaf] = []
+    path: list[str] = []
+    repetitions: list[Repetition] = []
+    pending = [1]  # Subtrees still to come at each level; the root is the first of one.
+    # Only what is needed: lists in lists keep the garbage collector busy.
+    places = spans[:, _FIELDS, _ENDS].tolist()
+    for row, (start, stop, type_start, type_stop) in zip(values.tolist(), places, strict=True):
+        byte = origin + start
+        if not pending:
+            raise MalformedFile("the schema has elements outside its tree", byte=byte)
+        pending[-1] -= 1
+        name = data[stop - max(row[SchemaField.NAME], 0) : stop]
+        path.append(name.decode(errors="backslashreplace"))
+        repetitions.append(_repetition(row[SchemaField.REPETITION_TYPE], byte))
+        children = max(row[SchemaField.NUM_CHILDREN], 0)
+        if row[SchemaField.TYPE] != ABSENT and not children:
+            if len(path) == 1:
+                raise MalformedFile("the schema's root is a column, not a group", byte=byte)
+            logical_type = data[type_start:type_stop] if type_start >= 0 else b""
+            leaves.append(
+                Leaf(
+                    ordinal=len(leaves),
+                    path=tuple(path[1:]),
+                    repetitions=tuple(repetitions[1:]),
+                    physical_type=_physical_type(row[SchemaField.TYPE], byte),
+                    type_length=_optional(row[SchemaField.TYPE_LENGTH]),
+                    converted_type=_optional(row[SchemaField.CONVERTED_TYPE]),
+                    scale=_optional(row[SchemaField.SCALE]),
+                    precision=_optional(row[SchemaField.PRECISION]),
+                    logical_type=logical_type,
+                )
+            )
+        pending.append(children)
+        if len(pending) > _MAX_DEPTH:
+            raise MalformedFile(f"the schema is more than {_MAX_DEPTH} levels deep", byte=byte)
+        while pending and not pending[-1]:
+            pending.pop()
+            if path:
+                path.pop()
+                repetitions.pop()
+    if pending:
+        raise MalformedFile("the schema ends before its tree is complete", byte=origin)
+    return tuple(leaves)
+
+
+def _optional(value: int) -> int | None:
+    return None if value == ABSENT else value
+
+
+def _physical_type(value: int, byte: int) -> PhysicalType:
+    try:
+        return PhysicalType(value)
+    except ValueError:
+        raise MalformedFile(f"the schema names a physical type {value}", byte=byte) from None
+
+
+def _repetition(value: int, byte: int) -> Repetition:
+    if value == ABSENT:
+        return Repetition.REQUIRED
+    try:
+        return Repetition(value)
+    except ValueError:
+        raise MalformedFile(f"the schema names a repetition type {value}", byte=byte) from None

@@ -1,0 +1,195 @@
+"""Predicates -> pyarrow expressions that are true for the same rows.
+
+The expression is made from the tree that row groups are pruned by, so a literal means the same to
+both. Literals are compared exactly: each becomes a value of the column's own type, see
+`arrow_literals`. pyarrow would cast literals or columns to a common type, which fails for some
+values, rounds others, and differs between its reading of statistics and of rows.
+
+The expression is true where the condition is: negations are pushed down to the comparisons, so that
+neither a comparison with null, nor its negation, nor NOT IN of a null is ever true. Comparisons of
+floats are those of IEEE 754, as everywhere in Arrow: NaN equals nothing, and is neither below nor
+above anything.
+
+Left to pyarrow are expressions of pyarrow with a part that is not understood here, and conditions
+in its lists whose literal SQL would not compare with the column (bytes with a string, durations).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.arrow_columns import Column, column_at
+from parquet_bloomwriter.predicate.arrow_comparison import (
+    compare,
+    compare_as_pyarrow,
+    compare_with_any,
+    joined,
+    not_evaluated,
+)
+from parquet_bloomwriter.predicate.dnf import conjunctions, of_predicate
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    IsIn,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from parquet_bloomwriter.predicate.dnf import Predicate
+
+    _TrueFor: TypeAlias = Callable[[Expression], pc.Expression]
+
+_MANY_CONDITIONS = 100
+_MOST_CONDITIONS = 2_000
+"""Joined by AND, or by OR. pyarrow recurses over them: some thousands more end its stack, and with
+it the process."""
+
+
+def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
+    """Return the pyarrow expression that is true for the rows a predicate asks for.
+
+    Args:
+        filters: What `parse` takes.
+        schema: Of the data that the expression is for.
+
+    Raises:
+        ColumnNotFound: If the schema has no such column.
+        InvalidArgument: If SQL does not compare a literal with its column, or not without a time
+            zone; if the SQL text has parts that only an SQL engine can evaluate; if pyarrow cannot
+            make an expression of the filters.
+    """
+    from parquet_bloomwriter.predicate.parse import is_arrow, parse
+
+    tree = parse(filters)
+    if isinstance(filters, list | tuple):
+        return _of_filters(filters, schema)
+    if is_arrow(filters):
+        return _of_arrow(filters, tree, schema)
+    return _true_for(tree, _Columns(schema, is_sql=True), is_negated=False)
+
+
+def _of_arrow(given: pc.Expression, tree: Expression, schema: pa.Schema) -> pc.Expression:
+    """Make the expression anew, with exact literals; return it as given if that is impossible."""
+    try:
+        return _true_for(tree, _Columns(schema, is_sql=False), is_negated=False)
+    except (InvalidArgument, RecursionError):
+        return given
+
+
+def _of_filters(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression:
+    """Make the disjunction of the conjunctions in pyarrow's lists."""
+    alternatives = [
+        joined([_of_predicate(one, schema) for one in conjunction], by_and=True)
+        for conjunction in conjunctions(filters)
+    ]
+    return joined(alternatives, by_and=False)
+
+
+def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
+    path, operator_, value = predicate
+    column = column_at(schema, path)
+    columns = _Columns(schema, is_sql=False, only=column)
+    try:
+        return _true_for(of_predicate(predicate), columns, is_negated=False)
+    except InvalidArgument:
+        return compare_as_pyarrow(column, operator_, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns that a tree is about, and how its literals are meant."""
+
+    schema: pa.Schema
+    is_sql: bool
+    """Whether `compare_with_any` is to follow SQL."""
+
+    only: Column | None = None
+    """The one column of the tree, if it is known."""
+
+    def find(self, name: str) -> Column:
+        """Find a column by its dotted name.
+
+        Raises:
+            ColumnNotFound: If there is none, or more than one.
+            InvalidArgument: If it lies in a list or a map.
+        """
+        return self.only or column_at(self.schema, name)
+
+
+def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Expression:
+    """Return what is true where the node is; or, negated, where it is false."""
+    import pyarrow.compute as pc
+
+    match node:
+        case Constant(value):
+            return pc.scalar(value is not is_negated)
+        case Opaque():
+            return _true_for_opaque(node, columns, is_negated=is_negated)
+        case Not(operand):
+            return _true_for(operand, columns, is_negated=not is_negated)
+        case And(operands) | Or(operands):
+            is_merged = columns.is_sql and isinstance(node, Or)
+            parts = _merged(operands) if is_merged else operands
+            true_for = functools.partial(_true_for, columns=columns, is_negated=is_negated)
+            return _joined(parts, true_for, by_and=isinstance(node, And) is not is_negated)
+    return _true_for_column(node, columns, is_negated=is_negated)
+
+
+def _true_for_opaque(node: Opaque, columns: _Columns, *, is_negated: bool) -> pc.Expression:
+    if not node.is_sql:
+        raise not_evaluated(node.text)
+    from parquet_bloomwriter.predicate.sql_rows import true_for_sql
+
+    return true_for_sql(node.text, columns.schema, is_negated=is_negated)
+
+
+def _true_for_column(
+    node: Comparison | IsIn | IsNull, columns: _Columns, *, is_negated: bool
+) -> pc.Expression:
+    column = columns.find(node.column)
+    if isinstance(node, IsNull):
+        return column.field.is_valid() if is_negated else column.field.is_null()
+    if isinstance(node, IsIn):
+        is_sql = columns.is_sql
+        return compare_with_any(column, node.values, is_negated=is_negated, is_sql=is_sql)
+    return compare(column, node.operator, node.value, is_negated=is_negated)
+
+
+def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool) -> pc.Expression:
+    if len(operands) > _MOST_CONDITIONS:
+        raise InvalidArgument(
+            f"{len(operands):,} conditions are more than pyarrow can evaluate",
+            remedy="Use IN or NOT IN for many values of one column.",
+        )
+    return joined([true_for(one) for one in operands], by_and=by_and)
+
+
+def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
+    """Make one IN of many alternatives `column = value`, which programs like to write."""
+    if len(operands) <= _MANY_CONDITIONS:
+        return operands
+    values: dict[str, list[Value]] = {}
+    others: list[Expression] = []
+    for one in operands:
+        match one:
+            case Comparison(column, "=", value) if value is not None:
+                values.setdefault(column, []).append(value)
+            case IsIn(column, members):
+                values.setdefault(column, []).extend(members)
+            case _:
+                others.append(one)
+    return [*others, *(IsIn(column, tuple(members)) for column, members in values.items())]

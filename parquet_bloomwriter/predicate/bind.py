@@ -1,0 +1,230 @@
+"""A predicate's tree and a file's columns -> what to look for in each row group.
+
+Negations are pushed down to the leaves by De Morgan's laws, which hold in three-valued logic too:
+
+    NOT (a AND b) = NOT a OR NOT b     NOT (x < 5) = x >= 5     NOT (x IN ...) = x is none of ...
+
+and a comparison with a null stays neither true nor false. With NaN, `NOT (x < 5)` and `x >= 5` are
+not the same for readers that follow IEEE 754: NaN is then taken to match.
+
+Whatever cannot be bound becomes `Undecided`, with the reason. Constants are conditions as well:
+TRUE is undecided, FALSE never matches. No operands at all are `AllOf(())` or `AnyOf(())`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.predicate.bound import (
+    AllOf,
+    AnyOf,
+    Differs,
+    Interval,
+    Members,
+    Never,
+    NotNull,
+    Nulls,
+    Order,
+    Undecided,
+)
+from parquet_bloomwriter.predicate.columns import columns_of
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    IsIn,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+)
+from parquet_bloomwriter.predicate.literals.in_list import Listing, place_all
+from parquet_bloomwriter.predicate.literals.range import Unclear
+from parquet_bloomwriter.predicate.to_sql import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.predicate.bound import Atom, Bound
+    from parquet_bloomwriter.predicate.columns import Columns
+    from parquet_bloomwriter.predicate.expression import Expression, Operator
+    from parquet_bloomwriter.predicate.literals.coerce import Domain
+    from parquet_bloomwriter.predicate.literals.range import Spot
+
+_OPPOSITES: Final[dict[Operator, Operator]] = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+
+
+def bind(expression: Expression, leaves: Sequence[Leaf]) -> Bound:
+    """Bring a predicate and the columns of a file together.
+
+    Args:
+        expression: The predicate.
+        leaves: All leaf columns of the file. What is worked out about a tuple is remembered.
+    """
+    return _bind(expression, columns_of(leaves), negated=False)
+
+
+def _bind(expression: Expression, columns: Columns, *, negated: bool) -> Bound:
+    match expression:
+        case Not(operand):
+            return _bind(operand, columns, negated=not negated)
+        case And() | Or():
+            operands = _operands(expression)
+            parts = tuple([_bind(one, columns, negated=negated) for one in operands])
+            if len(parts) == 1:
+                return parts[0]
+            return AllOf(parts) if isinstance(expression, And) is not negated else AnyOf(parts)
+        case Constant():
+            return _constant(expression, negated=negated)
+        case Opaque():
+            reason = "only comparisons of a column with literals are concluded from"
+            return Undecided(text=_text(expression, negated=negated), reason=reason)
+    return _condition(expression, columns, negated=negated)
+
+
+def _operands(expression: And | Or) -> Iterator[Expression]:
+    """The operands, with those of operands of the same sort in their place, however deep."""
+    kind = type(expression)
+    pending = list(reversed(expression.operands))
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, kind):
+            pending.extend(reversed(operand.operands))
+        else:
+            yield operand
+
+
+def _constant(expression: Constant, *, negated: bool) -> Atom:
+    value = expression.value is not negated
+    text = expression.text or ("TRUE" if value else "FALSE")
+    reason = expression.reason or f"the condition is always {'true' if value else 'false'}"
+    kind = Undecided if value else Never
+    return kind(text=text, reason=reason)
+
+
+def _condition(expression: Comparison | IsIn | IsNull, columns: Columns, *, negated: bool) -> Atom:
+    """Bind what is about one column."""
+    text = _text(expression, negated=negated)
+    domain = columns.domain(expression.column)
+    if isinstance(domain, str):
+        return Undecided(text=text, reason=domain, column=expression.column)
+    match expression:
+        case IsNull():
+            return _null(domain, text, negated=negated)
+        case IsIn(_, values):
+            return _is_in(domain, values, text, negated=negated)
+        case Comparison(_, operator, value):
+            if value is None:
+                return _never(domain, text, "nothing equals null, nor is it less or greater")
+            spot = domain.spot(value)
+            if isinstance(spot, Unclear):
+                return _undecided(domain, text, spot.reason)
+            return _comparison(domain, operator, spot, text, negated=negated)
+
+
+def _text(expression: Expression, *, negated: bool) -> str:
+    """The condition for people; a negated comparison by the opposite operator."""
+    if negated and isinstance(expression, Comparison):
+        opposite = _OPPOSITES[expression.operator]
+        return to_text(Comparison(expression.column, opposite, expression.value))
+    return to_text(Not(expression) if negated else expression)
+
+
+def _null(domain: Domain, text: str, *, negated: bool) -> Atom:
+    if negated:
+        return NotNull(leaf=domain.leaf, text=text)
+    if all(one is Repetition.REQUIRED for one in domain.leaf.repetitions):
+        return _never(domain, text, "the column is required: it holds no nulls")
+    return Nulls(leaf=domain.leaf, text=text)
+
+
+def _is_in(domain: Domain, values: tuple[object, ...], text: str, *, negated: bool) -> Atom:
+    listing = place_all(domain, values)  # type: ignore[arg-type]  # the pattern loses their type
+    if isinstance(listing, Unclear):
+        return _undecided(domain, text, listing.reason)
+    if not negated:
+        return _members(domain, listing, text)
+    if not listing.keys and listing.is_exact:
+        return _undecided(domain, text, "no value is in the list, so the condition is always true")
+    return _differs(domain, listing, text)
+
+
+def _comparison(
+    domain: Domain, operator: Operator, spot: Spot, text: str, *, negated: bool
+) -> Atom:
+    effective = _OPPOSITES[operator] if negated else operator
+    if effective not in {"=", "!="}:
+        return _interval(domain, effective, spot, text, negated=negated)
+    listing = Listing(spot.keys, spot.is_exact, spot.reason)
+    if effective == "=":
+        return _members(domain, listing, text)
+    if not listing.keys and listing.is_exact:
+        return NotNull(leaf=domain.leaf, text=text)
+    return _differs(domain, listing, text)
+
+
+def _members(domain: Domain, listing: Listing, text: str) -> Atom:
+    if not listing.keys:
+        return _never(domain, text, listing.reason or "the list is empty")
+    return Members(
+        leaf=domain.leaf,
+        text=text,
+        keys=None if domain.order is None else listing.keys,
+        plains=None if domain.encode is None else domain.encode(listing.keys),
+    )
+
+
+def _differs(domain: Domain, listing: Listing, text: str) -> Atom:
+    if domain.order is None or domain.order is Order.FLOATING:
+        return _undecided(domain, text, "statistics do not tell that all values are the same")
+    if not listing.is_exact:
+        return _undecided(domain, text, "readers differ in what equals the literal")
+    return Differs(leaf=domain.leaf, text=text, keys=frozenset(listing.keys))
+
+
+def _interval(domain: Domain, operator: Operator, spot: Spot, text: str, *, negated: bool) -> Atom:
+    if domain.order is None:
+        return _undecided(domain, text, "statistics have no defined order for the column's type")
+    if spot.order_problem:
+        return _undecided(domain, text, spot.order_problem)
+    low, high = _ends(operator, spot)
+    if domain.limits is not None:
+        least, greatest = domain.limits
+        if (low is not None and low > greatest) or (high is not None and high < least):
+            return _never(domain, text, domain.range_problem)
+        low = None if low is not None and low <= least else low
+        high = None if high is not None and high >= greatest else high
+        if low is None and high is None:
+            return NotNull(leaf=domain.leaf, text=text)
+    matches_nan = domain.order is Order.FLOATING and (negated or high is None)
+    return Interval(leaf=domain.leaf, text=text, low=low, high=high, matches_nan=matches_nan)
+
+
+def _ends(operator: Operator, spot: Spot) -> tuple[Any, Any]:
+    """Least and greatest key that may satisfy the comparison; None for no limit."""
+    match operator:
+        case "<":
+            return None, spot.before
+        case "<=":
+            return None, spot.at_most
+        case ">":
+            return spot.after, None
+        case _:
+            return spot.at_least, None
+
+
+def _undecided(domain: Domain, text: str, reason: str) -> Undecided:
+    return Undecided(text=text, reason=reason, column=domain.leaf.name)
+
+
+def _never(domain: Domain, text: str, reason: str) -> Never:
+    return Never(text=text, reason=reason, column=domain.leaf.name)

@@ -1,0 +1,1 @@
+"""Literals of predicates, compared with the columns that they meet."""

@@ -1,0 +1,311 @@
+"""Where a literal lies among the values of an Arrow type.
+
+A literal need not be a value of the column's type: 300 is no int8, 5.5 no integer, 1.205 no
+decimal(9, 2). Comparisons with it are decided all the same, by the largest value of the type that
+is not above it:
+
+    x = 5.5    no value          x < 5.5, x <= 5.5    x <= 5
+    x != 5.5   every value       x > 5.5, x >= 5.5    x > 5
+
+Decimals and integers become the nearest value of a floating column's type, as in SQL; floats stay
+exact.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID
+
+import numpy as np
+
+from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, Value
+from parquet_bloomwriter.predicate.iso_8601 import (
+    NANOSECONDS,
+    NANOSECONDS_PER_DAY,
+    instant_of,
+    nanoseconds_of_time,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+)
+from parquet_bloomwriter.predicate.literals.plain import UUID_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,6})?\s*", re.ASCII)
+_HUGE = 400
+"""Powers of ten beyond which no Arrow type has values, nor other values than zero below it."""
+
+Finder: TypeAlias = Callable[[Value, Any], "Place"]
+_FLOATS: Mapping[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
+"""By bits."""
+
+_DAYS_OF_DATE64 = 2**63 // (NANOSECONDS_PER_DAY // NANOSECONDS["ms"])
+
+
+class Incomparable(Exception):
+    """The literal cannot be compared with the type; the message is the remedy, a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The place of a literal."""
+
+    floor: Any
+    """The largest value not above the literal, as `pa.scalar` takes it; None if all are above."""
+
+    is_exact: bool
+    """Whether the floor equals the literal."""
+
+    is_nan: bool = False
+    """Whether the literal is NaN among values that never are: it differs from all of them."""
+
+
+def compared_as(type_: pa.DataType) -> pa.DataType:
+    """Return the type that pyarrow can compare a column as; mostly its own."""
+    import pyarrow as pa
+
+    types = pa.types
+    if isinstance(type_, pa.BaseExtensionType):
+        return compared_as(type_.storage_type)
+    if types.is_dictionary(type_):
+        inner = compared_as(type_.value_type)
+        return type_ if inner == type_.value_type else inner
+    if types.is_float16(type_):
+        return pa.float32()
+    if types.is_decimal32(type_) or types.is_decimal64(type_):
+        return pa.decimal128(type_.precision, type_.scale)
+    if types.is_string_view(type_):
+        return pa.large_string()
+    return pa.large_binary() if types.is_binary_view(type_) else type_
+
+
+def placer(type_: pa.DataType) -> Finder:
+    """Return the function that finds the place of a literal among the values of a type.
+
+    It takes the literal and the type, and raises `Incomparable` if SQL does not compare the two, or
+    not without knowing the time zone.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    if isinstance(type_, pa.BaseExtensionType):
+        is_uuid = type_.extension_name == "arrow.uuid"
+        return _uuid if is_uuid else _inside(type_.storage_type)
+    if types.is_dictionary(type_):
+        return _inside(type_.value_type)
+    finders: tuple[tuple[Callable[[pa.DataType], bool], Finder], ...] = (
+        (types.is_integer, _integer),
+        (types.is_floating, _floating),
+        (types.is_decimal, _decimal),
+        (types.is_timestamp, _timestamp),
+        (types.is_date, _date),
+        (types.is_time, _time),
+        (_is_string, _string),
+        (_is_binary, _binary),
+        (types.is_boolean, _boolean),
+    )
+    return next((find for matches, find in finders if matches(type_)), _nothing)
+
+
+def rounded(value: Value, type_: pa.DataType) -> Value:
+    """Round a float to the type of a narrower floating column; return any other literal as it is.
+
+    pyarrow does so with the values of `is_in`, and with no other literal.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if not isinstance(value, float) or not pa.types.is_floating(type_):
+        return value
+    with np.errstate(over="ignore"):
+        number = float(_FLOATS[type_.bit_width](value))
+    return value if math.isinf(number) else number
+
+
+def _inside(type_: pa.DataType) -> Finder:
+    find = placer(type_)
+    return lambda value, _: find(value, type_)
+
+
+def _nothing(_value: Value, _type: pa.DataType) -> Place:
+    raise Incomparable("Ask for nulls only, or give a pyarrow expression.")
+
+
+def _is_string(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    checks = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(check(type_) for check in checks)
+
+
+def _is_binary(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    checks = (types.is_binary, types.is_large_binary, types.is_binary_view)
+    return any(check(type_) for check in (*checks, types.is_fixed_size_binary))
+
+
+def _integer(value: Value, type_: pa.DataType) -> Place:
+    if isinstance(value, float) and math.isnan(value):
+        return Place(floor=None, is_exact=False, is_nan=True)
+    bits = type_.bit_width
+    is_signed = str(type_).startswith("int")
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+    return _among_integers(_number(value), low, high)
+
+
+def _decimal(value: Value, type_: pa.DataType) -> Place:
+    high = 10**type_.precision - 1
+    found = _among_integers(_number(value) * Fraction(10) ** type_.scale, -high, high)
+    if found.floor is None:
+        return found
+    digits = tuple(int(digit) for digit in str(abs(found.floor)))
+    floor = Decimal((int(found.floor < 0), digits, -type_.scale))
+    return Place(floor=floor, is_exact=found.is_exact)
+
+
+def _floating(value: Value, type_: pa.DataType) -> Place:
+    narrow = _FLOATS[type_.bit_width]
+    if isinstance(value, float):
+        return _among_floats(value, narrow)
+    number = _number(value)
+    limit = float(np.finfo(narrow).max)
+    if not -limit <= number <= limit:
+        return Place(floor=limit if number > 0 else -math.inf, is_exact=False)
+    return Place(floor=float(narrow(number)), is_exact=True)
+
+
+def _among_floats(value: float, narrow: type[np.floating[Any]]) -> Place:
+    with np.errstate(over="ignore"):
+        nearest = narrow(value)
+        if float(nearest) > value:
+            nearest = np.nextafter(nearest, narrow(-np.inf))
+    is_exact = math.isnan(value) or float(nearest) == value
+    return Place(floor=float(nearest), is_exact=is_exact)
+
+
+def _timestamp(value: Value, type_: pa.DataType) -> Place:
+    instant = _instant(value)
+    if not instant.is_zoned and type_.tz is not None:
+        raise Incomparable("Give the time zone: TIMESTAMP '2024-01-31 10:00:00+00:00'.")
+    if instant.is_zoned and type_.tz is None:
+        raise Incomparable("Give the timestamp without a time zone: the column has none.")
+    number = Fraction(instant.nanoseconds, NANOSECONDS[type_.unit])
+    return _among_integers(number, -(2**63), 2**63 - 1)
+
+
+def _date(value: Value, type_: pa.DataType) -> Place:
+    day = parse_date(value) if isinstance(value, str) else value
+    if day is None:
+        raise Incomparable("Write dates as DATE '2024-01-31'.")
+    instant = _instant(day)
+    if instant.is_zoned:
+        raise Incomparable("Give a date, or a timestamp without a time zone.")
+    number = Fraction(instant.nanoseconds, NANOSECONDS_PER_DAY)
+    if type_.bit_width == 32:  # noqa: PLR2004  date32
+        return _among_integers(number, -(2**31), 2**31 - 1)
+    found = _among_integers(number, -_DAYS_OF_DATE64, _DAYS_OF_DATE64 - 1)
+    days = NANOSECONDS_PER_DAY // NANOSECONDS["ms"]
+    return Place(floor=None if found.floor is None else found.floor * days, is_exact=found.is_exact)
+
+
+def _time(value: Value, type_: pa.DataType) -> Place:
+    clock = parse_time(value) if isinstance(value, str) else value
+    if isinstance(clock, TimeOfDay):
+        nanoseconds = clock.nanoseconds
+    elif isinstance(clock, time) and clock.tzinfo is None:
+        nanoseconds = nanoseconds_of_time(clock)
+    else:
+        raise Incomparable("Write times as TIME '10:00:00', without a time zone.")
+    unit = NANOSECONDS[type_.unit]
+    return _among_integers(Fraction(nanoseconds, unit), 0, NANOSECONDS_PER_DAY // unit - 1)
+
+
+def _string(value: Value, _: pa.DataType) -> Place:
+    if not isinstance(value, str):
+        raise Incomparable("Write strings in single quotes.")
+    return Place(floor=value, is_exact=True)
+
+
+def _binary(value: Value, type_: pa.DataType) -> Place:
+    import pyarrow as pa
+
+    if isinstance(value, str) and "\\" not in value:
+        value = value.encode()
+    if isinstance(value, UUID):
+        value = value.bytes
+    if not isinstance(value, bytes):
+        raise Incomparable("Write bytes as X'00AB'.")
+    if not pa.types.is_fixed_size_binary(type_):
+        return Place(floor=value, is_exact=True)
+    return _fixed(value, type_.byte_width)
+
+
+def _fixed(value: bytes, width: int) -> Place:
+    """Find bytes of any length among those of one length, byte by byte."""
+    if len(value) >= width:
+        return Place(floor=value[:width], is_exact=len(value) == width)
+    below = int.from_bytes(value.ljust(width, b"\0")) - 1
+    return Place(floor=None if below < 0 else below.to_bytes(width), is_exact=False)
+
+
+def _uuid(value: Value, _: pa.DataType) -> Place:
+    if isinstance(value, str) and UUID_TEXT.fullmatch(value):
+        value = UUID(value)
+    if isinstance(value, UUID):
+        return Place(floor=value.bytes, is_exact=True)
+    if isinstance(value, bytes):
+        return _fixed(value, 16)
+    raise Incomparable("Write UUIDs as UUID '01234567-89ab-cdef-0123-456789abcdef'.")
+
+
+def _boolean(value: Value, _: pa.DataType) -> Place:
+    if not isinstance(value, bool):
+        raise Incomparable("Compare it with TRUE or FALSE.")
+    return Place(floor=value, is_exact=True)
+
+
+def _number(value: Value) -> int | Fraction:
+    """Return a number exactly, but for those beyond all types."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = Decimal(value.strip())
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value:  # noqa: PLR0124
+        raise Incomparable("Compare it with a number.")
+    if isinstance(value, float) and math.isinf(value):
+        value = Decimal(value)
+    if not isinstance(value, Decimal):
+        return value if isinstance(value, int) else Fraction(value)
+    sign = -1 if value.is_signed() else 1
+    if value.is_infinite() or value.adjusted() > _HUGE:
+        return Fraction(sign * 10**_HUGE)
+    if value and value.adjusted() < -_HUGE:
+        return Fraction(sign, 10**_HUGE)
+    return Fraction(value)
+
+
+def _among_integers(number: int | Fraction, low: int, high: int) -> Place:
+    if number < low:
+        return Place(floor=None, is_exact=False)
+    floor = min(math.floor(number), high)
+    return Place(floor=floor, is_exact=floor == number)
+
+
+def _instant(value: Value) -> Instant:
+    given = parse_timestamp(value) if isinstance(value, str) else value
+    if not isinstance(given, date | datetime | Instant):
+        raise Incomparable("Write timestamps as TIMESTAMP '2024-01-31 10:00:00'.")
+    return instant_of(given)

@@ -1,0 +1,66 @@
+"""Whatever a predicate is written in -> one tree.
+
+"id = 42 AND kind IN ('a', 'b')"        SQL, the condition of a WHERE clause
+[("id", "=", 42)]                       pyarrow's filters: a conjunction,
+[[("id", "=", 42)], [("id", "=", 43)]]  or a disjunction of conjunctions
+pc.field("id") == 42                    a pyarrow expression
+Comparison("id", "=", 42)               a tree
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.dnf import parse_dnf
+from parquet_bloomwriter.predicate.expression import Expression
+
+Filters: TypeAlias = Expression | str | Sequence[Any]
+"""What `parse` takes; expressions of pyarrow too, which have no types to be named by."""
+
+
+def parse(filters: object) -> Expression:
+    """Make a tree of a predicate.
+
+    Args:
+        filters: SQL text; pyarrow's lists of tuples; a pyarrow expression; or a tree, which is
+            returned as it is.
+
+    Raises:
+        InvalidArgument: If it is none of these, or makes no sense. Parts that are well-formed but
+            say nothing about single columns (functions, arithmetic) become `Opaque` instead.
+    """
+    if isinstance(filters, Expression):
+        return filters
+    if isinstance(filters, str):
+        return _of_text(filters) if len(filters) < _KEPT_LENGTH else _parse_sql(filters)
+    if isinstance(filters, list | tuple):
+        return parse_dnf(filters)
+    if is_arrow(filters):
+        from parquet_bloomwriter.predicate.arrow_in import from_arrow
+
+        return from_arrow(filters)
+    raise InvalidArgument(
+        f"a predicate cannot be of type {type(filters).__name__}",
+        remedy="Give SQL text, a list of (column, operator, value) or a pyarrow expression.",
+    )
+
+
+def _parse_sql(text: str) -> Expression:
+    from parquet_bloomwriter.predicate.sql import parse_sql
+
+    return parse_sql(text)
+
+
+_KEPT_LENGTH = 4096
+_of_text = lru_cache(maxsize=64)(_parse_sql)
+"""Short texts are asked again and again, and trees do not change."""
+
+
+def is_arrow(filters: object) -> bool:
+    """Whether it is an expression of pyarrow. pyarrow is not imported to find out."""
+    compute = sys.modules.get("pyarrow.compute")
+    return compute is not None and isinstance(filters, compute.Expression)

@@ -1,0 +1,165 @@
+"""Trees in the words of SQL, for people."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    Instant,
+    IsIn,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+    TimeOfDay,
+    Value,
+)
+from parquet_bloomwriter.predicate.iso_8601 import NANOSECONDS_PER_SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SHOWN = 3
+"""Values of a long IN list that are spelled out."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = frozenset(
+    """
+    all and any array as asc between both case cast check collate column create current_date
+    current_time current_timestamp date desc distinct else end except exists false for foreign
+    from grant group having if in interval into is join left like limit not null offset on or
+    order outer primary right select set show some table then time timestamp true union unique
+    user using uuid values when where with
+    """.split()  # noqa: SIM905  a list of them would fill a page
+)
+"""Names that are quoted, since they mean something else to one SQL engine or another."""
+
+
+def columns_of(expression: Expression) -> tuple[str, ...]:
+    """Return the dotted names of the columns in a tree, in order, each once.
+
+    Columns inside `Opaque` parts are not known.
+    """
+    return tuple(dict.fromkeys(_columns(expression)))
+
+
+def to_text(expression: Expression) -> str:  # noqa: PLR0911  one for each kind
+    """Spell a tree as SQL; long IN lists are shortened to their first values and the count."""
+    match expression:
+        case Comparison(column, operator, value):
+            return f"{spell_name(column)} {operator} {spell_value(value)}"
+        case IsIn(column, values):
+            return f"{spell_name(column)} IN ({spell_values(values)})"
+        case IsNull(column):
+            return f"{spell_name(column)} IS NULL"
+        case Not():
+            return _negation(expression)
+        case And(operands):
+            return " AND ".join(_grouped(one, Or) for one in operands)
+        case Or(operands):
+            return " OR ".join(_grouped(one, And) for one in operands)
+        case Constant(value):
+            return spell_value(value)
+        case Opaque(text):
+            return text
+
+
+def spell_name(column: str) -> str:
+    """Spell a dotted path, with quotation marks where SQL needs them."""
+    parts = column.split(".")
+    if not all(parts):
+        return _quoted(column)
+    plain = (_PLAIN.fullmatch(part) and part.lower() not in _RESERVED for part in parts)
+    spelled = (
+        part if is_plain else _quoted(part) for part, is_plain in zip(parts, plain, strict=True)
+    )
+    return ".".join(spelled)
+
+
+def spell_values(values: Sequence[Value]) -> str:
+    """Spell the values of an IN list, the first ones only if there are many."""
+    shown = ", ".join(spell_value(value) for value in values[:SHOWN])
+    return shown if len(values) <= SHOWN else f"{shown}, ... {len(values):,} values"
+
+
+def spell_value(value: Value | None) -> str:  # noqa: C901, PLR0911  one for each kind
+    """Spell a literal."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+        case float() if not abs(value) < float("inf"):
+            return f"CAST('{value}' AS DOUBLE)"
+        case datetime():
+            return f"TIMESTAMP '{value.isoformat(' ')}'"
+        case date():
+            return f"DATE '{value}'"
+        case time() | TimeOfDay():
+            return f"TIME '{_clock(value)}'"
+        case Instant():
+            return f"TIMESTAMP '{_instant(value)}'"
+        case UUID():
+            return f"UUID '{value}'"
+    return str(value)
+
+
+def _columns(expression: Expression) -> Iterator[str]:
+    match expression:
+        case Comparison(column) | IsIn(column) | IsNull(column):
+            yield column
+        case Not(operand):
+            yield from _columns(operand)
+        case And(operands) | Or(operands):
+            for operand in operands:
+                yield from _columns(operand)
+
+
+def _negation(expression: Not) -> str:
+    match expression.operand:
+        case IsNull(column):
+            return f"{spell_name(column)} IS NOT NULL"
+        case IsIn(column, values):
+            return f"{spell_name(column)} NOT IN ({spell_values(values)})"
+    return f"NOT {_grouped(expression.operand, And, Or, Comparison)}"
+
+
+def _grouped(expression: Expression, *kinds: type[Expression]) -> str:
+    """Spell an operand, in parentheses if it is of one of these kinds, or of unknown form."""
+    text = to_text(expression)
+    return f"({text})" if isinstance(expression, (*kinds, Opaque)) else text
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _clock(value: time | TimeOfDay) -> str:
+    if isinstance(value, time):
+        return value.isoformat()
+    seconds, rest = divmod(value.nanoseconds, NANOSECONDS_PER_SECOND)
+    minutes, second = divmod(seconds, 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{second:02}{_fraction(rest)}"
+
+
+def _instant(value: Instant) -> str:
+    import numpy as np
+
+    seconds, rest = divmod(value.nanoseconds, NANOSECONDS_PER_SECOND)
+    whole = str(np.datetime64(seconds, "s")).replace("T", " ")
+    return whole + _fraction(rest) + ("+00:00" if value.is_zoned else "")
+
+
+def _fraction(nanoseconds: int) -> str:
+    return f".{nanoseconds:09}".rstrip("0").rstrip(".")

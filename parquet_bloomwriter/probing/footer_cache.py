@@ -1,0 +1,347 @@
+"""What probing needs of a footer: little enough to be kept for thousands of files.
+
+A `KnownFile` is one footer's bytes, and the numbers of those columns that were asked about. Files
+of one table have the same schema and writer: a `Family` is several of them taken together, as if
+their row groups were those of one file. All is looked at once for a family, not for each file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from parquet_bloomwriter.compact.loop import STOP
+from parquet_bloomwriter.hashing import Dialect
+from parquet_bloomwriter.metadata import Leaf, Repetition, parse_footer
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.predicate.ordering import order_of
+from parquet_bloomwriter.probing.statistics import (
+    BOUND_FIELDS,
+    Bounds,
+    decode_bounds,
+    null_counts,
+    type_ordered,
+)
+from parquet_bloomwriter.splice.existing import SHARED, shared_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.metadata import Footer
+
+    Numbers: TypeAlias = NDArray[np.int64]
+
+_NUMBER_FIELDS = np.array(
+    [
+        ChunkField.NUM_VALUES,
+        ChunkField.NULL_COUNT,
+        ChunkField.BLOOM_FILTER_OFFSET,
+        ChunkField.BLOOM_FILTER_LENGTH,
+        *BOUND_FIELDS,
+    ]
+)
+_BOUND_FIELDS = np.array(BOUND_FIELDS)
+_NUM_VALUES, _NULL_COUNT, _OFFSET, _LENGTH = range(4)
+_BOUNDS = slice(4, None)
+
+UNSEEN, DISTRUSTED = 0, -1
+"""In place of a bitset's size: its header was not read yet; it must not be probed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawColumn:
+    """The numbers of one column's r chunks, as the footer has them."""
+
+    numbers: Numbers
+    """Shape (r, 8), by `_NUMBER_FIELDS`: integers, and lengths of bounds."""
+
+    stops: NDArray[np.int32]
+    """Positions past the bounds, relative to the footer, shape (r, 4)."""
+
+
+@dataclass(slots=True, eq=False)
+class FilterPlaces:
+    """Where the bitsets of n column chunks lie, as far as their headers were read."""
+
+    starts: Numbers
+    """Absolute positions of the bitsets, shape (n,)."""
+
+    sizes: Numbers
+    """Bytes of the bitsets, or `UNSEEN`, or `DISTRUSTED`, shape (n,)."""
+
+    has_bits: NDArray[np.bool_]
+    """Whether a bit was seen that is set, shape (n,)."""
+
+    of_drafts: NDArray[np.bool_]
+    """Whether a filter is one of the Murmur3 drafts and was asked for as such, shape (n,)."""
+
+    problems: dict[int, str] = field(default_factory=dict)
+    """Why filters are distrusted, by index."""
+
+    @classmethod
+    def unseen(cls, count: int) -> FilterPlaces:
+        """Nothing is known of `count` chunks."""
+        numbers, flags = np.zeros((2, count), np.int64), np.zeros((2, count), np.bool_)
+        return cls(*numbers, *flags)
+
+    @classmethod
+    def distrusted(cls, rows: NDArray[np.bool_], problem: str) -> FilterPlaces:
+        """Nothing is known but that some of the chunks have a problem, shape (n,)."""
+        places = cls.unseen(len(rows))
+        places.sizes[rows] = DISTRUSTED
+        places.problems.update(dict.fromkeys(np.flatnonzero(rows).tolist(), problem))
+        return places
+
+    @classmethod
+    def together(cls, parts: Sequence[FilterPlaces]) -> FilterPlaces:
+        """One after the other."""
+        sizes, starts, has_bits, of_drafts = (  # Sizes first: other threads write them last.
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("sizes", "starts", "has_bits", "of_drafts")
+        )
+        problems: dict[int, str] = {}
+        first = 0
+        for part in parts:
+            if part.problems:
+                problems.update((first + index, why) for index, why in part.problems.copy().items())
+            first += len(part.sizes)
+        return cls(starts, sizes, has_bits, of_drafts, problems)
+
+    def part(self, start: int, stop: int) -> FilterPlaces:
+        """Those from `start` up to `stop`, sharing memory."""
+        problems = (
+            {index - start: why for index, why in self.problems.items() if start <= index < stop}
+            if self.problems
+            else {}
+        )
+        rows = slice(start, stop)
+        return FilterPlaces(
+            self.starts[rows], self.sizes[rows], self.has_bits[rows], self.of_drafts[rows], problems
+        )
+
+
+@dataclass(slots=True, eq=False)
+class KnownFile:
+    """One footer."""
+
+    data: bytes
+    """FileMetaData, Thrift compact bytes."""
+
+    start: int
+    """Absolute position of `data` in the file, bytes."""
+
+    leaves: tuple[Leaf, ...]
+    created_by: bytes
+    column_orders: bytes
+    """As they stand in the footer; b"" if they do not."""
+
+    num_rows: Numbers
+    """Of each row group, shape (r,)."""
+
+    columns: dict[int, RawColumn] = field(default_factory=dict)
+    """By leaf ordinal."""
+
+    filters: dict[tuple[int, Dialect], FilterPlaces] = field(default_factory=dict)
+    """By leaf ordinal, and by what filters of drafts are taken for."""
+
+    decoded: dict[int, Column] = field(default_factory=dict)
+    """Columns of files that are looked at alone, by leaf ordinal."""
+
+    _edges: tuple[Numbers | None] | None = None
+
+    @classmethod
+    def of(cls, footer: Footer) -> KnownFile:
+        """Keep what is needed of a footer, but none of its tables."""
+        _, start, stop = footer.file.spans[0, FileField.COLUMN_ORDERS].tolist()
+        return cls(
+            data=footer.data,
+            start=footer.start,
+            leaves=footer.leaves,
+            created_by=footer.created_by,
+            column_orders=footer.data[start:stop] if start >= 0 else b"",
+            num_rows=footer.row_groups.value(RowGroupField.NUM_ROWS).copy(),
+        )
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups, r."""
+        return len(self.num_rows)
+
+    @property
+    def weight(self) -> int:
+        """Bytes that it takes in memory with a column or two, roughly."""
+        return len(self.data) + 4096 + 512 * len(self.num_rows)
+
+    @property
+    def num_bytes(self) -> Numbers:
+        """Compressed bytes of each row group, shape (r,)."""
+        sizes = self.footer().chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+        sums: Numbers = np.maximum(sizes, 0).sum(axis=1)
+        return sums
+
+    def edges(self) -> Numbers | None:
+        """Where something begins in the file: see `Footer.edges`."""
+        if self._edges is None:
+            self._edges = (self.footer().edges(),)
+        return self._edges[0]
+
+    def footer(self) -> Footer:
+        """View the footer anew."""
+        return parse_footer(self.data, start=self.start)
+
+    def learn(self, ordinals: Sequence[int], footer: Footer | None = None) -> None:
+        """Take the numbers of these columns out of the footer, unless they are there."""
+        missing = [ordinal for ordinal in ordinals if ordinal not in self.columns]
+        if not missing:
+            return
+        chunks = (footer or self.footer()).chunks
+        shared = shared_offsets(chunks.value(ChunkField.BLOOM_FILTER_OFFSET))
+        for ordinal in missing:
+            self.columns[ordinal] = RawColumn(
+                chunks.values[:, ordinal, _NUMBER_FIELDS],
+                chunks.spans[:, ordinal, _BOUND_FIELDS, STOP],
+            )
+            if shared[:, ordinal].any():
+                for dialect in get_args(Dialect):
+                    places = FilterPlaces.distrusted(shared[:, ordinal], SHARED)
+                    self.filters[ordinal, dialect] = places
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One column of a family: its n chunks, file after file."""
+
+    leaf: Leaf
+    num_values: Numbers
+    """Nulls included, shape (n,)."""
+
+    num_nulls: Numbers
+    """-1 where unknown, shape (n,)."""
+
+    bounds: Bounds
+    filter_offsets: Numbers
+    """Absolute positions of filter headers, `ABSENT` where there is none, shape (n,)."""
+
+    filter_lengths: Numbers
+    """`bloom_filter_length`, `ABSENT` where the writer left it out, shape (n,)."""
+
+    @property
+    def has_no_values(self) -> NDArray[np.bool_]:
+        """Whether each chunk certainly holds nothing but nulls, or nothing at all, shape (n,)."""
+        # Neither a count below zero nor an unknown number of nulls, which is -1, tells anything.
+        all_nulls = (self.num_values <= self.num_nulls) & (self.num_values >= 0)
+        found: NDArray[np.bool_] = all_nulls | (self.num_values == 0)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Files of the same schema and writer, taken together: n row groups."""
+
+    files: tuple[KnownFile, ...]
+    rows: Numbers
+    """Where the row groups of each file begin among the n, and n itself, shape (files + 1,)."""
+
+    file_of: Numbers
+    """Ordinal of each row group's file, shape (n,)."""
+
+    footer_starts: Numbers
+    """Where the footer begins in each row group's file, shape (n,)."""
+
+    @classmethod
+    def of(cls, files: Sequence[KnownFile]) -> Family:
+        """Take files together."""
+        counts = [len(file.num_rows) for file in files]
+        rows = np.array([0, *accumulate(counts)], np.int64)
+        if len(files) == 1:
+            file_of = np.zeros(counts[0], np.int64)
+            return cls(tuple(files), rows, file_of, np.full(counts[0], files[0].start))
+        file_of = np.repeat(np.arange(len(files)), counts)
+        starts = np.array([file.start for file in files], np.int64)
+        return cls(tuple(files), rows, file_of, starts[file_of])
+
+    @property
+    def num_row_groups(self) -> int:
+        """Row groups, n."""
+        return int(self.rows[-1])
+
+    def column(self, leaf: Leaf) -> Column:
+        """Gather one column; every file must have learned it."""
+        if len(self.files) > 1:
+            return self._gathered(leaf)
+        decoded = self.files[0].decoded
+        if leaf.ordinal not in decoded:
+            decoded[leaf.ordinal] = self._gathered(leaf)
+        return decoded[leaf.ordinal]
+
+    def _gathered(self, leaf: Leaf) -> Column:
+        raw = [file.columns[leaf.ordinal] for file in self.files]
+        first = self.files[0]
+        if len(raw) == 1:
+            numbers, stops, data = raw[0].numbers, raw[0].stops.astype(np.int64), first.data
+        else:
+            numbers = np.concatenate([one.numbers for one in raw])
+            bases = np.array([0, *accumulate(len(file.data) for file in self.files[:-1])])
+            stops = np.concatenate([one.stops for one in raw])
+            stops = stops + np.repeat(bases, np.diff(self.rows))[:, None]
+            data = b"".join(file.data for file in self.files)
+        ordered = type_ordered(first.column_orders)
+        num_values = numbers[:, _NUM_VALUES]
+        return Column(
+            leaf=leaf,
+            num_values=num_values,
+            num_nulls=_nulls(leaf, num_values, numbers[:, _NULL_COUNT]),
+            bounds=decode_bounds(
+                leaf,
+                order_of(leaf),
+                data,
+                stops,
+                numbers[:, _BOUNDS],
+                created_by=first.created_by,
+                has_type_order=leaf.ordinal < len(ordered) and ordered[leaf.ordinal],
+            ),
+            filter_offsets=numbers[:, _OFFSET],
+            filter_lengths=numbers[:, _LENGTH],
+        )
+
+    def places(self, leaf: Leaf, dialect: Dialect = "xxhash") -> FilterPlaces:
+        """Where the column's bitsets lie, as far as was learned before.
+
+        Args:
+            leaf: The column.
+            dialect: What filters of drafts are taken for; with "xxhash" they are distrusted.
+        """
+        known = [file.filters.get((leaf.ordinal, dialect)) for file in self.files]
+        if not any(known):
+            return FilterPlaces.unseen(self.num_row_groups)
+        parts = [
+            part or FilterPlaces.unseen(file.num_row_groups)
+            for part, file in zip(known, self.files, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else FilterPlaces.together(parts)
+
+    def remember(self, leaf: Leaf, places: FilterPlaces, dialect: Dialect = "xxhash") -> None:
+        """Keep what was learned with each file."""
+        if len(self.files) == 1:
+            self.files[0].filters[leaf.ordinal, dialect] = places
+            return
+        rows = self.rows.tolist()
+        for file, start, stop in zip(self.files, rows, rows[1:], strict=False):
+            file.filters[leaf.ordinal, dialect] = places.part(start, stop)
+
+
+def family_key(file: KnownFile) -> tuple[object, ...]:
+    """What files of one family have in common; those of one schema share their leaves."""
+    return id(file.leaves), file.created_by, file.column_orders
+
+
+def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers) -> Numbers:
+    if all(one is Repetition.REQUIRED for one in leaf.repetitions):
+        return np.zeros(len(num_values), np.int64)
+    return null_counts(num_values, counts)

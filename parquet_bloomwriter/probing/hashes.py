@@ -1,0 +1,209 @@
+"""One value or many -> the hashes to look up in a column's filters.
+
+A value may be stored in several ways (both zeros), so it may have several hashes; none if the
+column cannot hold it; and it may be unclear, which might be contained. Integers, text and binary
+that come as arrays, and need no coercion, are hashed by compiled loops; all else goes value by
+value, by the rules of `predicate.literals`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_array, hash_plain
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.logical_types import Kind
+from parquet_bloomwriter.predicate.literals.coerce import domain_of
+from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_value
+from parquet_bloomwriter.predicate.literals.range import Unclear
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.predicate.literals.coerce import Domain
+
+_EXACT = (int, str, bytes)
+"""Python's types whose values Arrow takes over as they are."""
+
+_WORDS = {PhysicalType.INT32: np.int32, PhysicalType.INT64: np.int64}
+_INT32_BITS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookups:
+    """What to look up for n values."""
+
+    hashes: NDArray[np.uint64]
+    shared: NDArray[np.int64] | None
+    """Where the hashes of each value begin, and their number, shape (n + 1,); None if every value
+    has one."""
+
+    unclear: NDArray[np.bool_]
+    """Values that might be contained whatever filters say, shape (n,)."""
+
+    of_drafts: NDArray[np.uint64] | None = None
+    """The same hashes for filters of the Murmur3 drafts; None to distrust these filters."""
+
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """Where the hashes of each value begin, and their number, shape (n + 1,)."""
+        return np.arange(self.num_values + 1) if self.shared is None else self.shared
+
+    @property
+    def num_values(self) -> int:
+        """Values, n."""
+        return len(self.unclear)
+
+    def hashes_for(self, dialect: Dialect) -> NDArray[np.uint64]:
+        """Return the hashes to look up in a filter of this dialect."""
+        if dialect == "xxhash" or self.of_drafts is None:
+            return self.hashes
+        return self.of_drafts
+
+    def any_of(self, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each value, whether any of its hashes was found; `found` is by hash."""
+        if self.shared is None:
+            return found | self.unclear
+        counts = np.concatenate([[0], np.cumsum(found)])
+        return (counts[self.shared[1:]] > counts[self.shared[:-1]]) | self.unclear
+
+
+def is_collection(values: object) -> bool:
+    """Whether these are several values rather than one."""
+    is_one = isinstance(values, str | bytes | bytearray | memoryview)
+    is_one = is_one or getattr(values, "shape", None) == ()  # An array of NumPy without dimensions.
+    return not is_one and hasattr(values, "__len__") and hasattr(values, "__iter__")
+
+
+def lookups_of(
+    values: Any,  # noqa: ANN401  of any library
+    leaf: Leaf,
+    hash_kind: HashKind = XXHASH,
+) -> Lookups:
+    """Hash values for a column.
+
+    Args:
+        values: An array of pyarrow, NumPy or pandas, or a list.
+        leaf: The column.
+        hash_kind: The hash function of filters whose headers do not name it.
+    """
+    domain = domain_of(leaf)
+    array = _as_array(values)
+
+    def hashed(kind: HashKind) -> Lookups:
+        quick = None if array is None else _hash_together(array, domain, kind)
+        return quick or _hash_apart(values if array is None else array, domain, kind)
+
+    found = hashed(XXHASH)
+    return found if hash_kind == XXHASH else replace(found, of_drafts=hashed(hash_kind).hashes)
+
+
+def _as_array(values: Any) -> pa.Array | None:  # noqa: ANN401  as above
+    """One Arrow array; None if Arrow cannot make one of just these values.
+
+    Of Python's objects of several kinds it makes values of one: of times, dates.
+    """
+    import pyarrow as pa
+
+    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    if not is_arrow and getattr(values, "dtype", "object") == "object":
+        kinds = set(map(type, values)) - {type(None)}
+        if len(kinds) != 1 or kinds.isdisjoint(_EXACT):
+            return None
+    try:
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        array = values if isinstance(values, pa.Array) else pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+
+
+def _hash_together(array: pa.Array, domain: Domain, hash_kind: HashKind) -> Lookups | None:
+    from pyarrow import types
+
+    kind, leaf = domain.column.kind, domain.leaf
+    if kind is Kind.INTEGER and types.is_integer(array.type):
+        return _hash_integers(array, domain, hash_kind)
+    is_text = types.is_string(array.type) or types.is_large_string(array.type)
+    is_binary = types.is_binary(array.type) or types.is_large_binary(array.type)
+    fits = (kind is Kind.TEXT and is_text) or (kind is Kind.BINARY and is_binary)
+    if leaf.physical_type == PhysicalType.BYTE_ARRAY and fits and (is_text or is_binary):
+        return _one_each(hash_array(array, hash_kind), _valid(array), is_unclear=True)
+    return None
+
+
+def _hash_integers(array: pa.Array, domain: Domain, hash_kind: HashKind) -> Lookups | None:
+    import pyarrow as pa
+
+    width = np.dtype(_WORDS[domain.leaf.physical_type]).itemsize
+    info = np.iinfo(array.type.to_pandas_dtype())
+    if domain.limits == (info.min, info.max) and info.bits == 8 * width:
+        stored = array.view(pa.int32() if info.bits == _INT32_BITS else pa.int64())
+        return _one_each(hash_array(stored, hash_kind), _valid(array), is_unclear=True)
+    valid = np.asarray(array.is_valid())
+    numbers = np.asarray(array.fill_null(0) if array.null_count else array)
+    low, high = domain.limits or (None, None)
+    held = valid & (numbers >= low) & (numbers <= high)
+    is_unsigned = array.type == pa.uint64() or high == np.iinfo(np.uint64).max
+    if is_unsigned and (held != valid).any():  # Readers round some of these.
+        return None
+    words = numbers[held].astype(_WORDS[domain.leaf.physical_type])
+    lookups = _one_each(hash_array(pa.array(words), hash_kind), held, is_unclear=False)
+    return replace(lookups, unclear=~valid)
+
+
+def _valid(array: pa.Array) -> NDArray[np.bool_] | None:
+    """Which values are no nulls; None if all are."""
+    return np.asarray(array.is_valid()) if array.null_count else None
+
+
+def _one_each(
+    hashes: NDArray[np.uint64], has_hash: NDArray[np.bool_] | None, *, is_unclear: bool
+) -> Lookups:
+    """Lookups of values that have one hash, or none where `has_hash` is False.
+
+    Args:
+        hashes: Of the values that have one.
+        has_hash: Which have one; None if all do.
+        is_unclear: Whether those without one might be contained.
+    """
+    if has_hash is None:
+        return Lookups(hashes, None, np.zeros(len(hashes), np.bool_))
+    firsts = np.concatenate([[0], np.cumsum(has_hash)])
+    return Lookups(hashes, firsts, ~has_hash if is_unclear else np.zeros_like(has_hash))
+
+
+def _hash_apart(values: Iterable[object], domain: Domain, hash_kind: HashKind) -> Lookups:
+    ways = [_ways(value, domain) for value in values]
+    known = [() if way is None else way for way in ways]
+    return Lookups(
+        np.array([hash_plain(plain, hash_kind) for plains in known for plain in plains], np.uint64),
+        np.array([0, *accumulate(map(len, known))], np.int64),
+        np.array([way is None for way in ways], np.bool_),
+    )
+
+
+def _ways(given: object, domain: Domain) -> tuple[bytes, ...] | None:
+    """PLAIN bytes of all stored values that are equal to one value; None if that is unclear."""
+    if domain.encode is None:
+        return None
+    try:
+        value = plain_value(given)
+    except UnknownKind:
+        return None
+    spot = None if value is None else domain.spot(value)
+    if spot is None or isinstance(spot, Unclear):
+        return None
+    return tuple(way for ways in domain.encode(spot.keys) for way in ways) if spot.keys else ()

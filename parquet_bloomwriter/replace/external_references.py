@@ -1,0 +1,300 @@
+r"""What refers to a file from outside, and would be wrong after a rewrite in place.
+
+    reference                   holds                            after a rewrite
+    .NAME.crc beside the file   CRC32 of every 512 bytes         Spark: ChecksumException
+    _metadata                   offsets of every column chunk    readers seek to wrong bytes
+    _delta_log/ above           size of every file               Delta readers may fail
+    metadata/*.metadata.json    Iceberg: size of every file      Iceberg readers may fail
+    .hoodie/ above              Hudi: size of every file         Hudi readers may fail
+    _common_metadata            the schema only                  nothing: reported, not refused
+
+`_metadata` is looked for beside the file and, as long as folders are partitions
+(`key=value`), one folder further up. Tables are looked for in all folders up to the root:
+a few file system calls each. Where the file is reached by a symbolic link, both the
+link's and the file's own folders count. A `metadata/` that cannot be listed counts as
+Iceberg's: unknown is not "no".
+
+`metadata/` is a common name. Who only reads a folder (`find_table_records`) looks for Iceberg's
+where its layout puts it: in the folder and in the one above, above partitions, and beside a
+`data` folder, below which files may lie at any depth (Iceberg's `ObjectStoreLocationProvider`).
+
+Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
+
+    63 72 63 00 | int32 bytesPerChecksum | CRC32 of each run of that many bytes; the last
+    "crc\0"      | 512 unless configured  | run may be shorter; none for an empty file
+"""
+
+# ruff: noqa: PTH100, PTH112, PTH118, PTH119, PTH120  see `_tables`
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import UnsafeTarget
+from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing, successor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from parquet_bloomwriter.replace.commit import NewVersion, SourceFile
+    from parquet_bloomwriter.replace.original import StrPath
+
+__all__ = [
+    "Reference",
+    "ReferenceKind",
+    "check_surroundings",
+    "crc_path",
+    "find_references",
+    "find_table_records",
+    "has_stale_crc",
+    "new_checksums",
+    "regenerate_crc",
+]
+
+CHECKSUM_MAGIC_VERSION = b"crc\0"
+BYTES_PER_CHECKSUM = 512
+"""Hadoop's default of `file.bytes-per-checksum`."""
+
+_HEADER = struct.Struct(">4si")
+_READ = 4 << 20
+"""Bytes read at a time, about."""
+
+
+class ReferenceKind(enum.StrEnum):
+    """What kind of thing refers to the file."""
+
+    HADOOP_CRC = "Hadoop checksum file"
+    SUMMARY_METADATA = "_metadata file with the offsets of this file"
+    COMMON_METADATA = "_common_metadata file with the schema"
+    DELTA_LOG = "Delta table log"
+    ICEBERG_METADATA = "Iceberg table metadata"
+    UNLISTED_METADATA = "cannot be listed, and may be Iceberg's"
+    HUDI_TIMELINE = "Hudi table timeline"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """One thing that refers to the file."""
+
+    kind: ReferenceKind
+    """What it is."""
+    path: str
+    """Where it is, absolute."""
+
+    @classmethod
+    def at(cls, path: Path, kind: ReferenceKind) -> Reference:
+        """Name what was found at `path`."""
+        return cls(kind=kind, path=str(path))
+
+
+_REMEDY = {
+    ReferenceKind.HADOOP_CRC: "Have the checksum file regenerated",
+    ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
+    ReferenceKind.DELTA_LOG: "Use the table format's own writer",
+    ReferenceKind.ICEBERG_METADATA: "Use the table format's own writer",
+    ReferenceKind.UNLISTED_METADATA: "Get the right to list it",
+    ReferenceKind.HUDI_TIMELINE: "Use the table format's own writer",
+}
+
+
+def find_references(path: StrPath) -> tuple[Reference, ...]:
+    """Find what refers to a file, the nearest first. Nothing is opened but folders."""
+    places = dict.fromkeys((Path(path).absolute(), Path(path).resolve()))
+    return tuple(dict.fromkeys(found for place in places for found in _references(place)))
+
+
+def find_table_records(folders: Iterable[StrPath]) -> tuple[Reference, ...]:
+    """Find the records of Delta, Iceberg and Hudi tables in some folders and in those above them.
+
+    Iceberg's are looked for only where its layout puts them.
+    Links are followed as by `find_references`.
+    """
+    places: dict[str, bool] = {}
+    for folder in folders:
+        for start in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
+            for place, is_within in _upwards(start):
+                places[place] = is_within or places.get(place, False)
+    return tuple(
+        found
+        for place, is_within in places.items()
+        for found in _tables(place, looks_for_iceberg=is_within)
+    )
+
+
+def check_surroundings(
+    path: StrPath,
+    *,
+    force: bool = False,
+    regenerates_crc: bool = False,
+) -> None:
+    """Check that nothing refers to a file that is about to be rewritten in place.
+
+    Args:
+        path: The file.
+        force: Allow it all the same.
+        regenerates_crc: The caller will renew the checksum file, so it is no obstacle.
+
+    Raises:
+        UnsafeTarget: Something refers to the file; the nearest one is named.
+    """
+    harmless = {ReferenceKind.COMMON_METADATA}
+    if regenerates_crc:
+        harmless.add(ReferenceKind.HADOOP_CRC)
+    for found in () if force else find_references(path):
+        if found.kind not in harmless:
+            problem = f"a rewrite would contradict {found.path} ({found.kind})"
+            remedy = f"{_REMEDY[found.kind]}, write to another path, or force it."
+            raise UnsafeTarget(problem, path=path, remedy=remedy)
+
+
+def crc_path(path: StrPath) -> Path:
+    """Return where Hadoop keeps the checksums of a file: `.NAME.crc` beside it."""
+    return Path(path).with_name(f".{Path(path).name}.crc")
+
+
+def regenerate_crc(path: StrPath) -> None:
+    """Replace the Hadoop checksum file beside `path` by one that fits its bytes.
+
+    The checksum file keeps its bytes per checksum.
+
+    Raises:
+        FileNotFoundError: There is no checksum file.
+        FileChanged: The file or its checksum file changed meanwhile.
+    """
+    with open_source(path) as data, open_source(crc_path(path)) as old:
+        run = _bytes_per_checksum(old)
+
+        def verify(_: str) -> None:
+            data.check_unchanged()
+
+        with replacing(old, choose_target(old), verify=verify) as new:
+            for piece in _checksum_file(data, run=run):
+                new.write(piece)
+
+
+@contextlib.contextmanager
+def new_checksums(path: StrPath, data: SourceFile) -> Iterator[Callable[[], None]]:
+    """Write a Hadoop checksum file that fits `data`, for the time when `path` has those bytes.
+
+    Checksums of other bytes make a file unreadable, none at all do not. So the old checksum file
+    is taken away before the file is replaced, and the new one gets its name afterwards. It keeps
+    the old one's bytes per checksum.
+
+    Args:
+        path: The file; its checksum file is there.
+        data: The new bytes.
+
+    Yields:
+        What puts the new checksum file in the place of the old one, which is gone by then.
+    """
+
+    def write(old: SourceFile, new: NewVersion) -> None:
+        for piece in _checksum_file(data, run=_bytes_per_checksum(old)):
+            new.write(piece)
+
+    with successor(os.fspath(crc_path(path)), write) as publish:
+        yield publish
+
+
+def has_stale_crc(path: StrPath) -> bool:
+    """Whether there is a Hadoop checksum file beside `path` that does not fit its bytes.
+
+    So it is after somebody replaced the file alone.
+    """
+    if not crc_path(path).exists():
+        return False
+    with open_source(path) as data, open_source(crc_path(path)) as old:
+        run = _bytes_per_checksum(old)
+        with os.fdopen(os.dup(old.fd), "rb") as stored:
+            stored.seek(0)
+            return stored.read() != b"".join(_checksum_file(data, run=run))
+
+
+def _references(place: Path) -> Iterator[Reference]:
+    if crc_path(place).exists():
+        yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
+    within_dataset = True
+    for folder, _ in _upwards(os.fspath(place.parent)):
+        if within_dataset:
+            yield from _summaries(Path(folder))
+            within_dataset = "=" in os.path.basename(folder)
+        yield from _tables(folder, looks_for_iceberg=True)
+
+
+def _upwards(start: str) -> Iterator[tuple[str, bool]]:
+    """Yield a folder and those above it, each with whether Iceberg's layout puts records there."""
+    yield start, True
+    folder, is_within, below = start, True, ""
+    while (above := os.path.dirname(folder)) != folder:
+        is_within = below in ("", "data") or (is_within and "=" in below)
+        yield above, is_within
+        folder, below = above, os.path.basename(above)
+
+
+def _summaries(folder: Path) -> Iterator[Reference]:
+    if (folder / "_metadata").is_file():
+        yield Reference.at(folder / "_metadata", ReferenceKind.SUMMARY_METADATA)
+    if (folder / "_common_metadata").is_file():
+        yield Reference.at(folder / "_common_metadata", ReferenceKind.COMMON_METADATA)
+
+
+def _tables(folder: str, *, looks_for_iceberg: bool) -> Iterator[Reference]:
+    # A lookup in an index asks this of every folder above the table: `Path` takes twice the time.
+    delta, hudi = os.path.join(folder, "_delta_log"), os.path.join(folder, ".hoodie")
+    if os.path.isdir(delta):
+        yield Reference(kind=ReferenceKind.DELTA_LOG, path=delta)
+    if looks_for_iceberg:
+        metadata = os.path.join(folder, "metadata")
+        kind = _kind_of_metadata(metadata)
+        if kind is not None:
+            yield Reference(kind=kind, path=metadata)
+    if os.path.isdir(hudi):
+        yield Reference(kind=ReferenceKind.HUDI_TIMELINE, path=hudi)
+
+
+def _kind_of_metadata(folder: str) -> ReferenceKind | None:
+    try:
+        with os.scandir(folder) as entries:
+            is_table = any(entry.name.endswith(".metadata.json") for entry in entries)
+    except PermissionError:
+        return ReferenceKind.UNLISTED_METADATA
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return ReferenceKind.ICEBERG_METADATA if is_table else None
+
+
+def _bytes_per_checksum(old: SourceFile) -> int:
+    """Read the run length from a checksum file; the default if it is not a sound one."""
+    with os.fdopen(os.dup(old.fd), "rb") as file:
+        header = file.read(_HEADER.size)
+    if len(header) == _HEADER.size:
+        magic, run = _HEADER.unpack(header)
+        if magic == CHECKSUM_MAGIC_VERSION and 0 < run <= _READ:
+            return int(run)
+    return BYTES_PER_CHECKSUM
+
+
+def _checksum_file(data: SourceFile, *, run: int) -> Iterator[bytes]:
+    """Yield the bytes of the checksum file that fits `data`."""
+    yield _HEADER.pack(CHECKSUM_MAGIC_VERSION, run)
+    for piece in _read(data, length=_READ // run * run or run):
+        yield _checksums(piece, run=run)
+
+
+def _read(data: SourceFile, *, length: int) -> Iterator[bytes]:
+    """Yield the whole file in pieces of `length` bytes, the last one shorter."""
+    with os.fdopen(os.dup(data.fd), "rb") as file:
+        while piece := file.read(length):
+            yield piece
+
+
+def _checksums(piece: bytes, *, run: int) -> bytes:
+    view = memoryview(piece)
+    values = [zlib.crc32(view[start : start + run]) for start in range(0, len(view), run)]
+    return struct.pack(f">{len(values)}I", *values)

@@ -1,0 +1,191 @@
+"""Decide where a new version goes, and refuse where it would break or overwrite something."""
+
+# ruff: noqa: PTH112, PTH116, PTH118, PTH119, PTH120  the steps are system calls, and spelled as such
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.replace.original import FileIdentity, check_regular
+from parquet_bloomwriter.replace.temporary import find_temporaries
+from parquet_bloomwriter.source.folders import is_listed
+from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.replace.original import SourceFile, StrPath
+
+__all__ = ["Target", "check_backup_folder", "choose_target", "is_same", "lies_in"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """Where the new version will be."""
+
+    name: str
+    """The path as the caller spelled it, for messages."""
+    path: str
+    """Absolute path after all symbolic links: the name that is replaced or created."""
+    replaces: FileIdentity | None
+    """The file that has this name now, if any."""
+    in_place: bool
+    """Whether that file is the source."""
+    backup: str | None
+    """Absolute path under which the replaced file is kept."""
+
+
+def choose_target(  # noqa: PLR0913  all by keyword
+    source: SourceFile,
+    output: StrPath | None = None,
+    *,
+    overwrite: bool = False,
+    permit_hard_links: bool = False,
+    backup_suffix: str | None = None,
+    backup_dir: StrPath | None = None,
+) -> Target:
+    """Decide where the new version goes. Nothing is written.
+
+    Args:
+        source: The file whose new version it is.
+        output: Another path for it; None or the source's own path means in place.
+        overwrite: Allow `output` to be an existing file other than the source.
+        permit_hard_links: Allow the target to have further names; they keep the old bytes.
+        backup_suffix: Keep the replaced file under the target's name with this appended.
+        backup_dir: Keep the replaced file under the target's name in this folder.
+
+    Raises:
+        UnsafeTarget: The output or the backup exists, or the target has further names; or the
+            backup would lie among other Parquet files, where readers of whole folders (Spark,
+            whatever the suffix) would read it, too.
+        UnsupportedFile: The output is a directory, FIFO, socket or device.
+        InvalidArgument: The suffix is empty or leads to another folder; there is a suffix and a
+            folder; or the folder is none.
+        OSError: The output's folder is missing or hidden from us.
+    """
+    name = source.name if output is None else os.fspath(output)
+    path = source.path if output is None else os.path.realpath(name)
+    in_place = path == source.path
+    replaces = source.identity if in_place else _identity_at(path, name=name)
+    if replaces is None:
+        os.stat(os.path.dirname(path))
+    elif not in_place and not overwrite:
+        remedy = "Choose another name, or permit overwriting."
+        raise UnsafeTarget("the output exists already", path=name, remedy=remedy)
+    backup = _backup_path(path, name, backup_suffix, backup_dir)
+    if backup is not None and replaces is not None:
+        _check_backup(path, backup, source=source.path)
+    if replaces is not None and not permit_hard_links:
+        _check_single_name(path, name=name, backup=backup)
+    return Target(
+        name=name,
+        path=path,
+        replaces=replaces,
+        in_place=in_place,
+        backup=None if replaces is None else backup,
+    )
+
+
+def _identity_at(path: str, *, name: str) -> FileIdentity | None:
+    try:
+        check_regular(os.stat(name), name=name)  # the path does not lead to a pipe in /dev/fd
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    check_regular(found, name=name)
+    return FileIdentity.of(found)
+
+
+def check_backup_folder(folder: StrPath) -> None:
+    """Refuse what is no folder, and cannot become one, for backups.
+
+    Raises:
+        InvalidArgument: If something else has that name.
+    """
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise InvalidArgument("backups go to a folder, and this is none", path=folder)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether both names lead to one file; False if one leads nowhere."""
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except FileNotFoundError:
+        return False
+
+
+def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
+    """Refuse hard links; a temporary name or backup that a killed run left on the file is none."""
+    num_names = os.stat(path).st_nlink
+    if num_names > 1:
+        own = [*find_temporaries(path), *([] if backup is None else [backup])]
+        num_names -= sum(is_same(path, one) for one in own)
+    if num_names > 1:
+        problem = f"the file has {num_names} names (hard links)"
+        remedy = "Permit it, and the other names keep the old bytes; or write elsewhere."
+        raise UnsafeTarget(problem, path=name, remedy=remedy)
+
+
+def _backup_path(path: str, name: str, suffix: str | None, folder: StrPath | None) -> str | None:
+    if suffix is not None and folder is not None:
+        raise InvalidArgument("a suffix and a folder for backups exclude each other", path=name)
+    if folder is not None:
+        check_backup_folder(folder)
+        return os.path.join(os.path.realpath(folder), os.path.basename(name))
+    if suffix is None:
+        return None
+    if not suffix or os.path.dirname(suffix) or "\0" in suffix:
+        raise InvalidArgument(f"{suffix!r} cannot be appended to a file name", path=path)
+    return path + suffix
+
+
+def _check_backup(path: str, backup: str, *, source: str) -> None:
+    """Refuse a backup that overwrites something, or that readers of the table would read, too."""
+    if _is_one_name(backup, path):
+        remedy = "Keep it in another folder."
+        raise UnsafeTarget("the backup would be the file itself", path=path, remedy=remedy)
+    if os.path.lexists(backup) and not is_same(backup, path):  # else a run died that had made it
+        remedy = "Move it away, or keep the backup elsewhere."
+        raise UnsafeTarget("the backup exists already", path=backup, remedy=remedy)
+    folder = os.path.dirname(path)
+    root = _table_root(folder)
+    if not lies_in(backup, root):
+        return
+    if root != folder or _has_others(folder, {path, backup, source}):
+        where = "the file" if root == folder else "the table"
+        problem = f"readers of the folder of {where} would read the backup, too"
+        remedy = f"Name a folder outside of {safe(root)}, as backup_dir."
+        raise UnsafeTarget(problem, path=path, remedy=remedy)
+
+
+def _is_one_name(one: str, other: str) -> bool:
+    """Whether two paths are one name in one folder, however the folder is spelled."""
+    if os.path.basename(one) != os.path.basename(other):
+        return False
+    try:
+        return Path(one).parent.samefile(Path(other).parent)
+    except FileNotFoundError:  # the folder of the backup is yet to be made
+        return False
+
+
+def _table_root(folder: str) -> str:
+    """Return the folder above the partitions, `name=value`, that lead to a folder."""
+    while "=" in os.path.basename(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path leads into a folder, at any depth, or to the folder itself."""
+    above = os.path.join(os.path.realpath(folder), "")
+    return os.path.join(os.path.realpath(path), "").startswith(above)
+
+
+def _has_others(folder: str, known: set[str]) -> bool:
+    """Whether a folder holds Parquet files besides those that are known."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(is_listed([one.name]) for one in entries if one.path not in known)
+    except PermissionError:  # a folder may be writable without being readable
+        return False

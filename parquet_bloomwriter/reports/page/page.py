@@ -1,0 +1,153 @@
+"""One page on the filters of one or many files, in one piece: no script, nothing fetched.
+
+Tables and plots have upper limits, so that a page of thousands of files stays a few megabytes; what
+is left out is counted where it would stand. A content security policy forbids everything but the
+page's own style sheet.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files as package_files
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.html.inspection import column_table, remarks_on
+from parquet_bloomwriter.html.lookup import lookup_table
+from parquet_bloomwriter.html.panel import panel
+from parquet_bloomwriter.html.places import Places
+from parquet_bloomwriter.html.table import Look, Table, laid_out
+from parquet_bloomwriter.reports.inspection import FileFilters, InspectReport
+from parquet_bloomwriter.reports.markup import Html, element, identifier, joined, scrollable
+from parquet_bloomwriter.reports.page.figures import figures_of, share_of_bytes
+from parquet_bloomwriter.reports.page.sections import file_table, filter_table
+from parquet_bloomwriter.text import clipped, count, percent, size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.html.summary import Remark
+    from parquet_bloomwriter.reports.page.figures import ColumnFigures
+
+_MOST_REMARKS = 200
+_LONGEST_REMARK = 1_000
+"""Characters."""
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+_LOOK = Look(
+    most_rows=500,
+    text_heading={"class_": "text"},
+    number_heading={"class_": "number"},
+    text={"class_": "text"},
+    number={"class_": "number"},
+    rest={"class_": "rest"},
+)
+
+
+def page(report: InspectReport | FileFilters, *, title: str | None = None) -> str:
+    """Make one HTML page that shows every filter: sizes, rates, and what lookups skip.
+
+    Args:
+        report: What `inspect` found in one file, or in many.
+        title: Heading of the page; by default it names the file or says how many there are.
+
+    Returns:
+        The whole document; save it as UTF-8.
+    """
+    files = (report,) if isinstance(report, FileFilters) else report.files
+    heading = clipped(title or _title(files))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", heading),
+        element("style", _style_sheet()),
+    )
+    body = element("body", element("main", *_header(files, heading), *_sections(files)))
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en').source}\n"
+
+
+def _title(files: Sequence[FileFilters]) -> str:
+    if len(files) == 1:
+        path = files[0].path
+        return f"Bloom filters in {path.rpartition('/')[2] if path else 'a buffer'}"
+    return f"Bloom filters in {count(len(files), 'file')}"
+
+
+def _style_sheet() -> Html:
+    return Html(package_files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
+
+
+def _header(files: Sequence[FileFilters], heading: str) -> list[Html]:
+    parts = [element("h1", element("bdi", heading))]
+    if len(files) == 1:
+        path = identifier(files[0].path) if files[0].path else Html("a buffer")
+        parts.append(element("p", path, class_="quiet path"))
+        writer = element("bdi", clipped(files[0].created_by or "an unnamed writer"))
+        parts.append(element("p", "Written by ", writer, class_="quiet"))
+    parts.append(_figures(files))
+    return parts
+
+
+def _figures(files: Sequence[FileFilters]) -> Html:
+    counts = {
+        "file": len(files),
+        "row group": sum(file.num_row_groups for file in files),
+        "row": sum(file.num_rows for file in files),
+        "filter": sum(len(file.filters) for file in files),
+    }
+    figures = [count(number, noun).split(" ", 1) for noun, number in counts.items()]
+    figures.append([size(sum(file.num_filter_bytes for file in files)), "size of filters"])
+    figures.append([percent(share_of_bytes(files)), "of all bytes"])
+    pairs = [element("div", element("dt", term), element("dd", figure)) for figure, term in figures]
+    return element("dl", *pairs, class_="figures")
+
+
+def _sections(files: Sequence[FileFilters]) -> list[Html]:
+    columns = figures_of(files)
+    parts = _remarks(remarks_on(files), has_filters=bool(columns))
+    if columns:
+        parts += _section("Columns", _scrolled(column_table(columns)))
+        parts += _section("What a lookup of an absent value reads", *_lookup_parts(columns))
+        parts += _section("Filters by row group", *panel(columns, Places.of(files)))
+        every = filter_table(files)
+        parts.append(element("details", element("summary", "Every filter"), _scrolled(every)))
+    if len(files) > 1:
+        parts += _section("Files", _scrolled(file_table(files)))
+    return parts
+
+
+def _lookup_parts(columns: Sequence[ColumnFigures]) -> list[Html]:
+    sentence = (
+        "Without filters a lookup reads every row group. With them it reads a row group by mistake "
+        "as often as the exact FPP of its filter says, and always where there is no filter that "
+        "can be trusted. Statistics and dictionaries may spare more; they are left out of account."
+    )
+    table = _scrolled(lookup_table(columns), class_="scroll wide")
+    return [element("p", sentence, class_="quiet"), table]
+
+
+def _remarks(remarks: Sequence[Remark], *, has_filters: bool) -> list[Html]:
+    if not remarks:
+        found = "No problem was found." if has_filters else "There is no filter."
+        return _section("Problems and oddities", element("p", found, class_="quiet"))
+    shown = [_remark(remark) for remark in remarks[:_MOST_REMARKS]]
+    parts = [element("ul", *shown, class_="remarks", tabindex=0)]
+    if left_out := len(remarks) - len(shown):
+        parts.append(element("p", f"and {count(left_out, 'more remark')}", class_="rest"))
+    return _section("Problems and oddities", *parts)
+
+
+def _remark(remark: Remark) -> Html:
+    sentence = element("span", element("bdi", clipped(remark.sentence, _LONGEST_REMARK)))
+    return element("li", element("strong", remark.label), sentence, class_=remark.label)
+
+
+def _section(heading: str, *parts: Html) -> list[Html]:
+    return [element("h2", heading), *parts]
+
+
+def _scrolled(table: Table, *, class_: str = "scroll") -> Html:
+    body, rest = laid_out(table, _LOOK)
+    return joined([scrollable(body, label=table.caption, class_=class_), rest])

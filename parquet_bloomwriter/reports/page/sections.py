@@ -1,0 +1,97 @@
+"""The lists at the end of a page: every file, every filter."""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.html.inspection import quantity
+from parquet_bloomwriter.html.table import Heading, Table
+from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.text import percent, rate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.markup import Content
+
+_FILES = (
+    Heading(title="path", is_text=True),
+    Heading(title="file", hint="Number of the file, as plots name it"),
+    Heading(title="size", hint="Bytes"),
+    Heading(title="rows"),
+    Heading(title="row groups"),
+    Heading(title="filters"),
+    Heading(title="bytes of filters", hint="Headers and bitsets"),
+    Heading(title="share"),
+    Heading(title="problems", hint="Filters that must not be trusted"),
+)
+_FILTERS = (
+    Heading(title="column", is_text=True),
+    Heading(title="file", hint="Number of the file"),
+    Heading(title="row group", hint="0-based"),
+    Heading(title="offset", hint="Of the header, bytes from the start of the file"),
+    Heading(title="bytes", hint="Header and bitset"),
+    Heading(title="place", is_text=True),
+    Heading(title="values", hint="Of the column chunk, nulls left out"),
+    Heading(title="NDV", hint="Distinct values, estimated from the bits"),
+    Heading(title="fill", hint="Share of bits that are set"),
+    Heading(title="exact FPP"),
+)
+
+
+def file_table(files: Sequence[FileFilters]) -> Table:
+    """One row per file."""
+    return Table(
+        caption="Files",
+        headings=_FILES,
+        rows=starmap(_file_row, enumerate(files, start=1)),
+        num_rows=len(files),
+        noun="file",
+    )
+
+
+def filter_table(files: Sequence[FileFilters]) -> Table:
+    """One row per filter."""
+    return Table(
+        caption="Every filter",
+        headings=_FILTERS,
+        rows=(
+            _filter_row(number, facts)
+            for number, file in enumerate(files, start=1)
+            for facts in file.filters
+        ),
+        num_rows=sum(len(file.filters) for file in files),
+        noun="filter",
+    )
+
+
+def _file_row(number: int, file: FileFilters) -> list[Content]:
+    num_problems = sum(one.problem is not None for one in file.filters)
+    return [
+        "buffer" if file.path is None else identifier(file.path),
+        f"{number:,}",
+        f"{file.size:,}",
+        f"{file.num_rows:,}",
+        f"{file.num_row_groups:,}",
+        f"{len(file.filters):,}",
+        f"{file.num_filter_bytes:,}",
+        percent(file.share) if file.size else "-",
+        f"{num_problems:,}" if num_problems else "-",
+    ]
+
+
+def _filter_row(number: int, facts: FilterFacts) -> list[Content]:
+    return [
+        identifier(facts.column),
+        f"{number:,}",
+        f"{facts.row_group:,}",
+        f"{facts.offset:,}",
+        "-" if facts.length is None else f"{facts.length:,}",
+        facts.place.value,
+        f"{facts.num_values:,}",
+        quantity(facts.ndv),
+        "-" if facts.fill is None else percent(facts.fill),
+        rate(facts.fpp),
+    ]

@@ -1,0 +1,251 @@
+"""What is done with single column chunks: sort them out, examine old filters, build new ones."""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from parquet_bloomwriter.column_names import why_no_filter
+from parquet_bloomwriter.compact.loop import START
+from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
+from parquet_bloomwriter.filters.build import (
+    ODD_INSTANTS,
+    BuiltFilter,
+    FilterOptions,
+    build_filter,
+    holds_all_values,
+)
+from parquet_bloomwriter.filters.stored import stored_filters
+from parquet_bloomwriter.hashing import XXHASH
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.patch import bloom_edit
+from parquet_bloomwriter.parallel import in_order
+from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
+from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
+from parquet_bloomwriter.values import LeafReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.filters.stored import StoredFilter
+    from parquet_bloomwriter.rewrite.layout import Layout
+    from parquet_bloomwriter.rewrite.plan import Chunk
+    from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.splice.existing import ExistingFilter
+
+R = TypeVar("R")
+Outcome: TypeAlias = BuiltFilter | ChunkReport
+"""A filter, or why there is none."""
+
+_OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of reading that say nothing about the file: too many others are open."""
+
+_LONE_LENGTH = "the metadata has the length of a Bloom filter, but not its offset"
+_AHEAD_BYTES = 64 * 1024 * 1024
+"""Bitsets that may be in the making, or finished, before the one that is written next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The chosen column chunks, sorted out."""
+
+    to_build: dict[Chunk, str] = field(default_factory=dict)
+    """Those that get a filter, and what is wrong with the one they have, if anything."""
+
+    to_drop: dict[Chunk, ExistingFilter] = field(default_factory=dict)
+    """Old filters that make way for new ones."""
+
+    settled: dict[Chunk, ChunkReport] = field(default_factory=dict)
+    """All others."""
+
+    def replace(self, old: ExistingFilter, problem: str) -> None:
+        """Build a new filter where there is an old one."""
+        chunk = (old.row_group, old.column)
+        self.to_drop[chunk] = old
+        self.to_build[chunk] = f"the old filter was replaced: {problem}" if problem else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkWork:
+    """Works on the column chunks of one file, several at once."""
+
+    source: Source
+    layout: Layout
+    options: dict[int, FilterOptions]
+    """By leaf ordinal, in the order chosen."""
+
+    jobs: int
+    """Threads."""
+
+    readers: dict[int, LeafReader | str] = field(default_factory=dict)
+    """By leaf ordinal: a reader, or why there is none."""
+
+    def candidates(self, *, replace: bool) -> Candidates:
+        """Find the chunks that get a new filter, and settle all others.
+
+        Args:
+            replace: Build new filters also where good ones are.
+        """
+        found = Candidates()
+        existing = {(f.row_group, f.column): f for f in self.layout.existing}
+        drafts = self._drafts()
+        doubtful: list[Chunk] = []
+        for ordinal in self.options:
+            for row_group in range(self.layout.footer.num_row_groups):
+                chunk = (row_group, ordinal)
+                settled = self._without_reading(chunk, has_filter=chunk in existing)
+                if settled is not None:
+                    found.settled[chunk] = settled
+                elif chunk not in existing:
+                    found.to_build[chunk] = ""
+                elif replace or (existing[chunk].problem is not None and chunk not in drafts):
+                    found.replace(existing[chunk], existing[chunk].problem or "")
+                else:
+                    doubtful.append(chunk)
+
+        def examine(chunk: Chunk) -> ChunkReport | str:
+            return self._examine(existing[chunk], drafts.get(chunk))
+
+        with self._each(doubtful, examine) as verdicts:
+            for chunk, verdict in verdicts:
+                if isinstance(verdict, str):
+                    found.replace(existing[chunk], verdict)
+                else:
+                    found.settled[chunk] = verdict
+        return found
+
+    def being_built(
+        self, chunks: Iterable[Chunk]
+    ) -> AbstractContextManager[Iterator[tuple[Chunk, Outcome]]]:
+        """Begin to build filters; the iterator gives them in the order of the chunks."""
+        return self._each(chunks, self._build)
+
+    def _each(
+        self, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
+    ) -> AbstractContextManager[Iterator[tuple[Chunk, R]]]:
+        return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES)
+
+    def _weight(self, chunk: Chunk) -> int:
+        """Bytes that a filter takes while it is being built, at most."""
+        values = int(self.layout.footer.chunks.values[chunk][ChunkField.NUM_VALUES])
+        options = self.options[chunk[1]]
+        return BYTES_PER_BLOCK * initial_num_blocks(
+            values, options.fpp, sizing=options.sizing, max_bytes=options.max_bytes
+        )
+
+    def _without_reading(self, chunk: Chunk, *, has_filter: bool) -> ChunkReport | None:
+        """Settle a chunk by its metadata alone; None if that does not do."""
+        footer = self.layout.footer
+        unsupported = why_no_filter(footer.leaves[chunk[1]])
+        if unsupported:
+            hint = "; it has one that must not be trusted: strip it" if has_filter else ""
+            return _skipped(chunk, unsupported + hint)
+        if footer.chunks.values[chunk][ChunkField.NUM_VALUES] <= 0:
+            return ChunkReport(row_group=chunk[0], status=Status.EMPTY)
+        length = footer.chunks.spans[chunk][ChunkField.BLOOM_FILTER_LENGTH]
+        if not has_filter and length[START] >= 0:
+            return _skipped(chunk, _LONE_LENGTH)  # `strip` could not restore it.
+        try:
+            bloom_edit(footer, *chunk, (1, 1))
+        except UnsupportedFile as error:
+            return _skipped(chunk, error.problem)
+        return None
+
+    def _drafts(self) -> dict[Chunk, StoredFilter]:
+        """Return the filters that may be of Murmur3 drafts, for columns that shall have such."""
+        asked = {
+            ordinal
+            for ordinal, options in self.options.items()
+            if options.hash_kind.dialect == "murmur3"
+        }
+        if not (asked and self.layout.existing):
+            return {}
+        claims = Counter(old.offset for old in self.layout.existing)
+        return {
+            (one.row_group, one.ordinal): one
+            for one in stored_filters(self.source, self.layout.footer, asked)
+            if one.is_draft and one.problem is None and claims[one.offset] == 1
+        }
+
+    def _examine(self, old: ExistingFilter, draft: StoredFilter | None) -> ChunkReport | str:
+        """Look up every value in a filter that is there; return a sentence if it is no good."""
+        chunk = (old.row_group, old.column)
+        try:
+            filter_ = self._old_bits(old, draft)
+        except MalformedFilter as error:
+            return error.problem
+        reader = self._reader(chunk)
+        unchecked = "the filter that is there was kept unchecked: "
+        if isinstance(reader, str):
+            return _skipped(chunk, unchecked + reader)
+        try:
+            if not holds_all_values(filter_, reader, self.layout.footer.leaves[chunk[1]], chunk[0]):
+                return "values that readers look up are missing from it"
+        except _read_errors() as error:
+            _check_is_of_the_file(error)
+            reason = _one_line(error)
+            return reason if reason == ODD_INSTANTS else _skipped(chunk, unchecked + reason)
+        return ChunkReport(
+            row_group=chunk[0],
+            status=Status.KEPT,
+            offset=old.offset,
+            length=(old.length if draft is None else draft.length) or 0,
+            num_bytes=filter_.num_bytes,
+            fpp=filter_.exact_fpp(),
+        )
+
+    def _old_bits(self, old: ExistingFilter, draft: StoredFilter | None) -> Sbbf:
+        data = self.source.read_at(old.offset, old.stop if draft is None else draft.stop)
+        kind = XXHASH if draft is None else self.options[old.column].hash_kind
+        return Sbbf.from_bytes(data, kind.dialect, murmur3_seed=kind.murmur3_seed)
+
+    def _build(self, chunk: Chunk) -> Outcome:
+        reader = self._reader(chunk)
+        if isinstance(reader, str):
+            return _skipped(chunk, reader)
+        footer = self.layout.footer
+        row_group, column = chunk
+        try:
+            built = build_filter(
+                reader, footer, footer.leaves[column], row_group, self.options[column]
+            )
+        except _read_errors() as error:
+            _check_is_of_the_file(error)
+            return _skipped(chunk, _one_line(error))
+        return built or ChunkReport(row_group=row_group, status=Status.EMPTY)
+
+    def _reader(self, chunk: Chunk) -> LeafReader | str:
+        ordinal = chunk[1]
+        if ordinal not in self.readers:
+            footer = self.layout.footer
+            try:
+                self.readers[ordinal] = LeafReader(self.source, footer, footer.leaves[ordinal])
+            except _read_errors() as error:
+                self.readers[ordinal] = _one_line(error)
+        return self.readers[ordinal]
+
+
+def _skipped(chunk: Chunk, reason: str) -> ChunkReport:
+    return ChunkReport(row_group=chunk[0], status=Status.SKIPPED, reason=reason)
+
+
+def _read_errors() -> tuple[type[BaseException], ...]:
+    """What pyarrow raises for bytes that it cannot read."""
+    import pyarrow as pa
+
+    return (OSError, pa.ArrowException)
+
+
+def _check_is_of_the_file(error: BaseException) -> None:
+    """Raise what is no fault of the file, and would be otherwise the next time."""
+    if isinstance(error, OSError) and error.errno in _OF_THE_PROCESS:
+        raise error
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

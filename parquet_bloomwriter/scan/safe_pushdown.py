@@ -1,0 +1,158 @@
+"""Where a stored value and the table's value of the same column could differ, nothing is pruned.
+
+Filters of pyarrow are asked of a table's columns, and probing looks at a file's. Mostly a column of
+the table is the column of the file by that name, with values that are equal. It is not if
+
+- its values come from the path: `year=2024/`, whatever the file has in a column of that name;
+- the table's type is another, by another file's schema or the caller's, and values are rounded or
+  shifted on the way: DOUBLE 0.1 as float32, timestamps with and without a zone, text as numbers;
+- a name with a dot leads to a field of a struct in one, and to a column in the other.
+
+Conditions on such columns become opaque: any row may satisfy them. The others still prune.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.metadata.logical_types import Kind, type_of
+from parquet_bloomwriter.predicate import to_text
+from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name
+from parquet_bloomwriter.predicate.bind import bind
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Expression,
+    IsIn,
+    IsNull,
+    Not,
+    Opaque,
+    Or,
+)
+from parquet_bloomwriter.probing.evaluation import leaves_of
+from parquet_bloomwriter.probing.files import Bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata.logical_types import ColumnType
+    from parquet_bloomwriter.predicate.bound import Bound
+
+    Leaves = tuple[Leaf, ...]
+
+
+@dataclass(slots=True, eq=False)
+class TableBindings(Bindings):
+    """A predicate on a table, and what may be concluded from it for each file's schema.
+
+    Which columns there are is left to pyarrow: no file need have them all.
+    """
+
+    schema: pa.Schema = None
+    """Of the table."""
+
+    partition_columns: frozenset[str] = frozenset()
+    guarded: dict[int, tuple[Leaves, Bound]] = field(default_factory=dict)
+    """By the identity of the leaves: these, and the bound predicate."""
+
+    def bound(self, leaves: Leaves) -> Bound:
+        """The predicate for one schema."""
+        found = self.guarded.get(id(leaves))
+        if found is None:
+            found = (leaves, bind(self._guard(self.expression, leaves), leaves))
+            self.guarded[id(leaves)] = found
+        return found[1]
+
+    def wanted(self, leaves: Leaves) -> tuple[int, ...]:
+        """The columns of one schema that are needed."""
+        return tuple(leaf.ordinal for leaf in leaves_of(self.bound(leaves)))
+
+    def check_columns(self, paths: Sequence[str]) -> None:
+        """Leave it to pyarrow which columns there are."""
+
+    def _guard(self, expression: Expression, leaves: Leaves) -> Expression:
+        match expression:
+            case Not(operand):
+                return Not(self._guard(operand, leaves))
+            case And(operands) | Or(operands):
+                kind = And if isinstance(expression, And) else Or
+                return kind(tuple([self._guard(one, leaves) for one in operands]))
+            case Comparison(column) | IsIn(column) | IsNull(column):
+                return expression if self._is_safe(column, leaves) else _opaque(expression)
+        return expression
+
+    def _is_safe(self, name: str, leaves: Leaves) -> bool:
+        try:
+            column = column_at(self.schema, name)
+        except InvalidArgument:
+            return False
+        if column.path[0] in self.partition_columns or self._is_ambiguous(name):
+            return False
+        named = [leaf for leaf in leaves if leaf.name == name]
+        return all(
+            leaf.path == column.path and keeps_values(type_of(leaf), column.type) for leaf in named
+        )
+
+    def _is_ambiguous(self, name: str) -> bool:
+        """Whether there is a column of this very name, and another that it leads into."""
+        names = [field.name for field in self.schema if has_name(field)]
+        return name in names and any(name.startswith(f"{other}.") for other in names)
+
+
+def _opaque(expression: Expression) -> Opaque:
+    return Opaque(to_text(expression))
+
+
+def keeps_values(stored: ColumnType, type_: pa.DataType) -> bool:
+    """Whether a stored value, read as an Arrow type, stays equal to itself and to nothing else.
+
+    Casts that pyarrow checks, and fails, need not be excluded: they lose nothing in silence.
+    """
+    import pyarrow as pa
+
+    if isinstance(type_, pa.BaseExtensionType):
+        return keeps_values(stored, type_.storage_type)
+    if pa.types.is_dictionary(type_):
+        return keeps_values(stored, type_.value_type)
+    check = _checks().get(stored.kind)
+    return check is not None and check(stored, type_)
+
+
+def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
+    import pyarrow as pa
+
+    types = pa.types
+    return {
+        Kind.INTEGER: lambda _, type_: types.is_integer(type_),
+        Kind.FLOATING: lambda stored, type_: (
+            types.is_floating(type_) and type_.bit_width >= stored.bits
+        ),
+        Kind.DECIMAL: lambda stored, type_: types.is_decimal(type_) and type_.scale >= stored.scale,
+        Kind.BOOLEAN: lambda _, type_: types.is_boolean(type_),
+        Kind.TEXT: lambda _, type_: _is_bytes(type_),
+        Kind.BINARY: lambda _, type_: _is_bytes(type_),
+        Kind.UUID: lambda _, type_: _is_bytes(type_),
+        Kind.DATE: lambda _, type_: types.is_date(type_),
+        Kind.TIME: lambda _, type_: types.is_time(type_),
+        Kind.TIMESTAMP: lambda stored, type_: (
+            types.is_timestamp(type_) and (type_.tz is not None) is stored.is_adjusted
+        ),
+        Kind.INT96: lambda _, type_: type_ == pa.timestamp("ns"),
+    }
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    checks = (
+        *(types.is_string, types.is_large_string, types.is_string_view),
+        *(types.is_binary, types.is_large_binary, types.is_binary_view),
+        types.is_fixed_size_binary,
+    )
+    return any(check(type_) for check in checks)

@@ -1,0 +1,189 @@
+"""Batches of a table in bounded memory.
+
+A scan of pyarrow's datasets decodes whole row groups, several at a time. `ParquetFile.iter_batches`
+decodes as many rows as one batch needs, from buffers of one mebibyte for each column. So the files
+are read by it, one after the other, and what comes out is brought into the table's schema here.
+The rows are then selected by pyarrow's scanner, like those of any other dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.predicate.arrow_tree import Call, Field, take_apart
+from parquet_bloomwriter.scan.snapshots import hold, is_local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    from parquet_bloomwriter.predicate.arrow_tree import Node
+    from parquet_bloomwriter.scan.survivors import Survivors
+    from parquet_bloomwriter.scan.table import Projection, TableFiles
+
+_BUFFER_BYTES = 1024 * 1024
+_READAHEAD = 2
+"""Batches decoded before they are asked for."""
+
+_OF_DATASETS_ONLY = frozenset({"schema", "ignore_prefixes", "memory_map", "pre_buffer"})
+_NOT_TAKEN_APART = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+"""What an expression may raise whose form is not known here."""
+
+
+def stream(
+    table: TableFiles, survivors: Survivors, *, columns: Projection | None, batch_size: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of a table, file after file.
+
+    Args:
+        table: The table.
+        survivors: What to read of it, and which rows to return.
+        columns: What to return, as pyarrow's datasets take it; None for all columns.
+        batch_size: Rows that a batch has at most.
+
+    Yields:
+        Batches that are not empty.
+    """
+    import pyarrow.dataset as ds
+
+    schema = _needed(table.schema, columns, survivors.condition)
+    scanner = ds.Scanner.from_batches(
+        _batches(table, survivors, schema, batch_size),
+        schema=schema,
+        columns=columns,
+        filter=survivors.condition,
+        batch_size=batch_size,
+        batch_readahead=_READAHEAD,
+        use_threads=False,
+    )
+    yield from (batch for batch in scanner.to_batches() if batch.num_rows)
+
+
+def _needed(
+    schema: pa.Schema, columns: Projection | None, condition: pc.Expression | None
+) -> pa.Schema:
+    """The columns that are returned or asked about; all if nobody can tell."""
+    import pyarrow as pa
+
+    if columns is None:
+        return schema
+    names = [] if isinstance(columns, Mapping) else list(columns)
+    expressions = list(columns.values()) if isinstance(columns, Mapping) else []
+    try:
+        for expression in expressions if condition is None else [*expressions, condition]:
+            names += _columns_in(take_apart(expression))
+    except (*_NOT_TAKEN_APART, pa.ArrowException):
+        return schema
+    fields = [field for field in schema if any(_leads_to(field.name, name) for name in names)]
+    return pa.schema(fields, schema.metadata)
+
+
+def _columns_in(node: Node) -> Iterator[str]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Field):
+            yield one.path
+        elif isinstance(one, Call):
+            waiting.extend(one.arguments)
+
+
+def _leads_to(column: str, name: str) -> bool:
+    return name == column or name.startswith(f"{column}.")
+
+
+def _batches(
+    table: TableFiles, survivors: Survivors, schema: pa.Schema, batch_size: int
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow.dataset as ds
+
+    for piece in survivors.pieces:
+        keys = ds.get_partition_keys(piece.fragment.partition_expression)
+        with ExitStack() as stack:
+            file: Any = table.source
+            left = piece.fragment
+            if is_local(left):  # footer and data are of one version
+                held = hold(left.path, memory_map=bool(table.options.get("memory_map")))
+                file = stack.enter_context(held.file)
+                is_known = survivors.versions.is_of(left.path, file.fileno())
+                row_groups = piece.row_groups if is_known else None
+                left = left.format.make_fragment(
+                    file,
+                    partition_expression=left.partition_expression,
+                    row_groups=row_groups,
+                )
+            elif not table.is_open:
+                file = stack.enter_context(left.filesystem.open_input_file(left.path))
+            if survivors.condition is not None:  # statistics, by conditions unknown here
+                left = left.subset(survivors.condition, schema=table.schema)
+            for batch in _batches_of(table, left, file, schema.names, batch_size):
+                yield _conformed(batch, schema, keys, table.partitions)
+
+
+def _batches_of(
+    table: TableFiles,
+    fragment: ds.ParquetFileFragment,
+    file: Any,  # noqa: ANN401  whatever pyarrow reads
+    columns: list[str],
+    batch_size: int,
+) -> Iterator[pa.RecordBatch]:
+    """Read an open file, or what is left of it."""
+    import pyarrow.parquet as pq
+
+    row_groups = [one.id for one in fragment.row_groups]
+    if not row_groups:
+        return
+    options = {name: table.options[name] for name in table.options.keys() - _OF_DATASETS_ONLY}
+    options["buffer_size"] = options.get("buffer_size") or _BUFFER_BYTES
+    reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
+    yield from reader.iter_batches(batch_size, row_groups, columns=columns)
+
+
+def _conformed(
+    batch: pa.RecordBatch,
+    schema: pa.Schema,
+    keys: Mapping[str, object],
+    partitions: Mapping[str, pa.Array | None],
+) -> pa.RecordBatch:
+    """Bring a file's batch into the table's schema, as scans of datasets do."""
+    import pyarrow as pa
+
+    if not len(schema):
+        return batch.select([])
+    columns = [_column(batch, field, keys, partitions) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)  # casts where types differ
+
+
+def _column(
+    batch: pa.RecordBatch,
+    field: pa.Field,
+    keys: Mapping[str, object],
+    partitions: Mapping[str, pa.Array | None],
+) -> pa.Array:
+    """A column from the path, or else from the file, or else of nulls."""
+    import pyarrow as pa
+
+    is_stored = field.name in batch.schema.names
+    if field.name in keys or (field.name in partitions and not is_stored):
+        value = keys.get(field.name)
+        return _repeated(value, field.type, partitions[field.name], batch.num_rows)
+    if not is_stored:
+        return pa.nulls(batch.num_rows, field.type)
+    return batch.column(field.name)
+
+
+def _repeated(
+    value: object, type_: pa.DataType, dictionary: pa.Array | None, count: int
+) -> pa.Array:
+    import pyarrow as pa
+
+    if dictionary is None or not pa.types.is_dictionary(type_):
+        return pa.repeat(pa.scalar(value, type_), count)
+    index = None if value is None else dictionary.index(value).as_py()
+    indices = pa.repeat(pa.scalar(index, type_.index_type), count)
+    return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=type_.ordered)

@@ -1,0 +1,164 @@
+"""Which parts of a table's files are worth reading.
+
+The files that are probed are the very fragments that pyarrow scans, one for one and in its order:
+nothing has to be found again by its name. A file that cannot be probed is read whole, and pyarrow
+decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.hashing import XXHASH, HashKind
+from parquet_bloomwriter.predicate import parse, to_arrow
+from parquet_bloomwriter.probing.files import Given, probe_locations
+from parquet_bloomwriter.scan.nan_rows import without_statistics
+from parquet_bloomwriter.scan.safe_pushdown import TableBindings
+from parquet_bloomwriter.scan.snapshots import Versions, is_local, without_footer
+from parquet_bloomwriter.source import Location
+from parquet_bloomwriter.source.filesystems import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.probing.files import Openable
+    from parquet_bloomwriter.probing.report import FileProbe
+    from parquet_bloomwriter.scan.table import TableFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What is left of one file."""
+
+    fragment: ds.ParquetFileFragment
+    """The file, cut down to the row groups that survive."""
+
+    row_groups: tuple[int, ...] | None = None
+    """Their ordinals; None if all do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survivors:
+    """What is left of a table."""
+
+    pieces: tuple[Piece, ...]
+    """Of each file with surviving row groups."""
+
+    condition: pc.Expression | None
+    """What their rows must satisfy still; None if nothing was asked for."""
+
+    versions: Versions
+    """Of the files that were cut down, before they were probed."""
+
+    @property
+    def fragments(self) -> tuple[ds.ParquetFileFragment, ...]:
+        """What pyarrow scans."""
+        return tuple(piece.fragment for piece in self.pieces)
+
+
+def find_survivors(
+    table: TableFiles,
+    filters: Filters | None,
+    *,
+    probes: bool = True,
+    hash_kind: HashKind = XXHASH,
+) -> Survivors:
+    """Probe the files of a table, unless all rows are asked for.
+
+    Args:
+        table: The table.
+        filters: What `read_table` takes; None for all rows.
+        probes: False for all files as a whole, because they change more quickly than that.
+        hash_kind: The hash function of Bloom filters whose headers do not name it; "xxhash"
+            distrusts these filters.
+
+    Raises:
+        InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
+        ColumnNotFound: If the table has no such column.
+        Whatever pyarrow raises: If it cannot evaluate the filters.
+    """
+    if filters is None:
+        every = tuple(map(_whole, table.fragments))
+        return Survivors(pieces=every, condition=None, versions=Versions(states={}))
+    import pyarrow.compute as pc
+
+    tree = parse(filters)
+    condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
+    if condition.equals(pc.scalar(value=False)):
+        return Survivors(pieces=(), condition=condition, versions=Versions(states={}))
+    bindings = TableBindings(
+        tree,
+        hash_kind=hash_kind,
+        schema=table.schema,
+        partition_columns=frozenset(table.partitions),
+    )
+    fragments = _in_partitions(table, condition)
+    versions = Versions.of(fragments)
+    found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
+    pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
+    cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
+    return Survivors(
+        pieces=pieces,
+        condition=without_statistics(condition, tree, table.schema),
+        versions=versions.of_these(cut),
+    )
+
+
+def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.ParquetFileFragment]:
+    """The files whose paths do not contradict the condition."""
+    if not table.partitions:
+        return table.fragments
+    return tuple(table.dataset_of(table.fragments).get_fragments(condition))
+
+
+def _probed(
+    table: TableFiles, fragments: Sequence[ds.ParquetFileFragment], bindings: TableBindings
+) -> Sequence[FileProbe | None]:
+    """Probe files; None for those of which nothing is known."""
+    try:
+        report = probe_locations([_openable(table, one) for one in fragments], bindings)
+    except (BloomwriterError, OSError):
+        return [None] * len(fragments)
+    return [None if one.error or one.known is None else one for one in report.files]
+
+
+def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
+    if table.is_open:
+        return Given(table.source if table.held is None else table.held.source)
+    place = locate(fragment.path, fragment.filesystem)
+    return Location(path=place.path, filesystem=place.filesystem, name=place.path)
+
+
+def _surviving(
+    fragments: Sequence[ds.ParquetFileFragment],
+    probes: Sequence[FileProbe | None],
+    *,
+    is_single: bool,
+) -> Iterator[Piece]:
+    for fragment, probe in zip(fragments, probes, strict=True):
+        if probe is None or len(probe.surviving) == probe.num_row_groups:
+            yield _whole(fragment)
+        elif probe.surviving:
+            yield _cut(fragment, probe, is_single=is_single)
+
+
+def _whole(fragment: ds.ParquetFileFragment) -> Piece:
+    return Piece(fragment=without_footer(fragment, None) if is_local(fragment) else fragment)
+
+
+def _cut(fragment: ds.ParquetFileFragment, probe: FileProbe, *, is_single: bool) -> Piece:
+    row_groups = tuple(probe.surviving)
+    if is_single:  # pyarrow has read its footer, for the schema
+        metadata = fragment.metadata
+        seen = (probe.num_row_groups, probe.num_rows)
+        if (metadata.num_row_groups, metadata.num_rows) != seen:
+            return _whole(fragment)
+        if not is_local(fragment):
+            return Piece(fragment=fragment.subset(row_group_ids=row_groups), row_groups=row_groups)
+    return Piece(fragment=without_footer(fragment, row_groups), row_groups=row_groups)

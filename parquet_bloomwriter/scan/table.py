@@ -1,0 +1,213 @@
+"""The files of a table as pyarrow's dataset: its own discovery, schema and partitions.
+
+Whatever `pyarrow.parquet.read_table` takes as its source means the same here, because the same
+`ParquetDataset` finds out what it is. Taken in addition: glob patterns, URLs that only fsspec
+knows, and bytes.
+
+`ParquetDataset.filesystem` is never asked: for a file object there is none, and pyarrow crashes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.scan.snapshots import Held, hold
+from parquet_bloomwriter.source import Location, find_sources
+from parquet_bloomwriter.source.filesystems import is_url, locate
+from parquet_bloomwriter.source.patterns import has_magic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    Projection: TypeAlias = Sequence[str] | Mapping[str, pc.Expression]
+    """Names of columns, or what to compute by the names to give it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFiles:
+    """One or more Parquet files that are read as one table."""
+
+    source: Any
+    """What was given, as pyarrow takes it; a single file if it is no path, and no list."""
+
+    fragments: tuple[ds.ParquetFileFragment, ...]
+    """One for each file, in the order in which pyarrow reads them."""
+
+    schema: pa.Schema
+    """Of the table, partition columns included."""
+
+    partitions: Mapping[str, pa.Array | None]
+    """Columns whose values come from paths; all their values, if they are dictionary-encoded."""
+
+    options: Mapping[str, Any]
+    """How the files are decoded, by the names that `ParquetDataset` has for it."""
+
+    held: Held | None = None
+    """A single file on disk that was opened once for all that is done."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a buffer or an open file rather than one with a path."""
+        return not isinstance(self.source, str | os.PathLike | list)
+
+    def dataset_of(self, fragments: tuple[ds.ParquetFileFragment, ...]) -> ds.FileSystemDataset:
+        """Make a dataset of some of the fragments, or parts of them, with the table's schema."""
+        import pyarrow.dataset as ds
+
+        first = self.fragments[0] if self.fragments else None
+        return ds.FileSystemDataset(
+            list(fragments),
+            schema=self.schema,
+            format=ds.ParquetFileFormat() if first is None else first.format,
+            filesystem=None if first is None else first.filesystem,
+        )
+
+
+def find_table(
+    source: Any,  # noqa: ANN401  whatever pyarrow reads
+    *,
+    filesystem: object,
+    partitioning: object,
+    options: Mapping[str, Any],
+    holds: bool = False,
+) -> TableFiles:
+    """Find the files, their schema and their partitions.
+
+    Args:
+        source: What `pyarrow.parquet.read_table` takes, a glob pattern, or bytes.
+        filesystem: What paths are relative to: a file system of pyarrow or fsspec, or a URL.
+        partitioning: What `read_table` takes.
+        options: The other arguments of `pyarrow.parquet.ParquetDataset`.
+        holds: Open a single file on disk here, and keep it open.
+
+    Raises:
+        InvalidArgument: If a pattern matches nothing, or a URL cannot be opened here.
+        Whatever pyarrow raises: If it finds no files, or no Parquet files.
+    """
+    found, place = _as_pyarrow_takes_it(source, filesystem)
+    if holds and (table := _held(found, place, partitioning, options)) is not None:
+        return table
+    try:
+        return _discover(found, place, partitioning, options)
+    except FileNotFoundError:
+        if not _may_be_pattern(source):
+            raise
+    found, place = _of_locations(find_sources(source, filesystem=filesystem))
+    return _discover(found, place, partitioning, options)
+
+
+def _held(
+    source: object, filesystem: object, partitioning: object, options: Mapping[str, Any]
+) -> TableFiles | None:
+    """Open a single file on disk; None for anything else, and for what pyarrow should complain of.
+
+    What it complains of is named then: of an open file it does not know the name.
+    """
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+
+    is_path = isinstance(source, str | os.PathLike)
+    if not is_path or not (filesystem is None or isinstance(filesystem, pafs.LocalFileSystem)):
+        return None
+    path = os.fsdecode(source)  # type: ignore[arg-type]
+    try:
+        if not os.path.isfile(path):  # noqa: PTH113  a FIFO must not be opened
+            return None
+        held = hold(path, memory_map=bool(options.get("memory_map")))
+        return _discover(held.file, None, partitioning, options, held=held)
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def _discover(
+    source: Any,  # noqa: ANN401  whatever pyarrow reads
+    filesystem: object,
+    partitioning: object,
+    options: Mapping[str, Any],
+    *,
+    held: Held | None = None,
+) -> TableFiles:
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetDataset(source, filesystem, partitioning=partitioning, **options)
+    fragments = tuple(table.fragments)
+    return TableFiles(
+        source=source,
+        fragments=fragments,
+        schema=table.schema,
+        partitions=_partitions(table, fragments),
+        options=options,
+        held=held,
+    )
+
+
+def _partitions(
+    table: pq.ParquetDataset, fragments: tuple[ds.ParquetFileFragment, ...]
+) -> dict[str, pa.Array | None]:
+    """The columns that paths tell; the schema of a partitioning lists all others, too."""
+    import pyarrow.dataset as ds
+
+    names = {name for one in fragments for name in ds.get_partition_keys(one.partition_expression)}
+    if not names:
+        return {}
+    known = zip(table.partitioning.schema.names, table.partitioning.dictionaries, strict=True)
+    dictionaries = dict(known)
+    return {name: dictionaries.get(name) for name in sorted(names)}
+
+
+def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    """Wrap bytes, and resolve URLs that pyarrow may not know; all else is left to pyarrow."""
+    import pyarrow as pa
+
+    if isinstance(source, bytes | bytearray | memoryview):
+        return pa.py_buffer(source), filesystem
+    if isinstance(source, Location):
+        return _of_locations([source])
+    if hasattr(source, "for_arrow"):
+        return source.for_arrow(), filesystem
+    if isinstance(source, tuple):
+        source = list(source)
+    if filesystem is None and _is_url(source):
+        place = locate(source)
+        return place.path, place.filesystem
+    if filesystem is None and isinstance(source, list) and any(map(_is_url, source)):
+        return _of_locations([_location(one) for one in source])
+    return source, filesystem
+
+
+def _is_url(source: object) -> bool:
+    return isinstance(source, str) and is_url(source)
+
+
+def _location(path: str) -> Location:
+    place = locate(path)
+    return Location(path=place.path, filesystem=place.filesystem, name=place.name)
+
+
+def _may_be_pattern(source: object) -> bool:
+    paths = source if isinstance(source, list | tuple) else [source]
+    return any(isinstance(one, str | os.PathLike) and has_magic(os.fsdecode(one)) for one in paths)
+
+
+def _of_locations(locations: list[Location]) -> tuple[list[str], Any]:
+    """The paths, and the file system that they all lie on.
+
+    Raises:
+        InvalidArgument: If they lie on several.
+    """
+    filesystem = locations[0].filesystem
+    if any(one.filesystem != filesystem for one in locations):
+        raise InvalidArgument(
+            "the files of one table lie on several file systems",
+            remedy="Read those of each file system by themselves.",
+        )
+    return [one.path for one in locations], filesystem

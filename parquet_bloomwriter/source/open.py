@@ -1,0 +1,96 @@
+"""One way to open whatever can be read: paths, URLs, file systems, file objects, buffers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.base import RangeReader
+from parquet_bloomwriter.source.filesystems import is_url, locate
+from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.source.location import Location
+from parquet_bloomwriter.source.memory import BufferSource
+from parquet_bloomwriter.source.remote import ArrowSource
+from parquet_bloomwriter.source.stream import BinaryStream, StreamSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.source.face import Source
+    from parquet_bloomwriter.source.filesystems import StrPath
+
+Input: TypeAlias = (
+    "StrPath | Location | Source | BinaryStream | bytes | bytearray | memoryview | Any"
+)
+"""The last for what pyarrow and fsspec have open: Buffer, NativeFile, OpenFile."""
+
+
+def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractContextManager[Source]:
+    """Open something for reading only; nothing is locked, and nothing need be writable.
+
+    Args:
+        source: A path; a URL (`s3://...`, `file:///...`, `memory://...`, whatever pyarrow or
+            fsspec knows); a binary file object that can seek, whose position is moved; a file or
+            buffer of pyarrow's; bytes; or a `Source`. What is open already stays open.
+        filesystem: What the path is relative to: a file system of pyarrow or fsspec, or the URL of
+            a folder on one.
+
+    Raises:
+        InvalidArgument: If there is no way to read it.
+        UnsupportedFile: If it is no regular file.
+        OSError: What opening raises, with the path.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = os.fsdecode(source)
+        if filesystem is None and not is_url(path):
+            return open_local(path)
+        place = locate(path, filesystem)
+        return Location(path=place.path, filesystem=place.filesystem, name=place.name).open()
+    if filesystem is not None:
+        raise InvalidArgument(
+            "a file system was given, but no path on it",
+            remedy="Pass a path, or leave the file system out.",
+        )
+    if isinstance(source, Location):
+        return source.open()
+    if _is(source, "fsspec.core", "OpenFile"):
+        return _open_file_of_fsspec(source)
+    return nullcontext(_wrapped(source))
+
+
+def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
+    if isinstance(source, RangeReader):
+        return source
+    if isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer"):
+        return BufferSource(source)
+    if _is(source, "pyarrow", "NativeFile"):
+        return ArrowSource(source, name=None)
+    if hasattr(source, "read_ranges"):
+        return source  # type: ignore[no-any-return]  # another Source
+    if hasattr(source, "read") and hasattr(source, "seek"):
+        return StreamSource(source)
+    raise InvalidArgument(
+        f"nothing can be read from {type(source).__name__}",
+        remedy="Pass a path, a URL, an open binary file, or bytes.",
+    )
+
+
+def _is(source: object, module: str, name: str) -> bool:
+    """Whether it is of a class whose module somebody has imported."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(source, getattr(loaded, name))
+
+
+@contextmanager
+def _open_file_of_fsspec(file: Any) -> Iterator[Source]:  # noqa: ANN401  fsspec has no types
+    """Read an `fsspec.core.OpenFile` by ranges, or, if it is compressed, as a file object."""
+    if file.compression is None:
+        with open_for_reading(file.path, filesystem=file.fs) as source:
+            yield source
+    else:
+        with file as opened:
+            yield StreamSource(opened)

@@ -1,0 +1,1 @@
+"""Files left out without optimizer rules: what works on Spark Connect, too."""

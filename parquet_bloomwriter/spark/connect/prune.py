@@ -1,0 +1,234 @@
+"""Which files of a relation its indexes exclude, by their names in Spark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
+from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
+from parquet_bloomwriter.spark.candidates import candidates, column_of
+from parquet_bloomwriter.spark.connect.file_keys import file_key
+from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
+from parquet_bloomwriter.spark.rules.decision import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.query.snapshot import Snapshot
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.spark.connect.safe_predicate import Columns
+
+MAX_EXCLUDED = 100_000
+"""Files that are left out by name, the largest first. Spark takes about a second and a half to
+analyze so many names."""
+
+_MANY_LOCATIONS = 64
+_PLAIN_NAME = re.compile(r"[\w .-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """What the indexes say."""
+
+    keys: tuple[str, ...] = ()
+    """Of files to leave out, as in `file_keys`."""
+
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Excluded:
+    """What one index says."""
+
+    sizes: dict[str, int]
+    """Bytes of the files to leave out, by key."""
+
+    decision: Decision
+
+
+def no_exclusion(condition: str, locations: Sequence[str], reason: Reason) -> Exclusion:
+    """Exclude nothing, for a reason that concerns no index in particular."""
+    return Exclusion(decisions=(_decision(condition, locations, None, reason),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of indexes."""
+
+    tree: Expression
+    """What is certain of the condition, in the DataFrame's names of leaf columns."""
+
+    columns: Columns
+    """The DataFrame's."""
+
+    locations: Sequence[str]
+    """What is read, absolute."""
+
+
+def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Exclusion:
+    """Ask the indexes.
+
+    Args:
+        question: The condition, and what it is asked about.
+        homes: Folders of indexes that do not lie beside their tables.
+        name: The one index to ask; None: all.
+    """
+    condition, locations = to_text(question.tree), question.locations
+    sizes: dict[str, int] = {}
+    decisions = []
+    for index, snapshot in candidates(locations, homes):
+        if name not in (None, index):
+            continue
+        if isinstance(snapshot, Reason):
+            decisions.append(_decision(condition, locations, index, snapshot))
+            continue
+        said = _ask(snapshot, question)
+        sizes |= said.sizes
+        decisions.append(said.decision)
+    if not decisions:
+        wanted = "no index" if name is None else f'no index "{name}"'
+        text = f"{wanted} is found beside the files, nor in the folders of indexes that are known"
+        return no_exclusion(condition, locations, Reason(code=Code.NO_COMMON_FILES, text=text))
+    largest = sorted(sizes, key=sizes.__getitem__, reverse=True)[:MAX_EXCLUDED]
+    return Exclusion(keys=tuple(largest), decisions=tuple(decisions))
+
+
+def _ask(snapshot: Snapshot, question: Question) -> _Excluded:
+    import numpy as np
+
+    index, condition = snapshot.entry.name, to_text(question.tree)
+    locations = question.locations
+    names = {one: _name_of(snapshot, one, question) for one in columns_of(question.tree)}
+    asked = _renamed(question.tree, names.get)
+    if not snapshot.could_exclude(asked):
+        why = snapshot.problem or _no_condition(snapshot)
+        return _Excluded(sizes={}, decision=_decision(condition, locations, index, why))
+    present = _present(snapshot, locations)
+    excluded = np.flatnonzero(present & ~snapshot.might_match(asked))
+    unchanged = _unchanged(snapshot, excluded)
+    sizes = _sizes_by_key(snapshot, unchanged)
+    why = _all_changed() if len(excluded) and not len(unchanged) else _nothing_excluded()
+    reason = snapshot.problem or (None if sizes else why)
+    num_bytes = int(snapshot.files.sizes[present].sum())
+    decision = replace(
+        _decision(condition, locations, index, reason),
+        num_files=int(present.sum()),
+        num_kept=int(present.sum()) - len(sizes),
+        num_bytes=num_bytes,
+        bytes_kept=num_bytes - sum(sizes.values()),
+    )
+    return _Excluded(sizes=sizes, decision=decision)
+
+
+def _decision(
+    condition: str, locations: Sequence[str], index: str | None, reason: Reason | None
+) -> Decision:
+    return Decision(
+        rule="PushDownBFIndexRule",
+        relation=", ".join(locations),
+        index=index,
+        condition=condition,
+        reason=reason,
+    )
+
+
+def _no_condition(snapshot: Snapshot) -> Reason:
+    columns = ", ".join(one.name for one in snapshot.entry.columns)
+    text = f"the condition compares none of {columns} with =, <=> or IN, as far as that is certain"
+    return Reason(code=Code.NO_USABLE_CONDITION, text=text)
+
+
+def _nothing_excluded() -> Reason:
+    text = "every file that the index knows might hold such rows"
+    return Reason(code=Code.NOTHING_EXCLUDED, text=text)
+
+
+def _all_changed() -> Reason:
+    text = "the files that could be left out have changed since they were indexed; refresh it"
+    return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
+
+
+def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
+    """Return the files that are as the index knows them, as far as its contract asks for that."""
+    if snapshot.entry.contract == "immutable":
+        return places
+    return places[snapshot.files.are_unchanged(snapshot.root, places)]
+
+
+def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any]) -> dict[str, int]:
+    """Return the sizes of files, by their keys."""
+    files, root = snapshot.files, snapshot.root.rstrip("/")
+    paths = files.paths.take(places).to_pylist()
+    facts = zip(
+        paths, files.sizes[places].tolist(), files.modified_ms[places].tolist(), strict=True
+    )
+    found = {}
+    for path, size, modified_ms in facts:
+        key = file_key(path if path.startswith("/") else f"{root}/{path}", size, modified_ms)
+        if key is not None:
+            found[key] = size
+    return found
+
+
+# Which of an index's files are read.
+
+
+def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
+    """Which files may be read; all of them if that is not easily told."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    paths, root = snapshot.files.paths, snapshot.root.rstrip("/") + "/"
+    everything = np.ones(len(paths), np.bool_)
+    if len(locations) > _MANY_LOCATIONS or any(root.startswith(f"{x}/") for x in locations):
+        return everything
+    present = np.asarray(pc.starts_with(paths, "/"))
+    for location in locations:
+        if location.startswith(root):
+            inside = location.removeprefix(root)
+            present |= np.asarray(pc.starts_with(paths, f"{inside}/"))
+            present |= np.asarray(pc.equal(paths, inside))
+    return present
+
+
+# Columns by their names in an index.
+
+
+def _name_of(snapshot: Snapshot, column: str, question: Question) -> str | None:
+    """The index's name of a column; None if it has none, or Spark shows it otherwise."""
+    path = column.split(".")
+    name = column_of(snapshot, path, case_sensitive=False)
+    found = question.columns.find(column)
+    if name is None or found is None or _is_in_paths(snapshot, path[0]):
+        return None
+    return name if shows_as_stored(snapshot, name, found[1]) else None
+
+
+def _is_in_paths(snapshot: Snapshot, name: str) -> bool:
+    """Whether a folder might be named for a column, `id=42`: Spark prefers that to the files'."""
+    import pyarrow.compute as pc
+
+    pattern = f"(^|/){re.escape(name)}=" if _PLAIN_NAME.fullmatch(name) else "="
+    if re.search(pattern, snapshot.root, re.IGNORECASE):
+        return True
+    found = pc.match_substring_regex(snapshot.files.paths, pattern, ignore_case=True)
+    return bool(pc.any(found, min_count=0).as_py())
+
+
+def _renamed(tree: Expression, name_of: Callable[[str], str | None]) -> Expression:
+    match tree:
+        case Not(operand):
+            return Not(_renamed(operand, name_of))
+        case And(operands):
+            return And(tuple(_renamed(one, name_of) for one in operands))
+        case Or(operands):
+            return Or(tuple(_renamed(one, name_of) for one in operands))
+        case Comparison(column) | IsIn(column):
+            name = name_of(column)
+            return Opaque(to_text(tree)) if name is None else replace(tree, column=name)
+    return tree

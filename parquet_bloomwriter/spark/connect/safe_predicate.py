@@ -1,0 +1,227 @@
+"""The part of a condition of which it is certain what Spark makes of it.
+
+Whatever is not becomes `Opaque`: nothing is concluded from it. A comparison stays if
+
+- its name means one column of the DataFrame, that is one of the files' columns, unchanged;
+- the column's type and the literal's compare in Spark as they are stored: no time zone, rounding,
+  collation or padding comes in between;
+- it is no date before 1900, which Spark may show otherwise than it is stored.
+
+Source: Spark, AnsiTypeCoercion, DecimalPrecision, DataSourceUtils.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    Instant,
+    IsIn,
+    Not,
+    Opaque,
+    Or,
+)
+from parquet_bloomwriter.predicate.iso_8601 import instant_of, parse_date, parse_timestamp
+from parquet_bloomwriter.predicate.to_sql import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql.types import DataType, StructField, StructType
+
+    from parquet_bloomwriter.predicate.expression import Expression, Value
+
+_EXACT_IN_FLOAT = 1 << 24
+_EXACT_IN_DOUBLE = 1 << 53
+_INT_LIMIT = 1 << 31
+_INT_DIGITS, _LONG_DIGITS = 10, 20
+_MAX_DIGITS = 15
+"""Of decimal literals: so many are exact as DOUBLE, and leave room beside any integer."""
+
+_MAX_PRECISION = 38
+_MAX_TEXT_DIGITS = 18
+_OLDEST = instant_of(date(1900, 1, 2)).nanoseconds
+"""Nanoseconds. Before 1900 (dates: before 1582-10-15), calendars and zones are matters of settings.
+A day more than that, for zones."""
+
+_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_FIELD_ID = "parquet.field.id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns of a DataFrame, and which of them are columns of files."""
+
+    schema: StructType
+    is_stored: Callable[[int], bool]
+    """By ordinal, 0-based."""
+
+    def find(self, name: str) -> tuple[str, DataType] | None:
+        """Find the leaf that a dotted path means: its path as the schema spells it, its type.
+
+        None if it might mean something else: a name that differs from another in case only; a path
+        with an alias of the table in it, of which only Spark knows; a name with dots.
+        """
+        first, *rest = name.split(".")
+        tops = {one.name.casefold() for one in self.schema.fields}
+        others = {one.casefold() for one in (*rest, name)} if rest else set()
+        path = _path(self.schema, (first, *rest))
+        if path is None or tops & others:
+            return None
+        if not self.is_stored(self.schema.fields.index(path[0])):
+            return None
+        return ".".join(field.name for field in path), path[-1].dataType
+
+
+def certain(tree: Expression, columns: Columns) -> Expression:
+    """Replace what is not certain by `Opaque`, and names by those of the schema."""
+    match tree:
+        case Not(operand):
+            return Not(certain(operand, columns))
+        case And(operands) | Or(operands):
+            return type(tree)(tuple(certain(one, columns) for one in operands))
+        case Comparison(name, "=" | "!=", value):
+            return _renamed(tree, columns.find(name), (value,))
+        case IsIn(name, values):
+            return _renamed(tree, columns.find(name), values)
+        case Constant():
+            return tree
+    return Opaque(to_text(tree))
+
+
+def _renamed(
+    tree: Comparison | IsIn, found: tuple[str, DataType] | None, values: tuple[Value | None, ...]
+) -> Expression:
+    if found is None or not all(value is None or _compares(found[1], value) for value in values):
+        return Opaque(to_text(tree))
+    return replace(tree, column=found[0])
+
+
+def _path(struct: DataType, names: tuple[str, ...]) -> list[StructField] | None:
+    """The fields that names lead to, from a struct inwards."""
+    path: list[StructField] = []
+    for name in names:
+        field = _only(path[-1].dataType if path else struct, name)
+        if field is None:
+            return None
+        path.append(field)
+    return path
+
+
+def _only(struct: Any, name: str) -> StructField | None:  # noqa: ANN401  any DataType
+    """The only field of a name, case ignored, that Spark finds by it in files."""
+    wanted = name.casefold()
+    found = [one for one in getattr(struct, "fields", ()) if one.name.casefold() == wanted]
+    if len(found) != 1 or "." in found[0].name:
+        return None
+    metadata = found[0].metadata or {}
+    is_padded = str(metadata.get(_CHAR_TYPE, "")).lower().startswith("char")
+    return None if is_padded or _FIELD_ID in metadata else found[0]
+
+
+# What compares as it is stored.
+
+
+def _compares(data_type: DataType, value: Value) -> bool:
+    """Whether a column of Spark's type compares with a literal as its stored values do."""
+    check = _CHECKS.get(data_type.typeName())
+    return check is not None and not isinstance(value, bool) and check(data_type, value)
+
+
+def _with_integer(_: DataType, value: Value) -> bool:
+    if isinstance(value, str):
+        return value.removeprefix("-").isdecimal() and value.isascii() and _is_short(value)
+    return isinstance(value, int) or _has_few_digits(value)
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _MAX_TEXT_DIGITS
+
+
+def _with_float(_: DataType, value: Value) -> bool:
+    return _is_number(value) and -_EXACT_IN_FLOAT < value < _EXACT_IN_FLOAT
+
+
+def _with_double(_: DataType, value: Value) -> bool:
+    return _is_number(value) and -_EXACT_IN_DOUBLE < value < _EXACT_IN_DOUBLE
+
+
+def _is_number(value: Value) -> TypeGuard[int | float | Decimal]:
+    return isinstance(value, int | float) or _has_few_digits(value)
+
+
+def _has_few_digits(value: Value) -> bool:
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return False
+    _, digits, exponent = value.as_tuple()
+    return len(digits) <= _MAX_DIGITS and -_MAX_DIGITS <= int(exponent) <= 0
+
+
+def _with_decimal(data_type: Any, value: Value) -> bool:  # noqa: ANN401  DecimalType
+    """Whether Spark finds a common type that cuts no digits."""
+    whole, scale = _INT_DIGITS, 0
+    if isinstance(value, int):
+        if abs(value) >= _EXACT_IN_DOUBLE:
+            return False
+        whole = _INT_DIGITS if abs(value) < _INT_LIMIT else _LONG_DIGITS
+    elif isinstance(value, Decimal) and _has_few_digits(value):
+        whole, scale = _MAX_DIGITS, -int(value.as_tuple().exponent)
+    else:
+        return False
+    whole = max(whole, data_type.precision - data_type.scale)
+    return bool(whole + max(scale, data_type.scale) <= _MAX_PRECISION)
+
+
+def _with_text(data_type: DataType, value: Value) -> bool:
+    is_binary = data_type.simpleString() == "string"  # others have a collation
+    return is_binary and isinstance(value, str)
+
+
+def _with_bytes(_: DataType, value: Value) -> bool:
+    return isinstance(value, bytes)
+
+
+def _with_date(_: DataType, value: Value) -> bool:
+    if isinstance(value, datetime):
+        return False
+    day = parse_date(value) if isinstance(value, str) else value
+    return isinstance(day, date) and instant_of(day).nanoseconds >= _OLDEST
+
+
+def _with_timestamp(_: DataType, value: Value) -> bool:
+    moment = _moment(value)
+    return moment is not None and moment.is_zoned and moment.nanoseconds >= _OLDEST
+
+
+def _with_timestamp_ntz(_: DataType, value: Value) -> bool:
+    """Texts only: typed literals have the session's zone."""
+    moment = _moment(value) if isinstance(value, str) else None
+    return moment is not None and not moment.is_zoned and moment.nanoseconds >= _OLDEST
+
+
+def _moment(value: Value) -> Instant | None:
+    moment = parse_timestamp(value) if isinstance(value, str) else value
+    return instant_of(moment) if isinstance(moment, datetime | Instant) else None
+
+
+_CHECKS: dict[str, Callable[[Any, Value], bool]] = {
+    "byte": _with_integer,
+    "short": _with_integer,
+    "integer": _with_integer,
+    "long": _with_integer,
+    "float": _with_float,
+    "double": _with_double,
+    "decimal": _with_decimal,
+    "string": _with_text,
+    "binary": _with_bytes,
+    "date": _with_date,
+    "timestamp": _with_timestamp,
+    "timestamp_ntz": _with_timestamp_ntz,
+}
+"""By pyspark's name of the type."""

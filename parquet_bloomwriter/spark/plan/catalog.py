@@ -1,0 +1,102 @@
+"""Indexes by name: where a session's indexes are, and which of them a name means."""
+
+# ruff: noqa: PTH112, PTH118, PTH119, PTH120  paths are strings, as in the log
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.arguments import paths_of
+from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
+from parquet_bloomwriter.index.describe import describe
+from parquet_bloomwriter.index.layout import (
+    HOME,
+    LOG,
+    check_name,
+    index_folders,
+    local_path,
+    table_root,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TypeAlias
+
+    from parquet_bloomwriter.index.report import IndexInfo
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Where an index is."""
+
+    name: str
+    home: str
+    table: str
+    """Its root; empty if its log cannot be read."""
+
+
+class KnownHomes:
+    """The homes of indexes that a session knows: one of its own, and those of some tables."""
+
+    def __init__(self, system_path: str | None, tables: StrPath | Iterable[StrPath]) -> None:
+        self.system_path = None if system_path is None else local_path(system_path)
+        self._tables = dict.fromkeys(table_root(table) for table in paths_of(tables))
+
+    def add(self, root: str) -> None:
+        """Know one more table."""
+        self._tables[root] = None
+
+    def homes(self, table: str | None = None) -> list[str]:
+        """All homes, or those where indexes of one table can be."""
+        roots = self._tables if table is None else {table: None}
+        own = [] if self.system_path is None else [self.system_path]
+        return list(dict.fromkeys([*own, *(os.path.join(root, HOME) for root in roots)]))
+
+    def infos(self) -> Iterator[IndexInfo]:
+        """Describe the indexes in all homes, in their order and by name."""
+        folders = (folder for home in self.homes() for folder in index_folders(home))
+        yield from (info for info in map(describe, folders) if info is not None)
+
+    def find(self, name: str, table: str | None = None) -> Found:
+        """Find the index that a name means.
+
+        Args:
+            name: The index's.
+            table: Root of its table, if there are several indexes of that name.
+
+        Raises:
+            IndexNotFound: If none is known.
+            InvalidArgument: If several are, or the name cannot be one.
+        """
+        check_name(name)
+        candidates = [os.path.join(home, name) for home in self.homes(table)]
+        there = [one for one in candidates if os.path.isdir(os.path.join(one, LOG))]
+        infos = [info for info in map(describe, there) if info is not None]
+        if table is not None:
+            infos = [info for info in infos if info.root in ("", table)]
+        if not infos:
+            raise self._not_found(name, table)
+        if len(infos) > 1:
+            tables = ", ".join(info.root for info in infos[:_SHOWN])
+            problem = f'there are {len(infos)} indexes of the name "{name}", of {tables}'
+            raise InvalidArgument(problem, remedy="Say which: give its table as table=.")
+        home = os.path.dirname(infos[0].folder)
+        return Found(name=name, home=home, table=infos[0].root or _beside(home))
+
+    def _not_found(self, name: str, table: str | None) -> IndexNotFound:
+        names = list(dict.fromkeys(info.name for info in self.infos()))
+        listed = f"Known are: {', '.join(names[:_SHOWN])}. " if names else ""
+        of_table = "" if table is None else f' of the table "{table}"'
+        hint = "Give its table as table=, or as Hyperspace(spark, tables=[...])."
+        remedy = listed if table is not None else f"{listed}{hint}"
+        problem = f'no index "{name}"{of_table} is known'
+        return IndexNotFound(problem, remedy=remedy.strip() or "Create it first.")
+
+
+def _beside(home: str) -> str:
+    return os.path.dirname(home) if os.path.basename(home) == HOME else home

@@ -1,0 +1,203 @@
+"""What a DataFrame reads, as far as that can be told for certain.
+
+Filters by file name may be added to a DataFrame only if its columns are those of the files: if `id`
+were another column renamed, an index of the files' `id` would lose rows. So a DataFrame counts as a
+relation only if it is one read of plain Parquet files, with nothing above it but filters, aliases
+and, where it can be told which columns they pass on as they are, selections.
+
+    classic session   the analyzed plan, by way of the JVM
+    Spark Connect     the plan that the client sends: a read of paths with the format "parquet"
+
+Views and tables are resolved by the server, so that a Connect client cannot see through them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from posixpath import dirname
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.layout import local_path
+from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.spark.jobs import is_connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+METADATA = "_metadata"
+
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_SOURCE = f"{_DATASOURCES}.HadoopFsRelation"
+_FORMAT = f"{_DATASOURCES}.parquet.ParquetFileFormat"
+_READ = f"{_DATASOURCES}.LogicalRelation"
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
+_ALIAS = f"{_LOGICAL}.SubqueryAlias"
+_SEEN_THROUGH = (f"{_LOGICAL}.Filter", f"{_LOGICAL}.Project", _ALIAS)
+_CLIENT_SEEN_THROUGH = ("filter", "subquery_alias")
+_GLOB = "*?[{\\"
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """One read of Parquet files."""
+
+    locations: tuple[str, ...]
+    """What is read, local paths of folders or files; of a glob, the folder before it."""
+
+    is_exact: bool
+    """Whether there was no glob."""
+
+    is_whole: bool
+    """Whether nothing above the read takes rows or columns away."""
+
+    is_stored: Callable[[int], bool]
+    """Whether the DataFrame's column of this ordinal, 0-based, is one of the read's, unchanged; one
+    that is known to come from the names of folders is not."""
+
+
+def relation_of(df: DataFrame) -> Relation | Reason:
+    """Find out what a DataFrame reads, or why that cannot be told."""
+    return _by_client_plan(df) if is_connect(df.sparkSession) else _by_analyzed_plan(df)
+
+
+def files_of(df: DataFrame) -> tuple[str, ...] | Reason:
+    """Return the local paths of the files that a DataFrame reads, sorted. Spark lists them."""
+    try:
+        return tuple(sorted({local_path(one) for one in df.inputFiles()}))
+    except InvalidArgument as error:
+        return _refused(error.problem)
+
+
+def _refused(clause: str) -> Reason:
+    text = f"The DataFrame is not a plain read of Parquet files: {clause}"
+    return Reason(code=Code.COL_SCHEMA_MISMATCH, text=text)
+
+
+# Classic sessions.
+
+
+def _by_analyzed_plan(df: DataFrame) -> Relation | Reason:
+    top = plan = _java(df).queryExecution().analyzed()
+    is_whole = True
+    while (name := _class_name(plan)) in _SEEN_THROUGH:
+        is_whole = is_whole and name == _ALIAS
+        plan = plan.child()
+    if name != _READ or plan.isStreaming():
+        return _refused(f"there is a {plan.nodeName()} in its plan")
+    source = plan.relation()
+    if _class_name(source) != _SOURCE or _class_name(source.fileFormat()) != _FORMAT:
+        return _refused("it reads another format")
+    if METADATA not in _names(top.metadataOutput()):
+        return _refused(f"the column {METADATA} is not at hand")
+    locations = _local_paths(source.location().rootPaths().mkString("\n").split("\n"))
+    if isinstance(locations, Reason):
+        return locations
+    is_stored = _stored_by(top, plan)
+    return Relation(locations=locations, is_exact=True, is_whole=is_whole, is_stored=is_stored)
+
+
+def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  objects of the JVM
+    """Compare by the ids that Catalyst gives expressions: whatever changes a column has a new one.
+
+    Names of the read's columns are compared as well, for partition columns are among them.
+    """
+    stored, output = read.outputSet(), top.output()
+    partitioned = {one.casefold() for one in read.relation().partitionSchema().fieldNames()}
+
+    def is_stored(ordinal: int) -> bool:
+        attribute = output.apply(ordinal)
+        return bool(stored.contains(attribute)) and attribute.name().casefold() not in partitioned
+
+    return is_stored
+
+
+def _local_paths(paths: list[str]) -> tuple[str, ...] | Reason:
+    """Take paths as Hadoop writes them: a scheme, perhaps an authority, and nothing escaped."""
+    if not all(one.startswith("file:/") for one in paths):
+        return _refused("its files are not on a local or mounted disk")
+    return tuple(f"/{one.removeprefix('file:').lstrip('/')}" for one in paths)
+
+
+def _names(attributes: Any) -> set[str]:  # noqa: ANN401  an object of the JVM
+    return {attributes.apply(i).name() for i in range(attributes.size())}
+
+
+def _class_name(java_object: Any) -> str:  # noqa: ANN401  an object of the JVM
+    return str(java_object.getClass().getName())
+
+
+def _java(df: DataFrame) -> Any:  # noqa: ANN401  an object of the JVM
+    return df._jdf  # noqa: SLF001  pyspark has no public name for it
+
+
+# Spark Connect.
+
+
+def reads_named_table(df: DataFrame) -> bool:
+    """Whether the plan of a Connect client is a table's or a view's name and nothing else."""
+    if not is_connect(df.sparkSession):
+        return False
+    message = _message(df)
+    is_read = message.WhichOneof("rel_type") == "read"
+    return bool(is_read and message.read.WhichOneof("read_type") == "named_table")
+
+
+def _by_client_plan(df: DataFrame) -> Relation | Reason:
+    node, is_whole = _message(df), True
+    while (kind := node.WhichOneof("rel_type")) in _CLIENT_SEEN_THROUGH:
+        is_whole = is_whole and kind == "subquery_alias"
+        node = getattr(node, kind).input
+    if kind != "read" or node.read.WhichOneof("read_type") != "data_source":
+        return _refused("only the server knows what it reads; read it by spark.read.parquet(path)")
+    source = node.read.data_source
+    if source.format.lower() != "parquet" or source.predicates or node.read.is_streaming:
+        return _refused("it reads another format")
+    if not _resolves_metadata(df):
+        return _refused(f"the column {METADATA} is not at hand")
+    paths = tuple(source.paths)
+    locations = _locations(df, paths)
+    if isinstance(locations, Reason):
+        return locations
+    is_exact = not any(one in path for path in paths for one in _GLOB)
+    return Relation(
+        locations=locations, is_exact=is_exact, is_whole=is_whole, is_stored=lambda _: True
+    )
+
+
+def _message(df: DataFrame) -> Any:  # noqa: ANN401  a message of the protocol
+    """Return the relation that the client sends. Plans of the client have no public name."""
+    return df._plan.plan(df.sparkSession.client)  # type: ignore[operator]  # noqa: SLF001
+
+
+def _locations(df: DataFrame, paths: tuple[str, ...]) -> tuple[str, ...] | Reason:
+    """Take paths as they were given to `read`: with a scheme or without, and globs in them.
+
+    Relative ones are relative to the server's working directory, so the server is asked.
+    """
+    if any(not _HAS_SCHEME.match(one) and not one.startswith("/") for one in paths):
+        files = files_of(df)
+        return files if isinstance(files, Reason) else tuple({dirname(one) for one in files})
+    found = _local_paths([one if _HAS_SCHEME.match(one) else f"file:{one}" for one in paths])
+    return found if isinstance(found, Reason) else tuple(_before_glob(one) for one in found)
+
+
+def _before_glob(path: str) -> str:
+    first = min((at for at in map(path.find, _GLOB) if at >= 0), default=None)
+    return path if first is None else path[: path.rindex("/", 0, first)] or "/"
+
+
+def _resolves_metadata(df: DataFrame) -> bool:
+    """Ask the server. A column of that name which is not the files' has other fields."""
+    from pyspark.errors import PySparkException
+
+    fields = ("file_path", "file_size", "file_modification_time")
+    try:
+        types = df.select(*(f"{METADATA}.{one}" for one in fields)).schema.simpleString()
+    except PySparkException:
+        return False
+    return types == ("struct<file_path:string,file_size:bigint,file_modification_time:timestamp>")

@@ -1,0 +1,1 @@
+"""The optimizer rules, and the protocol between Spark's JVM and Python."""

@@ -1,0 +1,122 @@
+"""Decisions of the rules as text: which index was used for what, and why others were not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.text import ELLIPSIS, count, safe, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from parquet_bloomwriter.spark.rules.decision import Decision
+
+_MAX_WIDTH = 60
+_BAR = "=" * 64
+
+
+def explanation(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
+    """Say which indexes are used, with files and bytes before and after.
+
+    Args:
+        decisions: All of one query.
+        verbose: Say of indexes that are not used why, as well.
+    """
+    used = [one for one in decisions if one.was_used]
+    unused = [one for one in decisions if not one.was_used]
+    sections = [_section("Indexes used", _used_table(used) if used else "none")]
+    if verbose and unused:
+        sections.append(_section("Not used", _unused_table(unused, extended=True)))
+    elif unused and not used:
+        sections.append(_section("Why not", _unused_table(unused, extended=False)))
+    return "\n".join(sections) + "\n"
+
+
+def reasons(
+    decisions: Sequence[Decision], *, name: str = "", known: Iterable[str] = (), extended: bool
+) -> str:
+    """Say why indexes are not used for a query.
+
+    Args:
+        decisions: All of one query.
+        name: The one index to tell of; "" for all.
+        known: Names of the indexes that there are.
+        extended: Say for which relation and condition, and which indexes are used, as well.
+    """
+    about = [one for one in decisions if name in ("", one.index) or one.index is None]
+    unused = [one for one in about if not one.was_used]
+    parts = [_unused_table(unused, extended=extended)] if unused else []
+    used = [one for one in about if one.was_used]
+    if used and (extended or name):
+        parts.append("Used:\n" + _used_table(used))
+    if name and not any(one.index == name for one in decisions):
+        is_known = name in set(known)
+        told = "is not about any relation of the query" if is_known else "is not known"
+        parts.append(f'The index "{name}" {told}.')
+    return "\n".join(parts or [_nothing_to_say(used)]) + "\n"
+
+
+def _nothing_to_say(used: Sequence[Decision]) -> str:
+    if used:
+        return "Every index that could be used is used."
+    return "The query reads no relation with an index, or has no condition or join that one helps."
+
+
+def _section(title: str, body: str) -> str:
+    return f"{_BAR}\n{title}:\n{_BAR}\n{body}"
+
+
+def _used_table(decisions: Sequence[Decision]) -> str:
+    head = ("index", "rule", "relation", "condition", "files", "bytes")
+    rows = [
+        (
+            one.index or "-",
+            one.rule,
+            one.relation,
+            one.condition,
+            f"{one.num_kept:,} of {count(one.num_files, 'file')}",
+            f"{size(one.bytes_kept)} of {size(one.num_bytes)}",
+        )
+        for one in decisions
+    ]
+    return _table(head, rows)
+
+
+def _unused_table(decisions: Sequence[Decision], *, extended: bool) -> str:
+    head = ["index", "rule", "code", "why"]
+    rows = [
+        [one.index or "-", one.rule, str(one.reason.code) if one.reason else "", _sentence(one)]
+        for one in decisions
+    ]
+    if extended:
+        head += ["relation", "condition"]
+        rows = [
+            [*row, one.relation, one.condition] for row, one in zip(rows, decisions, strict=True)
+        ]
+    return _table(head, rows)
+
+
+def _sentence(decision: Decision) -> str:
+    text = decision.reason.text if decision.reason else ""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out as Spark's `show` does; sentences stay whole."""
+    lines = [tuple(head)]
+    lines += [tuple(_shortened(*pair) for pair in zip(row, head, strict=True)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    border = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    spelled = ["|".join(f" {c:<{w}} " for c, w in zip(line, widths, strict=True)) for line in lines]
+    first, *others = [f"|{line}|" for line in spelled]
+    return "\n".join([border, first, border, *others, border])
+
+
+def _shortened(cell: str, column: str) -> str:
+    """Cut paths in front, and all else but sentences behind."""
+    text = safe(" ".join(cell.split()))
+    if column == "why" or len(text) <= _MAX_WIDTH:
+        return text
+    if column == "relation":
+        return ELLIPSIS + text[1 - _MAX_WIDTH :]
+    return text[: _MAX_WIDTH - 1] + ELLIPSIS

@@ -1,0 +1,232 @@
+"""The optimizer rules of a session: switched on and off, and asked what they decided.
+
+Rules are Java objects in the session's `experimental.extraOptimizations`. They work for everything
+that is planned in the session: DataFrames, SQL, views, tables, subqueries and joins. Whatever goes
+wrong in them leaves the plan as it is.
+"""
+
+# ruff: noqa: SLF001  PySpark's way to the JVM
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.spark.adaptor.compiler import put_jar
+from parquet_bloomwriter.spark.rules.bridge import Bridge
+from parquet_bloomwriter.spark.rules.decision import Decision
+from parquet_bloomwriter.spark.scratch import scratch_folder
+from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
+from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from parquet_bloomwriter.spark.rules.decision import Rule
+
+_log = logging.getLogger(__name__)
+_PACKAGE = "bloomwriter."
+_RULES = ("PushDownBFIndexRule", "JoinBFIndexRule")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Adaptor:
+    """What one session has."""
+
+    bridge: Bridge
+    java: Any
+    """The bridge's other half."""
+
+    rules: tuple[Any, ...]
+    """Objects of the JVM, in the order in which they are applied."""
+
+
+_adaptors: weakref.WeakKeyDictionary[SparkSession, _Adaptor | Reason] = weakref.WeakKeyDictionary()
+"""What each session has, or why it can have no rules."""
+
+_making = threading.Lock()
+_switching = threading.RLock()
+"""Held while rules are switched, or switched on for a trace."""
+
+
+def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
+    """Let queries of a session use indexes.
+
+    The first time, the rules are compiled (about a second) and added to the session. Where that
+    fails, queries go on without indexes, and `problem_of` and `trace` say why.
+
+    Args:
+        spark: The session. Sessions made from it by `newSession` are not meant.
+        homes: Folders of indexes that do not lie beside their tables.
+
+    Returns:
+        Whether queries use indexes now.
+
+    Raises:
+        InvalidArgument: If it is a session of Spark Connect, whose plans are made elsewhere.
+    """
+    adaptor = _adaptor_of(spark)
+    if isinstance(adaptor, Reason):
+        return False
+    adaptor.bridge.homes.update(homes)
+    with _switching:
+        adaptor.java.setForTracing(False)
+        _set_rules(spark, [*_others(spark), *adaptor.rules])
+    return True
+
+
+def disable(spark: SparkSession) -> None:
+    """Let queries of a session use no index; nothing happens if none does."""
+    if not is_connect(spark):
+        with _switching:
+            _set_rules(spark, _others(spark))
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """Whether queries of a session use indexes."""
+    if is_connect(spark):
+        return False
+    with _switching:
+        return len(_others(spark)) < len(_all(spark))
+
+
+def trace(df: DataFrame, *, homes: Iterable[str] = ()) -> tuple[Decision, ...]:
+    """What the rules decide about a query, whether they are switched on or not.
+
+    The query is planned anew, and not run. Queries of other threads are not told of, and use
+    indexes no more and no less than before.
+
+    Args:
+        df: The query.
+        homes: As for `enable`.
+
+    Raises:
+        InvalidArgument: As for `enable`.
+    """
+    spark = df.sparkSession
+    adaptor = _adaptor_of(spark)
+    if isinstance(adaptor, Reason):
+        rule: Rule = "PushDownBFIndexRule"
+        return (Decision(rule=rule, relation="", index=None, condition="", reason=adaptor),)
+    adaptor.bridge.homes.update(homes)
+    with _switched_on(spark, adaptor), adaptor.bridge.traced() as decisions:
+        analyzed = df._jdf.queryExecution().analyzed()
+        adaptor.java.trace(spark._jsparkSession.sessionState(), analyzed)
+        return tuple(decisions)
+
+
+@contextmanager
+def _switched_on(spark: SparkSession, adaptor: _Adaptor) -> Iterator[None]:
+    """Have the rules in the session; where they were not, for traced queries only."""
+    with _switching:
+        was_enabled = is_enabled(spark)
+        adaptor.java.setForTracing(not was_enabled)
+        _set_rules(spark, [*_others(spark), *adaptor.rules])
+        try:
+            yield
+        finally:
+            if not was_enabled:
+                _set_rules(spark, _others(spark))
+
+
+def problem_of(spark: SparkSession) -> Reason | None:
+    """Return why a session can have no rules, or None.
+
+    Raises:
+        InvalidArgument: As for `enable`.
+    """
+    adaptor = _adaptor_of(spark)
+    return adaptor if isinstance(adaptor, Reason) else None
+
+
+def is_connect(spark: object) -> bool:
+    """Whether it is a session of Spark Connect, without a JVM of its own."""
+    return not hasattr(spark, "_jsparkSession")
+
+
+def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
+    """What the session has, made when it is first asked for."""
+    if is_connect(spark):
+        raise InvalidArgument(
+            "a session of Spark Connect plans its queries on the server",
+            remedy="Use `where`, which needs no rules.",
+        )
+    with _making:
+        adaptor = _adaptors.get(spark)
+        if adaptor is None:
+            try:
+                adaptor = _make(spark)
+            except Exception as error:  # noqa: BLE001  whatever fails, queries go on
+                text = f"the rules cannot be added to Spark {spark.version}: {_message(error)}"
+                _log.warning("%s; queries go on without indexes", safe(text))
+                _log.debug("%s", safe(str(error)))
+                adaptor = Reason(code=Code.ADAPTOR_UNAVAILABLE, text=text)
+            _adaptors[spark] = adaptor
+    return adaptor
+
+
+def _message(error: Exception) -> str:
+    """Return the first line of what an error says, without the stack that py4j appends."""
+    from py4j.protocol import Py4JJavaError
+
+    text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    return text.strip().partition("\n")[0] or type(error).__name__
+
+
+def _make(spark: SparkSession) -> _Adaptor:
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    context: Any = spark.sparkContext
+    ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
+    # Executors fetch the jar whenever they start: a copy stays where it is until this process ends.
+    # `ADD JAR` would do the same, but not with a space, "#" or "%" in the path.
+    jar = context._jvm.java.io.File(put_jar(spark, scratch_folder())).toURI()
+    context._jsc.addJar(jar.toString())
+    loader = spark._jsparkSession.sharedState().jarClassLoader()
+    loader.addURL(jar.toURL())
+    bridge = Bridge(spark)
+    java = _new(context, loader, "Bridge")
+    java.setPython(bridge)
+    push_down = _new(context, loader, _RULES[0], java)
+    join = _new(context, loader, _RULES[1], java, MIN_JOIN_BYTES, DEFAULTS[MIN_JOIN_BYTES])
+    return _Adaptor(bridge=bridge, java=java, rules=(push_down, join))
+
+
+def _new(context: Any, loader: Any, name: str, *arguments: object) -> Any:  # noqa: ANN401  py4j
+    """Make an object of a class that the gateway's own loader does not know."""
+    kind = context._jvm.java.lang.Class.forName(_PACKAGE + name, True, loader)  # noqa: FBT003  Java's
+    (constructor,) = kind.getConstructors()
+    parameters = context._gateway.new_array(context._jvm.java.lang.Object, len(arguments))
+    for i, argument in enumerate(arguments):
+        parameters[i] = argument
+    return constructor.newInstance(parameters)
+
+
+def _all(spark: SparkSession) -> list[Any]:
+    rules = _experimental(spark).extraOptimizations()
+    return [rules.apply(i) for i in range(rules.length())]
+
+
+def _others(spark: SparkSession) -> list[Any]:
+    """The rules of the session that are not ours."""
+    return [one for one in _all(spark) if not one.getClass().getName().startswith(_PACKAGE)]
+
+
+def _set_rules(spark: SparkSession, rules: list[Any]) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    java = jvm.java.util.ArrayList()
+    for rule in rules:
+        java.add(rule)
+    converted = jvm.org.apache.spark.api.python.PythonUtils.toSeq(java)
+    getattr(_experimental(spark), "extraOptimizations_$eq")(converted)
+
+
+def _experimental(spark: SparkSession) -> Any:  # noqa: ANN401
+    return spark._jsparkSession.experimental()

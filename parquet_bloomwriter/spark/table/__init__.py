@@ -1,0 +1,1 @@
+"""Bloom filters for the files of a table, by a Spark job."""

@@ -1,0 +1,225 @@
+"""Give every file of a table its Bloom filters, as one job of Spark."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.layout import local_path
+from parquet_bloomwriter.rewrite.plan import Placement
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
+from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
+from parquet_bloomwriter.spark.progress import JobLine, Teller
+from parquet_bloomwriter.spark.table.plan import TableRequest, finish_table, plan_table
+from parquet_bloomwriter.spark.table.rewrite import (
+    FileResult,
+    FileStatus,
+    TableTask,
+    Wishes,
+    rewrite_files,
+)
+from parquet_bloomwriter.text import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from parquet_bloomwriter.index.engine import Progress
+    from parquet_bloomwriter.sbbf import Sizing
+    from parquet_bloomwriter.spark.table.files import TableFile
+
+A = TypeVar("A")
+R = TypeVar("R")
+StrPath = str | os.PathLike[str]
+
+_TASKS_PER_CORE = 8
+"""More than for balance alone: the progress line goes on by tasks."""
+
+_SCHEMA = (
+    "path string, output string, status string, built int, kept int, empty int, skipped int, "
+    "bytes_before long, bytes_after long, notes array<string>, error string"
+)
+
+
+def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
+    spark: SparkSession,
+    path: StrPath,
+    columns: str | Sequence[str] | None = None,
+    *,
+    output: StrPath | None = None,
+    fpp: float | Mapping[str, float] = 0.01,
+    ndv: int | Mapping[str, int] | None = None,
+    max_bytes: int = MAX_BYTES,
+    sizing: Sizing = "pow2",
+    placement: Placement = "end",
+    replace: bool = False,
+    force: bool = False,
+    regenerate_crc: bool = True,
+    num_tasks: int | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Add Bloom filters to every file of a table, in tasks of Spark.
+
+    Each file is replaced atomically, or its new version appears in `output` as a whole. Data is
+    copied byte for byte. One bad file does not stop the others.
+
+    A run that was stopped is simply run again. In place, a file that has its filters already is
+    read, its filters are checked, and it stays as it is. In an output, files that an earlier run
+    has written with the same options are passed over, by a journal in its folder `_bloomify`.
+
+    The files must lie on disks that the driver (on Spark Connect: the server) and all executors
+    reach by the same path. A file belongs to the table if Spark reads it: whatever its suffix, but
+    not below names that begin with `.` or `_`. Files that are not Parquet stay, or are copied as
+    they are. Of the hidden ones only `_SUCCESS` is copied, at the end and if no file failed.
+
+    Rewriting in place makes other files of those that were there. DataFrames that were read before
+    know their old sizes: read them anew. Indexes of the table know the old files, and say nothing
+    of the new ones, which is safe, but slow: refresh them.
+
+    Spark writes checksum files, `.NAME.crc`, on local disks. A file is held against its own before
+    it is rewritten, and a file that does not fit is not touched. Then the checksum file is made
+    anew; a run that was killed leaves a few files without, which Spark reads as well.
+
+    Args:
+        spark: A session, classic or of Spark Connect.
+        path: Folder of the table, or a single file. A path, or a `file:` URL.
+        columns: As for `bloomify`; a column that some files lack is left out there, and the report
+            says so. Names that match in no other way match without regard to case.
+        output: A new or empty folder, or one of an earlier run, for the new files, with the same
+            relative paths; None replaces the files in place.
+        fpp: False positive probability, as for `bloomify`.
+        ndv: Distinct values per row group, as for `bloomify`.
+        max_bytes: Largest bitset, bytes, below 2 GiB.
+        sizing: "pow2" or "exact", as for `bloomify`.
+        placement: "column-chunk", "row-group" or "end", as for `bloomify`. DataFrames keep the
+            sizes of their files: those that were made before miss rows, and say nothing, unless it
+            is "end".
+        replace: Build filters anew where there are some already.
+        force: Go on although a table format (Delta, Iceberg, Hudi) or a `_metadata` file keeps book
+            of the files, a file has hard links, or a checksum file does not fit.
+        regenerate_crc: Renew Hadoop's checksum files. Without it, files that have one fail.
+        num_tasks: Tasks; by default eight times as many as Spark runs at once.
+        progress: Told of files and bytes; by default a line on standard error, if it is a terminal.
+
+    Returns:
+        One row for each file, by path: path, output, status, built, kept, empty, skipped (column
+        chunks), bytes_before, bytes_after, notes, error. The status is "rewritten", "copied"
+        (nothing could be added), "unchanged", "skipped" (done before, or not Parquet), "stale" (in
+        the output, but no longer in the table) or "failed". The work is done when it returns.
+
+    Raises:
+        InvalidArgument: If an option is out of range, or there are no files.
+        ColumnNotFound: If no file has a column of that name.
+        UnsafeTarget: If something else keeps book of the files. In these cases nothing was done.
+        PySparkException: If the job fails for other reasons than a file's.
+    """
+    if num_tasks is not None and num_tasks < 1:
+        raise InvalidArgument(f"{num_tasks} tasks cannot do any work")
+    if placement not in get_args(Placement):
+        raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
+    request = TableRequest(
+        path=_local(path),
+        output=None if output is None else _local(output),
+        wishes=Wishes(
+            columns=None if columns is None else names_of(columns),
+            fpp=fpp if isinstance(fpp, float | int) else dict(fpp),
+            ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
+            max_bytes=check_max_bytes(max_bytes),
+            sizing=sizing,
+            placement=placement,
+            replace=replace,
+            force=force,
+            regenerate_crc=regenerate_crc,
+        ),
+    )
+    plan = _where_files_are(spark, plan_table, request)
+    tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
+    with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
+        groups = spread(plan.files, tasks)
+        results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
+    bad = {FileStatus.FAILED, FileStatus.STALE}
+    if request.output is None:
+        spark.catalog.refreshByPath(request.path)
+    elif not any(result.status in bad for result in results):
+        _where_files_are(spark, finish_table, request)
+    rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
+    return spark.createDataFrame(rows, _SCHEMA)
+
+
+def spread(files: Iterable[TableFile], num_groups: int) -> list[tuple[TableFile, ...]]:
+    """Make groups of about the same number of bytes, the heaviest first; none is empty."""
+    heap: list[tuple[int, int]] = [(0, group) for group in range(num_groups)]
+    groups: list[list[TableFile]] = [[] for _ in heap]
+    for file in sorted(files, key=lambda file: file.size, reverse=True):
+        weight, group = heap[0]
+        groups[group].append(file)
+        heapq.heapreplace(heap, (weight + file.size + 1, group))
+    weights = {group: weight for weight, group in heap}
+    order = sorted(range(num_groups), key=lambda group: weights[group], reverse=True)
+    return [tuple(groups[group]) for group in order if groups[group]]
+
+
+def _rewritten(
+    spark: SparkSession,
+    request: TableRequest,
+    groups: Sequence[tuple[TableFile, ...]],
+    progress: Progress,
+) -> list[FileResult]:
+    tasks = [
+        TableTask(files=group, output=request.output, wishes=request.wishes) for group in groups
+    ]
+    sizes = [(len(group), sum(file.size for file in group)) for group in groups]
+    num_files = sum(num_files for num_files, _ in sizes)
+    progress.begin(num_files=num_files, num_bytes=sum(num_bytes for _, num_bytes in sizes))
+    done = run(
+        spark,
+        rewrite_files,
+        tasks,
+        description=f"bloomify: {count(num_files, 'file')} of {request.path}",
+        told=Teller(sizes, progress),
+    )
+    return [result for results in done for result in results]
+
+
+def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -> R:
+    """Call where the files can be reached: a client of Spark Connect may be anywhere."""
+    if not is_connect(spark):
+        return work(argument)
+    (result,) = run(spark, work, [argument], description="bloomify: list of files")
+    return result
+
+
+def _local(path: StrPath) -> str:
+    try:
+        return local_path(path)
+    except InvalidArgument:
+        raise InvalidArgument(
+            f'"{os.fspath(path)}" is not a local path, and files are rewritten on local or mounted '
+            "disks",
+            remedy="Mount the store.",
+        ) from None
+
+
+def _row(result: FileResult) -> tuple[object, ...]:
+    return (
+        _text(result.path),
+        None if result.output is None else _text(result.output),
+        result.status.value,
+        result.built,
+        result.kept,
+        result.empty,
+        result.skipped,
+        result.bytes_before,
+        result.bytes_after,
+        [_text(note) for note in result.notes],
+        None if result.error is None else _text(result.error),
+    )
+
+
+def _text(text: str) -> str:
+    """Make a text that a JVM takes, also of names that are no UTF-8."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,0 +1,157 @@
+"""The files of a table as Spark sees it: a folder of Parquet files, in partitions or not.
+
+Spark reads every file of the folder, whatever its suffix, but those whose names, or those of their
+folders, begin with `.` or with `_` and hold no `=` (`_a=1` is a partition). Source: Spark,
+HadoopFSUtils.shouldFilterOutPathName.
+"""
+
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120, PTH123  paths stay as given
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.replace.external_references import (
+    Reference,
+    ReferenceKind,
+    find_references,
+)
+from parquet_bloomwriter.source.folders import has_suffix, none_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_MAGIC = (b"PAR1", b"PARE")
+_BEING_COPIED = "._COPYING_"
+
+_TABLE_FORMATS = {
+    ReferenceKind.DELTA_LOG: "Delta",
+    ReferenceKind.ICEBERG_METADATA: "Iceberg",
+    ReferenceKind.HUDI_TIMELINE: "Hudi",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile:
+    """One file of a table. Can be pickled."""
+
+    path: str
+    """Absolute."""
+
+    name: str
+    """Relative to the table's root, with "/"."""
+
+    size: int
+    """Bytes."""
+
+    why_not: str = ""
+    """Why it is not worked on, a clause."""
+
+
+def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
+    """List a table: its root, and its files in the order of their names.
+
+    Args:
+        path: Absolute; a folder, or a single file, whose root is the folder that it is in.
+
+    Raises:
+        InvalidArgument: If there is nothing.
+        OSError: If a folder cannot be listed.
+    """
+    if os.path.isdir(path):
+        root = path
+        files = [_file(root, name) for name in sorted(names_in(root))] or none_in(path)
+    elif os.path.isfile(path):
+        root = os.path.dirname(path)
+        files = [_file(root, os.path.basename(path))]
+    else:
+        raise InvalidArgument(f'there is no folder or file "{path}"')
+    return root, tuple(files)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark passes over a file or folder of this name."""
+    underscored = name.startswith("_") and "=" not in name
+    return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
+
+
+def names_in(root: str, folder: str = "") -> Iterator[str]:
+    """Yield the names of all files that Spark reads, relative to the root, with "/"."""
+    with os.scandir(os.path.join(root, folder)) as entries:
+        for entry in entries:
+            if is_hidden(entry.name):
+                continue
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from names_in(root, name)
+            elif not (entry.is_symlink() and os.path.isdir(entry.path)):
+                yield name
+
+
+def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> None:
+    """Check that the files are the table, and that nothing else keeps book of them.
+
+    Raises:
+        UnsafeTarget: If a table format does, or if there is a `_metadata` of files to be replaced.
+    """
+    probes = {os.path.dirname(file.path): file.path for file in files}
+    for probe in probes.values():
+        for found in find_references(probe):
+            if found.kind in _TABLE_FORMATS:
+                raise _managed(root, found, in_place=in_place)
+            if found.kind is ReferenceKind.UNLISTED_METADATA:
+                remedy = "Get the right to list it, or force it."
+                raise _refused(f"{found.path} {found.kind}", root, remedy)
+            if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
+                raise _refused(
+                    f"a rewrite would contradict {found.path} ({found.kind})",
+                    root,
+                    "Remove it first, write to another folder, or force it.",
+                )
+
+
+def _managed(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
+    table = _TABLE_FORMATS[found.kind]
+    if in_place:
+        return _refused(
+            f"this is a table of {table}, and a rewrite would contradict {found.path}",
+            root,
+            f"Let {table}'s own writer write the filters, or force it.",
+        )
+    return _refused(
+        f"this is a table of {table}, and {found.path} says which of the files count",
+        root,
+        f"Read it with {table} and write it anew, or force it.",
+    )
+
+
+def _refused(problem: str, root: str, remedy: str) -> UnsafeTarget:
+    error = UnsafeTarget(problem, path=root, remedy=remedy)
+    error.outcome = "Nothing was changed."
+    return error
+
+
+def _file(root: str, name: str) -> TableFile:
+    path = os.path.join(root, name)
+    try:
+        found = os.stat(path)
+        size, why_not = found.st_size, _why_not(path, found)
+    except OSError:  # Opening it will say so.
+        size, why_not = 0, ""
+    return TableFile(path=path, name=name, size=size, why_not=why_not)
+
+
+def _why_not(path: str, found: os.stat_result) -> str:
+    if not stat.S_ISREG(found.st_mode):
+        return "not a regular file"
+    if not found.st_size:
+        return "an empty file, which Spark passes over"
+    if has_suffix(path):
+        return ""
+    with open(path, "rb") as file:
+        start = file.read(4)
+        file.seek(-min(4, found.st_size), os.SEEK_END)
+        return "" if start in _MAGIC or file.read(4) in _MAGIC else "not a Parquet file"

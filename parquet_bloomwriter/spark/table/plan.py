@@ -1,0 +1,197 @@
+"""Which files of a table are to be rewritten, and what stands against it: before any work.
+
+It runs where the files can be reached: in the driver, or, on Spark Connect, in a task.
+"""
+
+# ruff: noqa: PTH113, PTH114, PTH118, PTH120  paths stay spelled as they were given
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns, settle_per_column
+from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
+from parquet_bloomwriter.spark.table.checksums import remove_leftovers
+from parquet_bloomwriter.spark.table.files import check_is_plain, names_in, table_files
+from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of
+from parquet_bloomwriter.spark.table.rewrite import (
+    FileResult,
+    FileStatus,
+    Wishes,
+    copy_whole,
+    present,
+    spelled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.spark.table.files import TableFile
+
+_MARKER = "_SUCCESS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRequest:
+    """One table to work on. Can be pickled."""
+
+    path: str
+    """Absolute; a folder, or a file."""
+
+    output: str | None
+    """Absolute; None for in place."""
+
+    wishes: Wishes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """What is to be done. Can be pickled."""
+
+    files: tuple[TableFile, ...]
+    settled: tuple[FileResult, ...]
+    """Files with which nothing is to be done."""
+
+
+def plan_table(request: TableRequest) -> TablePlan:
+    """List the files, and check what can be checked without reading any data.
+
+    Raises:
+        InvalidArgument: If there are no files, an option is out of range, or the output is no
+            place for a table.
+        ColumnNotFound: If no file has a column of that name.
+        UnsafeTarget: If something else keeps book of the files.
+        OSError: If a folder cannot be listed.
+    """
+    root, files = table_files(request.path)
+    in_place = request.output is None
+    if request.output is not None:
+        _check_apart(request.output, request.path, root)
+    if not request.wishes.force:
+        check_is_plain(root, files, in_place=in_place)
+    _check_wishes(files, request.wishes)
+    output = request.output
+    if output is None:
+        remove_leftovers({os.path.dirname(file.path) for file in files})
+    settled = tuple(_same(files) if output is None else _done(files, request, output))
+    paths = {result.path for result in settled}
+    return TablePlan(files=tuple(file for file in files if file.path not in paths), settled=settled)
+
+
+def finish_table(request: TableRequest) -> None:
+    """Mark the output as complete, if the table is marked so."""
+    marker = os.path.join(request.path, _MARKER)
+    if request.output is not None and os.path.isfile(marker):
+        copy_whole(marker, os.path.join(request.output, _MARKER))
+
+
+def _check_apart(output: str, path: str, root: str) -> None:
+    new, old = os.path.realpath(output), os.path.realpath(path)
+    if new == os.path.realpath(root) or os.path.commonpath([new, old]) in {new, old}:
+        raise InvalidArgument(
+            f'the output "{output}" and the table "{path}" are not apart',
+            remedy="Name a folder elsewhere.",
+        )
+
+
+def _check_wishes(files: Iterable[TableFile], wishes: Wishes) -> None:
+    """Check that numbers are in range, and that every name is a column of some file."""
+    given = (wishes.fpp, wishes.ndv)
+    rates, counts = (tuple(g.values()) if isinstance(g, Mapping) else (g,) for g in given)
+    for rate, count in itertools.product(rates, counts):
+        initial_num_blocks(
+            1 if count is None else int(count),
+            float(rate or 0),
+            sizing=wishes.sizing,
+            max_bytes=wishes.max_bytes,
+        )
+    names = {name for g in given if isinstance(g, Mapping) for name in g}
+    unseen = {*(wishes.columns or ()), *names} - {EVERY_COLUMN}
+    problem: ColumnNotFound | None = None
+    for leaves in _schemas(files) if unseen else ():
+        for name in sorted(unseen):
+            try:
+                _check_chosen(leaves, spelled(leaves, name), wishes.columns)
+                unseen.remove(name)
+            except ColumnNotFound as error:
+                problem = problem or error
+        if not unseen:
+            return
+    if problem is not None:
+        raise problem
+
+
+def _check_chosen(leaves: Sequence[Leaf], name: str, columns: tuple[str, ...] | None) -> None:
+    """Check that a column for which there is a value is among the chosen ones."""
+    if columns is not None:
+        chosen = select_columns(leaves, present(leaves, columns)[0])
+        settle_per_column(leaves, chosen, {name: 0}, default=0)
+
+
+def _schemas(files: Iterable[TableFile]) -> Iterator[Sequence[Leaf]]:
+    """Read the schemas of files that can be read; the report will say why of the others."""
+    for file in files:
+        if not file.why_not:
+            with contextlib.suppress(BloomwriterError, OSError):
+                with opened_with_footer(file.path) as (_, footer):
+                    leaves = footer.leaves
+                yield leaves
+
+
+def _same(files: Iterable[TableFile]) -> Iterator[FileResult]:
+    """Files that are others of the table, by a symbolic link."""
+    seen: dict[str, str] = {}
+    for file in sorted(files, key=lambda file: os.path.islink(file.path)):
+        place = os.path.realpath(file.path)
+        if place in seen:
+            yield FileResult(
+                path=file.path,
+                output=None,
+                status=FileStatus.SKIPPED,
+                bytes_before=file.size,
+                bytes_after=file.size,
+                notes=(f"it is the same file as {seen[place]}",),
+            )
+        seen.setdefault(place, file.name)
+
+
+def _done(files: Sequence[TableFile], request: TableRequest, output: str) -> Iterator[FileResult]:
+    """Files that an earlier run has written, and files of the output that the table has not."""
+    journal = Journal(output)
+    journal.begin()
+    asked = digest(request.wishes)
+    lines = journal.done(asked)
+    for file in files:
+        target = os.path.join(output, file.name)
+        source, written = _state(file.path), _state(target)
+        if source and written and Line(file.name, asked, source, written) in lines:
+            yield FileResult(
+                path=file.path,
+                output=target,
+                status=FileStatus.SKIPPED,
+                bytes_before=source[0],
+                bytes_after=written[0],
+                notes=("an earlier run has written it",),
+            )
+    for name in sorted(set(names_in(output)) - {file.name for file in files}):
+        target = os.path.join(output, name)
+        yield FileResult(
+            path=os.path.join(request.path, name),
+            output=target,
+            status=FileStatus.STALE,
+            error=f"the table has no such file any more: remove {target}",
+        )
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    try:
+        return state_of(path)
+    except OSError:
+        return None

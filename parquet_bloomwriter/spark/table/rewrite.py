@@ -1,0 +1,311 @@
+"""What a task of `bloomify_table` does: one file after the other, whatever becomes of each.
+
+A file whose schema lacks a column gets filters for the others: tables grow columns. Names are taken
+as they are spelled, and else, if exactly one column matches, without regard to case, as Spark does.
+"""
+
+# ruff: noqa: PTH103, PTH105, PTH118, PTH120, PTH123  paths stay spelled as they were given
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns
+from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound
+from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
+from parquet_bloomwriter.reports.rewriting import Status
+from parquet_bloomwriter.spark.table.checksums import Sidecar
+from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of
+from parquet_bloomwriter.verbs.add import bloomify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.reports.rewriting import AddReport
+    from parquet_bloomwriter.rewrite.plan import Placement
+    from parquet_bloomwriter.sbbf import Sizing
+    from parquet_bloomwriter.spark.table.files import TableFile
+
+T = TypeVar("T")
+LARGE_DICTIONARY = 1 << 16
+"""Bytes of a dictionary page from which reading it takes longer than asking a filter."""
+
+
+class FileStatus(StrEnum):
+    """What became of one file of a table."""
+
+    REWRITTEN = "rewritten"
+    """There is a new version, with new filters."""
+
+    COPIED = "copied"
+    """The output has the file as it was: there was nothing to add, or it is no Parquet file."""
+
+    UNCHANGED = "unchanged"
+    """Nothing had to be done."""
+
+    SKIPPED = "skipped"
+    """Nothing was done: an earlier run has done it, or it is no Parquet file."""
+
+    STALE = "stale"
+    """The output has a file of that name, and the table has not."""
+
+    FAILED = "failed"
+    """The file stays as it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is asked for, as `bloomify` takes it. Can be pickled."""
+
+    columns: tuple[str, ...] | None
+    fpp: Mapping[str, float] | float
+    ndv: Mapping[str, int] | int | None
+    max_bytes: int
+    sizing: Sizing
+    placement: Placement
+    replace: bool
+    force: bool
+    regenerate_crc: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTask:
+    """Files for one task. Can be pickled."""
+
+    files: tuple[TableFile, ...]
+    output: str | None
+    """Folder of the new files; None replaces them in place."""
+
+    wishes: Wishes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileResult:
+    """What became of one file. Can be pickled."""
+
+    path: str
+    output: str | None
+    status: FileStatus
+    built: int = 0
+    """New filters."""
+
+    kept: int = 0
+    """Filters that were there, and hold all values."""
+
+    empty: int = 0
+    """Column chunks without values."""
+
+    skipped: int = 0
+    """Column chunks without a filter, for a reason that is in the notes."""
+
+    bytes_before: int = 0
+    bytes_after: int = 0
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+
+
+def rewrite_files(task: TableTask) -> tuple[FileResult, ...]:
+    """Work on the files of a task. Raises nothing for any of them."""
+    journal = Journal(task.output) if task.output is not None else None
+    return tuple(_attempt(file, task, journal) for file in task.files)
+
+
+def target_of(file: TableFile, output: str | None) -> str | None:
+    """Return where the new version of a file goes; None for in place."""
+    return None if output is None else os.path.join(output, *file.name.split("/"))
+
+
+def spelled(leaves: Sequence[Leaf], name: str) -> str:
+    """Return a name as the file has it.
+
+    Raises:
+        ColumnNotFound: If it matches nothing, or is ambiguous.
+    """
+    try:
+        select_columns(leaves, [name])
+    except ColumnNotFound:
+        same = [leaf.name for leaf in leaves if leaf.name.lower() == name.lower()]
+        if len(same) != 1 or same == [name]:
+            raise
+        return same[0]
+    return name
+
+
+def present(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names of columns that the file has, and what is wrong with the others."""
+    found: list[str] = []
+    problems: list[str] = []
+    for name in names:
+        try:
+            found.append(spelled(leaves, name))
+        except ColumnNotFound as error:
+            problems.append(error.problem)
+    return found, problems
+
+
+def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileResult:
+    result = FileResult(
+        path=file.path,
+        output=target_of(file, task.output),
+        status=FileStatus.SKIPPED,
+        bytes_before=file.size,
+        bytes_after=file.size,
+        notes=(file.why_not,) if file.why_not else (),
+    )
+    try:
+        if result.output is None:
+            return result if file.why_not else _in_place(file, task.wishes, result)
+        before = state_of(file.path)
+        os.makedirs(os.path.dirname(result.output), exist_ok=True)
+        result = (
+            _copied(file, result.output, result)
+            if file.why_not
+            else _written(file, result.output, task.wishes, result)
+        )
+        if journal is not None:
+            journal.append(
+                Line(
+                    name=file.name,
+                    asked=digest(task.wishes),
+                    source=before,
+                    written=state_of(result.output or file.path),
+                )
+            )
+    except Exception as error:  # noqa: BLE001  one bad file does not stop the others
+        known = isinstance(error, BloomwriterError | OSError)
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        return replace(result, status=FileStatus.FAILED, error=text)
+    return result
+
+
+def _in_place(file: TableFile, wishes: Wishes, result: FileResult) -> FileResult:
+    sidecar = Sidecar(path=file.path, gives_way=wishes.regenerate_crc, trusted=wishes.force)
+    try:
+        result = _bloomified(file, None, wishes, result, sidecar)
+    finally:
+        sidecar.come_back()
+    return result
+
+
+def _written(file: TableFile, target: str, wishes: Wishes, result: FileResult) -> FileResult:
+    sidecar = Sidecar(path=file.path, gives_way=False, trusted=wishes.force)
+    return _bloomified(file, target, wishes, result, sidecar)
+
+
+def _copied(file: TableFile, target: str, result: FileResult) -> FileResult:
+    copy_whole(file.path, target)
+    return replace(result, status=FileStatus.COPIED)
+
+
+def copy_whole(source: str, target: str) -> None:
+    """Copy a file: the target is there as a whole or not at all, and for nobody more to read."""
+    remove_stale(target)
+    with (
+        open(source, "rb") as old,
+        temporary_beside(target, permissions=os.fstat(old.fileno()).st_mode) as temporary,
+    ):
+        with os.fdopen(os.dup(temporary.fd), "wb") as new:
+            shutil.copyfileobj(old, new)
+        if hasattr(os, "fchmod"):
+            os.fchmod(temporary.fd, temporary.granted)
+        os.fsync(temporary.fd)
+        os.replace(temporary.path, target)
+
+
+def _bloomified(
+    file: TableFile, target: str | None, wishes: Wishes, result: FileResult, sidecar: Sidecar
+) -> FileResult:
+    with opened_with_footer(file.path) as (_, footer):
+        leaves = footer.leaves
+        columns, notes = present(leaves, wishes.columns or ())
+        in_dictionaries = frozenset(_large_dictionaries(footer))
+    report = bloomify(
+        file.path,
+        None if wishes.columns is None else columns,
+        output=target,
+        fpp=_by_name(leaves, wishes.fpp),
+        ndv=None if wishes.ndv is None else _by_name(leaves, wishes.ndv),
+        max_bytes=wishes.max_bytes,
+        sizing=wishes.sizing,
+        placement=wishes.placement,
+        replace=wishes.replace,
+        overwrite=target is not None,
+        force=wishes.force,
+        regenerate_crc=wishes.regenerate_crc,
+        jobs=1,
+        progress=sidecar,
+    )
+    return replace(
+        result,
+        status=_status(report, in_place=target is None),
+        built=_count(report, Status.BUILT),
+        kept=_count(report, Status.KEPT),
+        empty=_count(report, Status.EMPTY),
+        skipped=_count(report, Status.SKIPPED),
+        bytes_before=report.size_before,
+        bytes_after=report.size_after,
+        notes=(*notes, *_notes(report, in_dictionaries)),
+    )
+
+
+def _by_name(leaves: Sequence[Leaf], given: Mapping[str, T] | T) -> Mapping[str, T] | T:
+    """Spell names as the file does, and leave out those that it has not."""
+    if not isinstance(given, Mapping):
+        return given
+    every = {name: value for name, value in given.items() if name == EVERY_COLUMN}
+    named = {name: value for name, value in given.items() if name != EVERY_COLUMN}
+    known = {
+        spelling: value for name, value in named.items() for spelling in present(leaves, [name])[0]
+    }
+    return every | known
+
+
+def _status(report: AddReport, *, in_place: bool) -> FileStatus:
+    if report.num_built:
+        return FileStatus.REWRITTEN
+    return FileStatus.UNCHANGED if in_place else FileStatus.COPIED
+
+
+def _count(report: AddReport, status: Status) -> int:
+    return sum(column.count(status) for column in report.columns)
+
+
+def _notes(report: AddReport, in_dictionaries: frozenset[int]) -> Iterator[str]:
+    if report.fallback:
+        yield report.fallback
+    for column in report.columns:
+        for text in (*column.reasons, *column.notes):
+            yield f"{column.name}: {text}"
+        has_filters = column.count(Status.BUILT) + column.count(Status.KEPT)
+        if has_filters and column.ordinal in in_dictionaries:
+            yield (
+                f"{column.name}: dictionary-encoded throughout, and Spark reads large dictionaries "
+                "before filters unless parquet.filter.dictionary.enabled is false"
+            )
+
+
+def _large_dictionaries(footer: Footer) -> Iterator[int]:
+    """Ordinals of columns with a chunk in which Spark reads a large dictionary for nothing."""
+    for leaf in footer.leaves:
+        for row_group in range(footer.num_row_groups):
+            chunk = footer.chunks.values[row_group, leaf.ordinal]
+            start = int(chunk[ChunkField.DICTIONARY_PAGE_OFFSET])
+            size = int(chunk[ChunkField.DATA_PAGE_OFFSET]) - start
+            if start > 0 and size >= LARGE_DICTIONARY and _is_sure(footer, row_group, leaf.ordinal):
+                yield leaf.ordinal
+                break
+
+
+def _is_sure(footer: Footer, row_group: int, column: int) -> bool:
+    try:
+        return is_fully_dictionary_encoded(footer, row_group, column)
+    except BloomwriterError:
+        return False

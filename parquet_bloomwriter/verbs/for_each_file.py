@@ -1,0 +1,318 @@
+"""One verb over many files: each atomic on its own, and one bad file does not stop the others."""
+
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120  paths stay spelled as they were given
+from __future__ import annotations
+
+import errno
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
+
+from parquet_bloomwriter.arguments import paths_of
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
+from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.replace.target import check_backup_folder, lies_in
+from parquet_bloomwriter.source.filesystems import check_local
+from parquet_bloomwriter.source.folders import find_local, is_pattern
+from parquet_bloomwriter.source.patterns import has_magic
+from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeAlias
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOutcome(Generic[R]):
+    """What became of one file."""
+
+    path: str
+    output: str | None
+    """Where the new version was to go; None for in place."""
+
+    report: R | None
+    """What the verb returned; None if it failed."""
+
+    error: BloomwriterError | OSError | None
+    """Why it failed."""
+
+    def __str__(self) -> str:
+        """What the report says, or what the error does."""
+        if self.error is None:
+            return str(self.report)
+        text = safe(str(self.error))
+        is_named = isinstance(self.error, BloomwriterError) and self.error.path is not None
+        return text if is_named else f"{safe(self.path)}: {text}"
+
+
+class BackingUp(Protocol[R_co]):
+    """A verb that keeps the file that it replaces."""
+
+    def __call__(self, path: str, output: str | None, jobs: int, /, *, backup_dir: str) -> R_co:
+        """Work on a file, and keep its old version in the folder `backup_dir`."""
+        ...
+
+
+@overload
+def for_each_file(
+    inputs: StrPath | Iterable[StrPath],
+    verb: Callable[[str, str | None, int], R],
+    *,
+    output: StrPath | None = None,
+    backup_dir: None = None,
+    jobs: int | None = None,
+    dry_run: bool = False,
+) -> Iterator[FileOutcome[R]]: ...
+
+
+@overload
+def for_each_file(
+    inputs: StrPath | Iterable[StrPath],
+    verb: BackingUp[R],
+    *,
+    output: StrPath | None = None,
+    backup_dir: StrPath,
+    jobs: int | None = None,
+    dry_run: bool = False,
+) -> Iterator[FileOutcome[R]]: ...
+
+
+def for_each_file(  # noqa: PLR0913  all by keyword
+    inputs: StrPath | Iterable[StrPath],
+    verb: Callable[..., R],
+    *,
+    output: StrPath | None = None,
+    backup_dir: StrPath | None = None,
+    jobs: int | None = None,
+    dry_run: bool = False,
+) -> Iterator[FileOutcome[R]]:
+    """Apply `verb` to every file and yield the outcomes in the order of the files.
+
+    All inputs are looked at before the first file is worked on: if one names nothing, nothing is
+    done.
+
+    Args:
+        inputs: Files, folders (searched through for Parquet files; names that begin with `.` or
+            `_` are left out, as readers of datasets do) and glob patterns; one or several.
+        verb: Called with a path, the path of its new version (None for in place), and the number
+            of threads it may use; with `backup_dir`, also with a keyword of that name: the folder
+            for the old version of this file, as `bloomify`, `strip` and `repair` take it.
+        output: A file, for one input file; or a folder, in which the inputs' relative paths are
+            kept. What folders and patterns match goes to a folder, however many files it is.
+        backup_dir: A folder for the old versions of files, outside of the inputs; their relative
+            paths are kept in it.
+        jobs: Threads in all; by default all cores. With one, or for one file, `verb` is called in
+            the caller's thread.
+        dry_run: Make no folders for the outputs.
+
+    Raises:
+        InvalidArgument: If an input matches nothing or is a URL, the outputs or the backups would
+            overwrite each other, readers of an input would read its backups, too, or `backup_dir`
+            is no folder.
+        FileNotFoundError: If there is no file of a name.
+        OSError: If a folder cannot be listed.
+    """
+    places = find_places(inputs, output=output, backup_dir=backup_dir)
+    yield from for_each_place(places, verb, jobs=jobs, dry_run=dry_run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A file to be worked on, and where its versions go."""
+
+    path: str
+    output: str | None
+    """Where the new version goes; None for in place."""
+
+    backup_dir: str | None
+    """The folder for the old version; None to keep none."""
+
+
+def find_places(
+    inputs: StrPath | Iterable[StrPath],
+    *,
+    output: StrPath | None = None,
+    backup_dir: StrPath | None = None,
+) -> list[Place]:
+    """Find the files that inputs of `for_each_file` name, and decide where their versions go.
+
+    Raises:
+        InvalidArgument, OSError: As `for_each_file`.
+    """
+    named = paths_of(inputs)
+    new, kept = (None if one is None else os.fspath(one) for one in (output, backup_dir))
+    for path in (*named, new, kept):
+        if path is not None:
+            check_local(path)
+    for error in missing(named):
+        raise error
+    files = find_files(named)
+    many = len(files) > 1 or any(map(is_folder_or_pattern, named))
+    outputs = _outputs(files, new, many=many)
+    backups = _backups(files, kept, folders=_folders(named, new if many else None))
+    return [
+        Place(path=path, output=target, backup_dir=backup)
+        for (path, *_), target, backup in zip(files, outputs, backups, strict=True)
+    ]
+
+
+def for_each_place(
+    places: Sequence[Place], verb: Callable[..., R], *, jobs: int | None, dry_run: bool
+) -> Iterator[FileOutcome[R]]:
+    """Apply `verb` to files as `for_each_file` does."""
+    threads = default_jobs() if jobs is None else jobs
+    at_once = max(1, min(threads, len(places)))
+
+    def attempt(place: Place) -> FileOutcome[R]:
+        path, target = place.path, place.output
+        options = {} if place.backup_dir is None else {"backup_dir": place.backup_dir}
+        try:
+            if target is not None and not dry_run:
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+            report = verb(path, target, max(1, threads // at_once), **options)
+        except (BloomwriterError, OSError) as error:
+            return FileOutcome(path=path, output=target, report=None, error=error)
+        return FileOutcome(path=path, output=target, report=report, error=None)
+
+    if at_once == 1:
+        yield from map(attempt, places)
+        return
+    pool = ThreadPoolExecutor(at_once)
+    try:
+        yield from pool.map(attempt, places)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class Found(NamedTuple):
+    """A file that an input names."""
+
+    path: str
+    name: str
+    """Relative to a folder; the plain name of what a pattern matches."""
+
+    place: str
+    """Relative to the folder, or to the one before the pattern."""
+
+
+def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
+    """List the inputs that are plain names of files that are not there, as errors.
+
+    A folder or a pattern that matches nothing is reported by `find_files`.
+    """
+    return [
+        FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), given)
+        for given in inputs
+        if not is_pattern(given) and _is_missing(given)
+    ]
+
+
+def find_files(inputs: Iterable[str]) -> list[Found]:
+    """Find the files that inputs of `for_each_file` name, each once.
+
+    Raises:
+        InvalidArgument: If an input matches nothing.
+        OSError: If a folder cannot be listed.
+    """
+    files: dict[str, Found] = {}
+    for given in inputs:
+        for found in _expand(given):
+            files.setdefault(os.path.realpath(found.path), found)
+    return list(files.values())
+
+
+def is_folder_or_pattern(given: str) -> bool:
+    """Whether an input may stand for several files."""
+    return os.path.isdir(given) or is_pattern(given)
+
+
+def _is_missing(given: str) -> bool:
+    """Whether nothing is there; False if that cannot be seen: opening it says more."""
+    try:
+        os.stat(given)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _expand(given: str) -> list[Found]:
+    paths = find_local(given)
+    if os.path.isdir(given):
+        places = [os.path.relpath(path, given) for path in paths]
+        return [Found(path, place, place) for path, place in zip(paths, places, strict=True)]
+    folder = _folder_of(given) if is_pattern(given) else None
+    return [
+        Found(path, name, name if folder is None else os.path.relpath(path, folder))
+        for path in paths
+        for name in [os.path.basename(path)]
+    ]
+
+
+def _folders(named: Iterable[str], output: str | None) -> list[str]:
+    """Folders that hold many of the files: inputs, those before patterns, and that of outputs."""
+    folders = [_folder_of(given) for given in named if is_folder_or_pattern(given)]
+    return folders if output is None else [*folders, output]
+
+
+def _folder_of(given: str) -> str:
+    while has_magic(given) and not os.path.isdir(given):
+        given = os.path.dirname(given)
+    return given or os.curdir
+
+
+def _backups(
+    files: list[Found], backup_dir: str | None, *, folders: Iterable[str]
+) -> Sequence[str | None]:
+    if backup_dir is None:
+        return [None] * len(files)
+    check_backup_folder(backup_dir)
+    paths = _below(backup_dir, [found.place for found in files], done="kept as")
+    backups = [os.path.dirname(path) for path in paths]
+    for folder in folders:
+        for backup in dict.fromkeys((backup_dir, *backups)):
+            if lies_in(backup, folder):
+                raise InvalidArgument(
+                    f'backups in "{backup}" would be read by readers of "{folder}", too',
+                    remedy="Name a folder outside of it.",
+                )
+    return backups
+
+
+def _outputs(files: list[Found], output: str | None, *, many: bool) -> Sequence[str | None]:
+    if output is None:
+        return [None] * len(files)
+    is_folder = many or os.path.isdir(output) or output.endswith((os.sep, "/"))
+    if not is_folder:
+        return [output]
+    if os.path.isfile(output):
+        raise InvalidArgument(
+            f'"{output}" is a file, but there are {len(files)} inputs',
+            remedy="Name a folder.",
+        )
+    return _below(output, [found.name for found in files], done="written to")
+
+
+def _below(folder: str, names: list[str], *, done: str) -> list[str]:
+    """Paths in a folder, each of one file.
+
+    Raises:
+        InvalidArgument: If several files would have the same.
+    """
+    targets = [os.path.join(folder, name) for name in names]
+    twice = [target for target, count in Counter(targets).items() if count > 1]
+    if twice:
+        raise InvalidArgument(
+            f'several inputs would be {done} "{min(twice)}"',
+            remedy="Name one folder as the input, or write to several folders.",
+        )
+    return targets
