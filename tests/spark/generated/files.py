@@ -96,7 +96,8 @@ class Filling:
 
     def replace(self) -> None:
         """Replace some files in place, as what rewrites a table's rows does."""
-        for path in self.rng.sample(self.files(), self.rng.randint(1, 3)):
+        files = self.files()
+        for path in self.rng.sample(files, min(len(files), self.rng.randint(1, 3))):
             new = path.with_name(f".{path.name}.new")
             self._write(new)
             new.replace(path)
