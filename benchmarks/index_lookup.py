@@ -63,9 +63,8 @@ def _write(folder: Path, num_files: int) -> None:
     import pyarrow as pa
 
     from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-    from parquet_bloomwriter.index.log.entry import DataFile, Entry, IndexedColumn
+    from parquet_bloomwriter.index.log.entry import DataFile, Entry, IndexedColumn, State
     from parquet_bloomwriter.index.log.log import IndexLog
-    from parquet_bloomwriter.index.states import State
 
     version = folder / "v__=0"
     version.mkdir()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         UnsupportedFile,
         VerificationFailed,
     )
-    from parquet_bloomwriter.probing.footers import clear_cache
+    from parquet_bloomwriter.probing.footer_cache import clear_cache
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
     from parquet_bloomwriter.reports.advice import AdviseReport
@@ -120,7 +120,7 @@ _HOMES = {
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
     **dict.fromkeys(("FileOutcome", "for_each_file"), "verbs.for_each_file"),
     "probe": "verbs.probe",
-    "clear_cache": "probing.footers",
+    "clear_cache": "probing.footer_cache",
     **dict.fromkeys(("FileProbe", "ProbeReport"), "probing.report"),
     **dict.fromkeys(("Check", "Evidence", "RowGroupVerdict", "Verdict"), "probing.verdict"),
     **dict.fromkeys(("dataset", "iter_batches", "read_table"), "verbs.read"),

@@ -1,70 +1,37 @@
-"""The frame of all verbs: take the files one by one, print each, sum up."""
+"""The frame of all verbs: take the files one by one, print each, sum up.
+
+The verbs that rewrite files: on each file, with a destination for its new version.
+
+The verbs that only read: on each file, wherever it is.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 
+import click
+
+from bloomify.console.interruption import interruptible
+from bloomify.console.messages import BUG_HINT, DEBUG, Failures, describe
 from bloomify.console.text import count
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
-from bloomify.messages import BUG_HINT, DEBUG, Failures, describe
 from bloomify.views.documents import Document, failure_document, run_document
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bloomify.console.console import Console
+    from bloomify.views.base import View
     from parquet_bloomwriter import FileOutcome
+    from parquet_bloomwriter.progress import FileProgress
+    from parquet_bloomwriter.source import Location
 
 R = TypeVar("R")
 T = TypeVar("T")
-R_contra = TypeVar("R_contra", contravariant=True)
-
-
-class View(Protocol[R_contra]):
-    """How the reports of one verb are shown."""
-
-    command: str
-    """Name of the verb."""
-
-    is_brief: bool
-    """Whether the details are short enough to follow the headline of each of many files."""
-
-    def headline(self, report: R_contra) -> str:
-        """One line for one file."""
-        ...
-
-    def details(self, report: R_contra, *, columns: int | None) -> str:
-        """What follows it if there is only this file, or nothing is written; may be empty."""
-        ...
-
-    def collect(self, report: R_contra) -> None:
-        """Add to the summary of many files."""
-        ...
-
-    def summary(self, *, columns: int | None) -> str:
-        """The table of all files together; may be empty."""
-        ...
-
-    def tally(self) -> str:
-        """What was done to all files together, a few words."""
-        ...
-
-    def document(self, report: R_contra) -> Document:
-        """The same for programs."""
-        ...
-
-    def overall(self) -> Document:
-        """What programs are told of all files together."""
-        ...
-
-    @property
-    def passed(self) -> bool:
-        """Whether what was done to the files collected satisfies."""
-        ...
 
 
 class Unforeseen(BloomwriterError):
@@ -196,3 +163,254 @@ def guarded(verb: Callable[[], T], *, path: str) -> T:
             path=path,
             remedy=BUG_HINT,
         ) from error
+
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class FileOptions(TypedDict):
+    """The options that all these verbs have."""
+
+    output: str | None
+    overwrite: bool
+    backup: str | None
+    backup_dir: str | None
+    force: bool
+    regenerate_crc: bool
+    jobs: int | None
+    dry_run: bool
+    plan: bool
+    as_json: bool
+    quiet: bool
+
+
+class DestinationOptions(TypedDict):
+    """Those of them that every verb of the library takes by the same names."""
+
+    overwrite: bool
+    backup_suffix: str | None
+    backup_dir: str | None
+    force: bool
+    regenerate_crc: bool
+    dry_run: bool
+
+
+def destination(options: FileOptions, backup_dir: str | None) -> DestinationOptions:
+    """Translate options to the library's arguments.
+
+    Args:
+        options: Those of the command line.
+        backup_dir: The folder for the old version of one file.
+    """
+    return {
+        "overwrite": options["overwrite"],
+        "backup_suffix": options["backup"],
+        "backup_dir": backup_dir,
+        "force": options["force"],
+        "regenerate_crc": options["regenerate_crc"],
+        "dry_run": options["dry_run"],
+    }
+
+
+class RewritingVerb(Protocol[R_co]):
+    """A verb of the library, with everything but the file settled."""
+
+    def __call__(
+        self,
+        path: str,
+        output: str | None,
+        jobs: int,
+        /,
+        *,
+        progress: FileProgress,
+        backup_dir: str | None,
+    ) -> R_co:
+        """Rewrite a file."""
+        ...
+
+
+def rewrite_files(
+    inputs: tuple[str, ...],
+    verb: RewritingVerb[R],
+    view: View[R],
+    options: FileOptions,
+    console: Console,
+) -> ExitCode:
+    """Apply a verb to all files, print what became of them, and say how it went."""
+    from parquet_bloomwriter.verbs.for_each_file import find_places, for_each_place, missing
+
+    _check_options(inputs, options)
+    run_ = Run(
+        view=view,
+        console=console,
+        as_json=options["as_json"],
+        is_single=_is_single(inputs),
+        has_details=options["plan"],
+    )
+    absent = missing(inputs)
+    if absent:
+        return run_.refuse(absent, num_inputs=len(inputs))
+
+    def attempt(path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None) -> R:
+        with console.bar.file(sizes[path]) as progress:
+            return guarded(
+                lambda: verb(path, output, jobs, progress=progress, backup_dir=backup_dir),
+                path=path,
+            )
+
+    places = find_places(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    sizes = {place.path: _size_of(place.path) for place in places}
+    with interruptible(console.bar):
+        console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
+        return run_.take_all(
+            for_each_place(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
+        )
+
+
+def writing(path: str, progress: FileProgress) -> Callable[[int], None]:
+    """Begin the progress of one file; return the function that is told the bytes of each write."""
+    progress.begin(num_bytes=_size_of(path), num_filters=0)
+    return progress.wrote
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  no object needed
+    except OSError:  # opening it will say so
+        return 0
+
+
+def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
+    """Refuse backups among several files, whose readers would read them, too.
+
+    Raises:
+        click.UsageError: If a suffix is given for more than one file, as a shell makes them of a
+            pattern, or options do not go together.
+    """
+    from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
+
+    if options["plan"] and not options["dry_run"]:
+        raise click.UsageError("--plan goes with --dry-rewrite_files", click.get_current_context())
+    if options["backup"] is None:
+        return
+    if options["backup_dir"] is not None:
+        raise click.UsageError(
+            "--backup and --backup-dir exclude each other", click.get_current_context()
+        )
+    if not _is_single(inputs):
+        several = [given for given in inputs if is_folder_or_pattern(given)]
+        named = f'"{several[0]}"' if several else "several files"
+        raise click.UsageError(
+            f"readers of {named} would read the backups, too; keep them elsewhere, with "
+            "--backup-dir",
+            click.get_current_context(),
+        )
+
+
+def _is_single(inputs: tuple[str, ...]) -> bool:
+    from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
+
+    return len(inputs) == 1 and not is_folder_or_pattern(inputs[0])
+
+
+class ReadingOptions(TypedDict):
+    """The options that all these verbs have."""
+
+    jobs: int | None
+    as_json: bool
+    quiet: bool
+
+
+def read_files(  # noqa: PLR0913  the frame's parts
+    inputs: tuple[str, ...],
+    verb: Callable[[Location, int, FileProgress], R],
+    view: View[R],
+    options: ReadingOptions,
+    console: Console,
+    *,
+    has_details: bool = False,
+    is_together: bool = False,
+) -> ExitCode:
+    """Apply a verb to all files, print what it found, and say how it went.
+
+    Args:
+        inputs: Files, folders and patterns, by paths or URLs.
+        verb: Called with a file, the number of threads it may use, and what it tells of progress.
+        view: Shows what it returns.
+        options: Those of the command line.
+        console: Where to print.
+        has_details: Whether details are shown of each of many files.
+        is_together: Whether only the summary is shown, of a single file, too.
+    """
+    from parquet_bloomwriter.parallel import default_jobs
+
+    jobs = default_jobs() if options["jobs"] is None else options["jobs"]
+    with interruptible(console.bar):
+        locations = find(inputs)
+        run_ = Run(
+            view=view,
+            console=console,
+            as_json=options["as_json"],
+            is_single=is_single(inputs, locations),
+            has_details=has_details,
+            is_together=is_together,
+            reads_only=True,
+        )
+        return run_.take_all(_outcomes(locations, verb, jobs, console))
+
+
+def find(inputs: Sequence[str]) -> list[Location]:
+    """Find the files that inputs name.
+
+    Raises:
+        InvalidArgument: If one matches nothing, or cannot be opened here.
+        OSError: If a folder cannot be listed.
+    """
+    from parquet_bloomwriter.source import find_sources
+
+    return find_sources(inputs)
+
+
+def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
+    """Whether one file was named, and not found in a folder or by a pattern."""
+    return len(inputs) == len(locations) == 1 and str(locations[0]) == shown(inputs[0])
+
+
+def shown(given: str) -> str:
+    """An input as it may be printed: a URL without users, passwords and parameters."""
+    from parquet_bloomwriter.source.filesystems import is_url, without_secrets
+
+    return without_secrets(given) if is_url(given) else given
+
+
+def _outcomes(
+    locations: Sequence[Location],
+    verb: Callable[[Location, int, FileProgress], R],
+    jobs: int,
+    console: Console,
+) -> Iterator[FileOutcome[R]]:
+    from parquet_bloomwriter.parallel import in_order
+    from parquet_bloomwriter.verbs.for_each_file import FileOutcome
+
+    at_once = max(1, min(jobs, len(locations)))
+    console.bar.begin(num_files=len(locations), num_bytes=0)
+
+    def attempt(location: Location) -> FileOutcome[R]:
+        path, report, failure = str(location), None, None
+        try:
+            with console.bar.file(0) as progress:
+                report = guarded(
+                    lambda: verb(location, max(1, jobs // at_once), progress), path=path
+                )
+        except (BloomwriterError, OSError) as error:
+            failure = error
+        return FileOutcome(path=path, output=None, report=report, error=failure)
+
+    if at_once == 1:
+        yield from map(attempt, locations)
+        return
+    with in_order(
+        locations, attempt, jobs=at_once, weight=lambda _: 1, max_weight=4 * at_once
+    ) as results:
+        for _, outcome in results:
+            yield outcome

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupSample
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.predicate.bound import Order
 
 if TYPE_CHECKING:

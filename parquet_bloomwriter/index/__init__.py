@@ -33,17 +33,18 @@ if TYPE_CHECKING:
         vacuum,
     )
     from parquet_bloomwriter.index.engine import Engine, Progress, Unindexed
-    from parquet_bloomwriter.index.reasons import Code, Reason
+    from parquet_bloomwriter.index.log.entry import State
     from parquet_bloomwriter.index.report import (
+        Code,
         IndexColumn,
         IndexInfo,
         IndexReport,
         IndexUse,
         LeftOut,
         LookupReport,
+        Reason,
         plain,
     )
-    from parquet_bloomwriter.index.states import State
 
 __all__ = [
     "Code",
@@ -73,10 +74,10 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Engine", "Progress", "Unindexed"), "engine"),
-    **dict.fromkeys(("Code", "Reason"), "reasons"),
+    **dict.fromkeys(("Code", "Reason"), "report"),
     **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "report"),
     **dict.fromkeys(("LeftOut", "LookupReport", "plain"), "report"),
-    "State": "states",
+    "State": "log.entry",
 }
 
 

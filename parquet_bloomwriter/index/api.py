@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.actions import lifecycle
+from parquet_bloomwriter.index.actions.commit import Means
+from parquet_bloomwriter.index.actions.lifecycle import report_on
 from parquet_bloomwriter.index.config import (
     DEFAULT_FPP,
     MAX_FILE_BYTES,
@@ -21,8 +23,6 @@ from parquet_bloomwriter.index.layout import (
     table_root,
 )
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.making import Means
-from parquet_bloomwriter.index.reporting import report_on
 
 if TYPE_CHECKING:
     import os
@@ -285,6 +285,6 @@ def lookup(
 def _with_changes(
     table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
-    from parquet_bloomwriter.index.current import current_files
+    from parquet_bloomwriter.index.changes import current_files
 
     return with_changes(info, current_files(table, info.root, files)) if info.root else info

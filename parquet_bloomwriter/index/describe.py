@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.changes import compare
 from parquet_bloomwriter.index.layout import root_of
+from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.vacuum import bytes_of
 from parquet_bloomwriter.index.report import IndexInfo, column_report
-from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

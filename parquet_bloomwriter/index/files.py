@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.source.folders import HIDDEN, has_suffix
+from parquet_bloomwriter.source.listing import HIDDEN, has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

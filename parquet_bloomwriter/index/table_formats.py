@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.replace.external_references import ReferenceKind, find_table_records
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from parquet_bloomwriter.compact.loop import START
 from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer.edits import Edit, apply_edits
 from parquet_bloomwriter.metadata.fields import OFFSET_INDEX, PageLocationField
+from parquet_bloomwriter.metadata.patch import Edit, apply_edits
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,13 +5,29 @@ functions, literals of unknown kinds, and any surprise in the form that expressi
 
 Nulls are those of pyarrow: `is_in` is never null. That makes no difference to the rows asked for,
 except under a NOT: there the tree says what becomes of nulls.
+
+A pyarrow expression, taken apart.
+
+pyarrow lets nobody walk an expression, but pickles it as Arrow C++ serializes it: an Arrow IPC file
+with one record batch of one row. The metadata of its schema lists the tree in the order of writing:
+
+    call NAME, arguments, [options COLUMN], end NAME
+    field_ref NAME                      a column
+    nested_field_ref N, field_ref * N   a field of a struct
+    literal COLUMN                      the one value of a column of the batch
+
+Keys repeat. pyarrow's dictionary of the metadata would keep one of each, so the pairs are read
+through the Arrow C data interface (struct ArrowSchema, "metadata").
+
+This format is Arrow's own affair and may change; whatever is not as above is a `ValueError`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from parquet_bloomwriter.predicate.arrow_tree import Call, Constant, Field, Node, take_apart
 from parquet_bloomwriter.predicate.dnf import membership, non_membership
 from parquet_bloomwriter.predicate.expression import (
     And,
@@ -29,6 +45,125 @@ from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_valu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
+
+Pair: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function and its arguments."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    options: Any
+    """A scalar of a struct; None if the function has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column."""
+
+    path: str
+    """Dotted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal."""
+
+    scalar: Any
+    """A scalar of pyarrow."""
+
+
+Node: TypeAlias = Call | Field | Constant
+
+
+def take_apart(expression: object) -> Node:
+    """Return the tree of a pyarrow expression.
+
+    Raises:
+        ValueError: If the format is not as expected.
+        pyarrow.ArrowException: If the expression cannot be serialized (columns by position).
+    """
+    import pyarrow as pa
+
+    arguments: Any = expression.__reduce__()[1]
+    with pa.ipc.open_file(arguments[0]) as file:
+        pairs, batch = _metadata(file.schema), file.get_batch(0)
+    if batch.num_rows != 1:
+        raise ValueError("there is not one row of literals")
+    return _tree(iter(pairs), [batch.column(index)[0] for index in range(batch.num_columns)])
+
+
+def _tree(pairs: Iterator[Pair], scalars: list[pa.Scalar]) -> Node:
+    """Build the tree without recursion: a disjunction of 10,000 nests as deeply."""
+    open_calls: list[tuple[str, list[Node]]] = []
+    options: Any = None
+    for key, text in pairs:
+        if key == "call":
+            open_calls.append((text, []))
+            continue
+        if key == "options":
+            options = scalars[int(text)]
+            continue
+        if key == "end":
+            function, arguments = open_calls.pop()
+            node: Node = Call(function, tuple(arguments), options)
+            options = None
+        else:
+            node = _leaf(key, text, pairs, scalars)
+        if not open_calls:
+            _expect_end(pairs)
+            return node
+        open_calls[-1][1].append(node)
+    raise ValueError("the tree has no end")
+
+
+def _leaf(key: str, text: str, pairs: Iterator[Pair], scalars: list[pa.Scalar]) -> Node:
+    if key == "literal":
+        return Constant(scalars[int(text)])
+    if key == "field_ref":
+        return Field(text)
+    if key != "nested_field_ref":
+        raise ValueError(f"an element of the tree is {key!r}")
+    names = [next(pairs, ("", "")) for _ in range(int(text))]
+    if any(key != "field_ref" for key, _ in names):
+        raise ValueError("a field of a struct has no name")
+    return Field(".".join(name for _, name in names))
+
+
+def _expect_end(pairs: Iterator[Pair]) -> None:
+    if next(pairs, None) is not None:
+        raise ValueError("something follows the tree")
+
+
+class _ArrowSchema(ctypes.Structure):
+    """The first members of struct ArrowSchema."""
+
+    _fields_ = (
+        ("format", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("metadata", ctypes.c_void_p),
+    )
+
+
+def _metadata(schema: pa.Schema) -> list[Pair]:
+    """Return all pairs, in order: a count, then keys and values, each after its size (int32)."""
+    capsule = schema.__arrow_c_schema__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    at = _ArrowSchema.from_address(pointer(capsule, b"arrow_schema")).metadata
+    if not at:
+        raise ValueError("there is no metadata")
+    texts, at_text = [], at + 4
+    for _ in range(2 * ctypes.c_int32.from_address(at).value):
+        size = ctypes.c_int32.from_address(at_text).value
+        texts.append(ctypes.string_at(at_text + 4, size).decode())
+        at_text += 4 + size
+    return list(zip(texts[::2], texts[1::2], strict=True))
+
 
 _COMPARISONS: dict[str, tuple[Operator, Operator]] = {
     "equal": ("=", "="),

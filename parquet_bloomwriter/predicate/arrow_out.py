@@ -12,6 +12,7 @@ above anything.
 
 Left to pyarrow are expressions of pyarrow with a part that is not understood here, and conditions
 in its lists whose literal SQL would not compare with the column (bytes with a string, durations).
+
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.dnf import Predicate
 
     _TrueFor: TypeAlias = Callable[[Expression], pc.Expression]
+
+    import pyarrow.compute as pc
+
 
 _MANY_CONDITIONS = 100
 _MOST_CONDITIONS = 2_000

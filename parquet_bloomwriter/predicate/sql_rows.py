@@ -33,9 +33,8 @@ from parquet_bloomwriter.predicate.arrow_comparison import (
 from parquet_bloomwriter.predicate.expression import And, Expression, Not, Opaque, Or
 from parquet_bloomwriter.predicate.literals.arrow import compared_as
 from parquet_bloomwriter.predicate.literals.plain import UnknownKind
-from parquet_bloomwriter.predicate.sql import OPERATORS_OF_SQL, column_of
+from parquet_bloomwriter.predicate.sql import OPERATORS_OF_SQL, column_of, has_only, read_sql
 from parquet_bloomwriter.predicate.sql_literals import literal_value
-from parquet_bloomwriter.predicate.sql_syntax import has_only, read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

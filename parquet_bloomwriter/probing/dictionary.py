@@ -20,9 +20,9 @@ import numpy as np
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
 from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.values import are_odd_instants
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
 from parquet_bloomwriter.probing.batch_reader import Pieces
 from parquet_bloomwriter.probing.bloom import Hashes
 from parquet_bloomwriter.probing.evaluation import evaluate, leaves_of
-from parquet_bloomwriter.probing.footer_cache import Family, family_key
-from parquet_bloomwriter.probing.footers import known_file
+from parquet_bloomwriter.probing.footer_cache import Family, family_key, known_file
 from parquet_bloomwriter.probing.partitions import outcome, partition_of
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
 from parquet_bloomwriter.source import open_for_reading

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
     from parquet_bloomwriter.probing.footer_cache import KnownFile
+    from parquet_bloomwriter.reports.summary import Summary
+
 
 _EVIDENCE = {
     Code.UNKNOWN: Evidence.NONE,
@@ -238,9 +240,15 @@ class ProbeReport:
         head = f"{safe(self.predicate)}: {files} and {groups} might match"
         return listed(head, map(str, self.files))
 
+    def summary(self) -> Summary:
+        """Return the report in short."""
+        from parquet_bloomwriter.probing.summary import probed
+
+        return probed(self)
+
     def _repr_html_(self) -> str:
         """For notebooks."""
-        from parquet_bloomwriter.reports.page import table_of
+        from parquet_bloomwriter.reports.notebook import table_of
 
         return table_of(self)
 

@@ -47,14 +47,22 @@ over it. A name that exists is replaced like the source itself, if the caller sa
 
 On Windows the files must be closed before the renaming, and folders cannot be synced; the
 same holds for folders that we may not read and file systems that refuse it.
+
+Two files that change names at one instant.
+
+Renaming a file over another one destroys the other, whatever it has become by then. When names are
+exchanged, it can be looked at afterwards, and given its name back.
+
+Linux has `renameat2(RENAME_EXCHANGE)` for it, which most of its local file systems know. Python
+does not offer it, so the C library is asked.
 """
 
-# ruff: noqa: PTH102, PTH104, PTH105, PTH108, PTH112, PTH116, PTH120  the steps are system calls, spelled as such
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import errno
+import functools
 import os
 import secrets
 import stat
@@ -63,13 +71,18 @@ from typing import TYPE_CHECKING, Self
 
 from parquet_bloomwriter.errors import FileChanged, Unfinished
 from parquet_bloomwriter.replace.attributes import carry_over
-from parquet_bloomwriter.replace.copying import copy_range, write_all
+from parquet_bloomwriter.replace.copying import WRITE_BACK, WriteBack, copy_range, write_all
 from parquet_bloomwriter.replace.original import FileIdentity, SourceFile, open_source
 from parquet_bloomwriter.replace.target import Target, choose_target, is_same
-from parquet_bloomwriter.replace.temporary import PRIVATE, Temporary, remove_stale, temporary_beside
-from parquet_bloomwriter.splice.exchange import exchange
-from parquet_bloomwriter.splice.locking import Lock, try_lock, unlock
-from parquet_bloomwriter.splice.writeback import WRITE_BACK, WriteBack
+from parquet_bloomwriter.replace.temporary import (
+    PRIVATE,
+    Lock,
+    Temporary,
+    remove_stale,
+    temporary_beside,
+    try_lock,
+    unlock,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +90,62 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.replace.copying import Progress
 
-__all__ = ["NewVersion", "SourceFile", "Target", "choose_target", "open_source", "replacing"]
+__all__ = [
+    "NewVersion",
+    "SourceFile",
+    "Target",
+    "choose_target",
+    "exchange",
+    "open_source",
+    "replacing",
+]
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def exchange(one: str, other: str) -> None:
+    """Give each of two files the name of the other.
+
+    Args:
+        one: Path of a file.
+        other: Path of another one in the same file system.
+
+    Raises:
+        OSError: If that failed, and nothing has happened. Systems, file systems and sandboxes that
+            cannot do it say so in many ways (ENOSYS, EINVAL, EPERM); and some need more than a
+            renaming does, as overlayfs, which copies the old file first (ENOSPC).
+    """
+    renameat2 = _renameat2()
+    if renameat2 is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), one, None, other)
+    error = renameat2(os.fsencode(one), os.fsencode(other))
+    if error:
+        raise OSError(error, os.strerror(error), one, None, other)
+
+
+@functools.cache
+def _renameat2() -> Callable[[bytes, bytes], int] | None:
+    """The C library's function, as one that returns an error number; None if there is none."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    found = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if found is None:
+        return None
+
+    def call(one: bytes, other: bytes) -> int:
+        if found(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE) == 0:
+            return 0
+        return ctypes.get_errno()
+
+    return call
+
+
+# ruff: noqa: PTH102, PTH104, PTH105, PTH108, PTH112, PTH116, PTH120  the steps are system calls, spelled as such
+
 
 _CLOSE_BEFORE_RENAMING = sys.platform == "win32"
 _NO_LINKS = frozenset(

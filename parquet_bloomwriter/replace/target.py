@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.replace.original import FileIdentity, check_regular
 from parquet_bloomwriter.replace.temporary import find_temporaries
-from parquet_bloomwriter.source.folders import is_listed
+from parquet_bloomwriter.source.listing import is_listed
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:

@@ -1,35 +1,86 @@
-"""Any report as a table for a notebook's cell."""
+"""Any report in a notebook's cell: a headline, a table, remarks.
+
+Styles are inline and inherit colours.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.html.advice import advised
-from parquet_bloomwriter.html.inspection import inspected
-from parquet_bloomwriter.html.probing import probed
-from parquet_bloomwriter.html.summary import for_notebook
-from parquet_bloomwriter.html.verification import verified
-from parquet_bloomwriter.probing.report import ProbeReport
-from parquet_bloomwriter.reports.advice import AdviseReport
-from parquet_bloomwriter.reports.inspection import FileFilters, InspectReport
-from parquet_bloomwriter.reports.rewriting import AddReport, RepairReport, StripReport
-from parquet_bloomwriter.reports.tables import added, repaired, stripped
-from parquet_bloomwriter.reports.verification import VerifyReport
+from parquet_bloomwriter.reports.html_table import Look, laid_out
+from parquet_bloomwriter.reports.markup import Html, element, identifier, joined
+from parquet_bloomwriter.reports.summary import MOST_ROWS
+from parquet_bloomwriter.text import clipped
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.html.summary import Summary
+    from parquet_bloomwriter.reports.summary import Remark, Summary
 
-Report: TypeAlias = (
-    AddReport
-    | StripReport
-    | RepairReport
-    | FileFilters
-    | InspectReport
-    | ProbeReport
-    | VerifyReport
-    | AdviseReport
+_MOST_REMARKS = 20
+
+_LINE = "1px solid rgba(128,128,128,.4)"
+_CELL = "padding:.2em .7em;background:transparent;color:inherit;vertical-align:top;border:0"
+_RULED = f"{_CELL};border-bottom:{_LINE}"
+_FIGURES = "text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
+_WORDS = "text-align:left;white-space:nowrap"
+_WRAPPED = "text-align:left;white-space:normal;overflow-wrap:anywhere"
+_SCROLLED = "overflow-x:auto;scrollbar-width:thin;scrollbar-color:rgba(128,128,128,.6) transparent"
+_HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
+
+_NOTEBOOK = Look(
+    most_rows=MOST_ROWS,
+    table={"style": "border-collapse:collapse;margin:.4em 0;color:inherit;border:0"},
+    caption={"style": _HIDDEN},
+    text_heading={"style": f"{_RULED};{_WORDS};font-weight:600"},
+    number_heading={"style": f"{_RULED};{_FIGURES};font-weight:600"},
+    row_heading={"style": f"{_CELL};{_WRAPPED};min-width:9em;max-width:30em;font-weight:400"},
+    text={"style": f"{_CELL};{_WORDS}"},
+    long_text={"style": f"{_CELL};{_WRAPPED};min-width:16em;max-width:40em"},
+    number={"style": f"{_CELL};{_FIGURES}"},
+    rest={"style": "margin:.2em .7em;font-style:italic"},
 )
+
+
+def for_notebook(summary: Summary) -> Html:
+    """Lay out a report for a notebook's cell, in a light or a dark theme."""
+    parts = [_headline(summary)]
+    if summary.table is not None and summary.table.num_rows:
+        parts += laid_out(summary.table, _NOTEBOOK)
+    if summary.remarks:
+        parts.append(_remarks(summary.remarks))
+    style = f"position:relative;color:inherit;line-height:1.4;{_SCROLLED}"
+    return element("div", *parts, class_="parquet-bloomwriter", style=style)
+
+
+def _headline(summary: Summary) -> Html:
+    paths = list(dict.fromkeys(path for path in summary.paths if path is not None))
+    named = [identifier(path) for path in paths] or [Html("buffer")]
+    arrows = [piece for path in named for piece in (Html(" → "), path)][1:]
+    heading = element("strong", *arrows, style="overflow-wrap:anywhere")
+    return element("div", heading, ": ", summary.headline)
+
+
+def _remarks(remarks: tuple[Remark, ...]) -> Html:
+    shown = [_remark(remark) for remark in remarks[:_MOST_REMARKS]]
+    if left_out := len(remarks) - len(shown):
+        shown.append(element("li", f"and {left_out:,} more", style="font-style:italic"))
+    style = "list-style:none;margin:.3em 0 0;padding:0;color:inherit"
+    return element("ul", *shown, style=style)
+
+
+def _remark(remark: Remark) -> Html:
+    label = element("strong", remark.label, style="font-weight:600")
+    sentence = element("bdi", clipped(remark.sentence, 1_000))
+    style = "margin:.1em 0;padding:0;overflow-wrap:anywhere"
+    return element("li", joined([label, ": ", sentence]), style=style)
+
+
+class Report(Protocol):
+    """What a verb returned."""
+
+    def summary(self) -> Summary:
+        """Return the report in short."""
+        ...
 
 
 def table_of(report: Report) -> str:
@@ -44,26 +95,7 @@ def table_of(report: Report) -> str:
     Raises:
         InvalidArgument: If it is no report.
     """
-    return for_notebook(_summary_of(report)).source
-
-
-def _summary_of(report: Report) -> Summary:  # noqa: PLR0911  one line for each kind of report
-    match report:
-        case AddReport():
-            return added(report)
-        case StripReport():
-            return stripped(report)
-        case RepairReport():
-            return repaired(report)
-        case FileFilters():
-            return inspected((report,))
-        case InspectReport():
-            return inspected(report.files)
-        case ProbeReport():
-            return probed(report)
-        case VerifyReport():
-            return verified(report)
-        case AdviseReport():
-            return advised(report)
-    problem = f"{type(report).__name__} is no report"
-    raise InvalidArgument(problem, remedy="Pass what one of the verbs returned.")
+    if not hasattr(report, "summary"):
+        problem = f"{type(report).__name__} is no report"
+        raise InvalidArgument(problem, remedy="Pass what one of the verbs returned.")
+    return for_notebook(report.summary()).source

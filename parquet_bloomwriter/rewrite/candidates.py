@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.filters.stored import StoredFilter
+    from parquet_bloomwriter.filters.stored import ExistingFilter, StoredFilter
     from parquet_bloomwriter.rewrite.layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.splice.existing import ExistingFilter
 
 R = TypeVar("R")
 Outcome: TypeAlias = BuiltFilter | ChunkReport

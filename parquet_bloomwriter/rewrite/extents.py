@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.filters.stored import SHARED
 from parquet_bloomwriter.metadata.fields import PAGE_OFFSETS, ChunkField, RowGroupField
-from parquet_bloomwriter.splice.existing import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.filters.stored import ExistingFilter
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.splice.existing import ExistingFilter
 
 OVERLAPS = "its bytes are also those of another filter or of the page index"
 

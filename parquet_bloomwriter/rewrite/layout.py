@@ -20,19 +20,19 @@ import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
+from parquet_bloomwriter.filters.stored import ExistingFilter, existing_filters
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.metadata.patch import longer_than_needed
 from parquet_bloomwriter.rewrite.extents import OVERLAPS, Extents, Units, extents_of, have_pages
-from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.filters.stored import ReadAt
     from parquet_bloomwriter.metadata import Footer
-    from parquet_bloomwriter.splice.existing import ReadAt
 
 _MAGIC_BYTES = 4
 _INDEXES = (

@@ -22,9 +22,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer.edits import Edit, Shift, apply_edits
 from parquet_bloomwriter.metadata.footer import MAGIC
-from parquet_bloomwriter.metadata.patch import bloom_edit, index_length_edits, offset_edits
+from parquet_bloomwriter.metadata.patch import (
+    Edit,
+    Shift,
+    apply_edits,
+    bloom_edit,
+    index_length_edits,
+    offset_edits,
+)
 from parquet_bloomwriter.rewrite.extents import covered
 
 if TYPE_CHECKING:
@@ -32,9 +38,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.filters.stored import ExistingFilter
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.rewrite.layout import Layout
-    from parquet_bloomwriter.splice.existing import ExistingFilter
 
 Placement = Literal["column-chunk", "row-group", "end"]
 Chunk = tuple[int, int]

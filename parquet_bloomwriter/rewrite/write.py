@@ -14,12 +14,12 @@ import numpy as np
 import xxhash
 
 from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
+from parquet_bloomwriter.filters.stored import ExistingFilter, existing_filters
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.rewrite.layout import PAGE_HEADER_BYTES
 from parquet_bloomwriter.rewrite.plan import Chunk, Copy, Emit, EmitFilter, Piece, Plan, Skip
 from parquet_bloomwriter.sbbf import Sbbf
-from parquet_bloomwriter.splice.existing import ExistingFilter, existing_filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

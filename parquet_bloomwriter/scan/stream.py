@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.predicate.arrow_tree import Call, Field, take_apart
+from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
 from parquet_bloomwriter.scan.snapshots import hold, is_local
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    from parquet_bloomwriter.predicate.arrow_tree import Node
+    from parquet_bloomwriter.predicate.arrow_in import Node
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection, TableFiles
 

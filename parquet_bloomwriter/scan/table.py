@@ -17,7 +17,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.scan.snapshots import Held, hold
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
-from parquet_bloomwriter.source.patterns import has_magic
+from parquet_bloomwriter.source.listing import has_magic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,13 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.source.face import Range, Source, Traffic
-    from parquet_bloomwriter.source.footer import read_footer
-    from parquet_bloomwriter.source.listing import find_sources
+    from parquet_bloomwriter.source.base import Range, Source, Traffic
+    from parquet_bloomwriter.source.listing import Location, find_sources
     from parquet_bloomwriter.source.local import FileSource
-    from parquet_bloomwriter.source.location import Location
-    from parquet_bloomwriter.source.memory import BufferSource
-    from parquet_bloomwriter.source.open import Input, open_for_reading
+    from parquet_bloomwriter.source.open import Input, open_for_reading, read_footer
+    from parquet_bloomwriter.source.stream import BufferSource
 
 __all__ = [
     "BufferSource",
@@ -31,19 +29,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BufferSource": "memory",
+    "BufferSource": "stream",
     "FileSource": "local",
     "Input": "open",
-    "Location": "location",
+    "Location": "listing",
     "find_sources": "listing",
     "open_for_reading": "open",
-    "read_footer": "footer",
+    "read_footer": "open",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'face')}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'base')}"), name)
     globals()[name] = value
     return value

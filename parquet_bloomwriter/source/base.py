@@ -3,21 +3,155 @@
 A kind of source says how to fetch one range, and perhaps how to fetch several at once. Whatever it
 returns is held against what was asked for: bytes that are missing are fetched again, and a range
 that cannot be completed is an error, never a shorter answer.
+
+What a source of bytes offers, and the count of what was asked of it.
+
+Which ranges to read together.
+
+A request has its price, and so has every byte that is read for nothing. Ranges whose gap is at most
+`gap` bytes become one request, until its gaps amount to more than `max_waste` bytes: a thousand
+blocks spread over a gigabyte must not become one request for the gigabyte.
+
+By which sign content on a store is known to be the same as before.
+
+A time of change is a sign only if it is older than the store's clock is coarse: an object that was
+written a moment ago may be written again within the same second.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from parquet_bloomwriter.errors import FileChanged, FileProblem, MalformedFile
-from parquet_bloomwriter.source.face import Traffic
-from parquet_bloomwriter.source.ranges import merge
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from parquet_bloomwriter.source.face import Range
+    import pyarrow.fs as pafs
+
+Range = tuple[int, int]
+"""Absolute positions [start, stop), bytes."""
+
+
+class Traffic:
+    """What was read, counted by all threads together.
+
+    Attributes:
+        requests: Reads that were made: system calls, or requests to a store.
+        bytes: Bytes that they returned, those that nobody asked for included.
+    """
+
+    __slots__ = ("_lock", "bytes", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.bytes = 0
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"Traffic(requests={self.requests}, bytes={self.bytes})"
+
+    def add(self, requests: int, num_bytes: int) -> None:
+        """Count requests, and the bytes that they returned together."""
+        with self._lock:
+            self.requests += requests
+            self.bytes += num_bytes
+
+
+class Source(Protocol):
+    """Bytes that can be read at any position, by several threads at once."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in all, as it was when opened."""
+        ...
+
+    @property
+    def name(self) -> str | None:
+        """What to call it in messages: the path as the caller spelled it; None for a buffer."""
+        ...
+
+    @property
+    def identity(self) -> Hashable | None:
+        """Equal for equal content only: what is known of it may be kept under this key.
+
+        None where nobody can tell whether the content is still the same.
+        """
+        ...
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was read so far, but for what pyarrow reads of files by itself."""
+        ...
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes worth reading from the end at once, in the hope that the footer is among them."""
+        ...
+
+    def read_at(self, start: int, stop: int) -> bytes:
+        """Return the bytes [start, stop).
+
+        Raises:
+            MalformedFile: If there are no such bytes: what pointed there is wrong.
+            FileChanged: If the source has become shorter than it was.
+            OSError: If reading fails.
+        """
+        ...
+
+    def read_ranges(self, ranges: Sequence[Range]) -> list[bytes]:
+        """Return the bytes of many ranges, in the order asked for.
+
+        Ranges may overlap. Close ones are read in one request, and requests to remote stores are
+        made at the same time.
+
+        Raises:
+            Whatever `read_at` raises.
+        """
+        ...
+
+    def read_tail(self, num_bytes: int) -> bytes:
+        """Return the last bytes, in one request; all there are, if there are fewer."""
+        ...
+
+    def for_arrow(self) -> object:
+        """What `pyarrow.parquet.ParquetFile` takes as its source: an open file of pyarrow's."""
+        ...
+
+
+def merge(ranges: Sequence[Range], *, gap: int, max_waste: int) -> tuple[list[Range], list[int]]:
+    """Merge ranges into requests.
+
+    Args:
+        ranges: Absolute positions [start, stop), bytes, in any order; they may overlap.
+        gap: Bytes between two ranges that are read rather than asked around.
+        max_waste: Bytes between ranges that one request may return in all.
+
+    Returns:
+        The requests, ascending, and for each range the ordinal of the one that contains it.
+    """
+    requests: list[Range] = []
+    homes = [0] * len(ranges)
+    start, stop, waste = 0, -1, 0
+    for ordinal in sorted(range(len(ranges)), key=ranges.__getitem__):
+        first, last = ranges[ordinal]
+        between = max(0, first - stop)
+        if requests and between <= gap and waste + between <= max_waste:
+            stop = max(stop, last)
+            waste += between
+            requests[-1] = (start, stop)
+        else:
+            start, stop, waste = first, last, 0
+            requests.append((start, stop))
+        homes[ordinal] = len(requests) - 1
+    return requests, homes
+
 
 REMOTE_BYTES = 64 * 1024
 """Bytes that a store returns in about the time that one more request takes."""
@@ -140,3 +274,34 @@ def blame(error: FileProblem, name: str) -> None:
     """Say which file it was, and no longer that it was left unchanged: reading changes nothing."""
     error.path = error.path or name
     error.outcome = ""
+
+
+_CLOCK_NS = 2_000_000_000
+"""S3 gives whole seconds, FAT even ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileSystemKey:
+    """One of pyarrow's file systems, hashable: equal if pyarrow says that they are."""
+
+    filesystem: pafs.FileSystem
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileSystemKey) and bool(self.filesystem == other.filesystem)
+
+    def __hash__(self) -> int:
+        return hash(self.filesystem.type_name)
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a later change would show a later time.
+
+    Args:
+        changed_ns: Last change of the content, nanoseconds since 1970 UTC.
+    """
+    return time.time_ns() - changed_ns >= _CLOCK_NS
+
+
+def not_found(name: str) -> FileNotFoundError:
+    """The error for a file that is not there, as the operating system words it."""
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

@@ -1,18 +1,44 @@
-"""The Parquet files that paths name: files, folders and patterns, on any file system."""
+"""The Parquet files that paths name: files, folders and patterns, on any file system.
+
+The Parquet files that a local path names: a file, a folder, a pattern.
+
+Folders are searched through, and names that begin with `.` or `_` are left out, as readers of
+datasets do. A name that is not there is taken for a file: opening it says so.
+
+Glob patterns over paths with slashes, as the module `glob` understands them.
+
+*, ?, [ab], [!ab]    within one name, and not a leading dot
+**                   any folders, none included, but for those with a leading dot
+
+A file that has been found but not opened.
+
+What a listing says of a file, its size and identity, goes with it, so that opening a thousand files
+does not ask a thousand times. It is trusted for as long as it takes to get to the last of them, and
+no longer: a list of locations may be kept for hours, while files are written anew.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from glob import has_magic
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import Place, is_fsspec, locate
-from parquet_bloomwriter.source.folders import find_local, is_listed, none_in, none_matches
-from parquet_bloomwriter.source.fsspec import list_fsspec, look_fsspec
-from parquet_bloomwriter.source.location import Location
-from parquet_bloomwriter.source.patterns import has_magic, matches, split_pattern
-from parquet_bloomwriter.source.remote import list_arrow, look_arrow
+from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.source.remote import (
+    list_arrow,
+    list_fsspec,
+    look_arrow,
+    look_fsspec,
+    open_arrow,
+    open_fsspec,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,6 +47,145 @@ if TYPE_CHECKING:
 
     Found = tuple[str, Any]
     """A path, and what a listing said of it."""
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.source.base import Source
+
+__all__ = ["has_magic", "matches", "split_pattern"]
+
+# ruff: noqa: PTH112, PTH113, PTH118, PTH207  paths stay spelled as they were given
+
+
+SUFFIXES = (".parquet", ".parq", ".pq")
+HIDDEN = (".", "_")
+
+
+def find_local(given: str) -> list[str]:
+    """Find the files.
+
+    Raises:
+        InvalidArgument: If there are none in the folder, or none matches.
+        OSError: If a folder cannot be listed.
+    """
+    if os.path.isdir(given):
+        return sorted(_walk(given)) or none_in(given)
+    if is_pattern(given):
+        matching = sorted(glob.glob(given, recursive=True))
+        return [path for path in matching if os.path.isfile(path)] or none_matches(given)
+    return [given]
+
+
+def is_pattern(given: str) -> bool:
+    """Whether it is a pattern: it looks like one, and nothing has that very name."""
+    return glob.has_magic(given) and not os.path.lexists(given)
+
+
+def is_listed(names: Sequence[str]) -> bool:
+    """Whether a file belongs to the folder that is searched.
+
+    Args:
+        names: Its path relative to that folder, name by name.
+    """
+    return has_suffix(names[-1]) and not any(name.startswith(HIDDEN) for name in names)
+
+
+def has_suffix(name: str) -> bool:
+    """Whether a name ends as those of Parquet files do, in whatever case."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def none_in(folder: str) -> NoReturn:
+    """Raise the error for a folder without files."""
+    raise InvalidArgument(f'there are no Parquet files in the folder "{folder}"')
+
+
+def none_matches(pattern: str) -> NoReturn:
+    """Raise the error for a pattern that nothing matches."""
+    raise InvalidArgument(f'no file matches "{pattern}"')
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for parent, folders, names in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
+        for name in names:
+            if has_suffix(name) and not name.startswith(HIDDEN):
+                yield os.path.join(parent, name)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def split_pattern(pattern: str) -> tuple[str, list[str]]:
+    """Split a pattern before its first name that is a pattern.
+
+    Returns:
+        The folder to list, and the names and patterns to match below it.
+    """
+    names = pattern.split("/")
+    first = next((i for i, name in enumerate(names) if has_magic(name)), len(names))
+    return "/".join(names[:first]), names[first:]
+
+
+def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether the names of a path match the patterns, each in its place."""
+    if not patterns:
+        return not names
+    pattern, *rest = patterns
+    if pattern == "**":
+        return matches(rest, names) or (
+            bool(names) and not names[0].startswith(".") and matches(patterns, names[1:])
+        )
+    return (
+        bool(names)
+        and fnmatchcase(names[0], pattern)
+        and (pattern.startswith(".") or not names[0].startswith("."))
+        and matches(rest, names[1:])
+    )
+
+
+_NEWS_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where a file is. Equal ones lead to the same file."""
+
+    path: str
+    """As its file system spells it."""
+
+    filesystem: Any = field(default=None, hash=False)
+    """A file system of pyarrow's or fsspec's; None for the local one."""
+
+    name: str = field(default="", compare=False)
+    """What to call it in messages; the path if there is nothing better."""
+
+    inner: str = field(default="", compare=False, repr=False)
+    """Its path within the folder that was named; "" if the file was, or a pattern."""
+
+    found: Any = field(default=None, compare=False, repr=False)
+    """What a listing said of it, which saves asking again as long as that is news."""
+
+    found_at: float = field(default=0.0, compare=False, repr=False)
+    """When it said so, seconds since 1970 UTC."""
+
+    def __str__(self) -> str:
+        return self.name or self.path
+
+    def open(self) -> AbstractContextManager[Source]:
+        """Open it for reading.
+
+        Raises:
+            UnsupportedFile: If it is no regular file.
+            OSError: What opening raises.
+        """
+        if self.filesystem is None:
+            return open_local(self.path, name=str(self))
+        found = self.found if 0 <= time.time() - self.found_at < _NEWS_S else None
+        opener = open_fsspec if is_fsspec(self.filesystem) else open_arrow
+        return opener(self.filesystem, self.path, name=str(self), found=found)
+
 
 _THREADS = 16
 """Requests at the same time, where many paths are named."""
@@ -66,7 +231,7 @@ def _expand(place: Place | Location) -> list[Location]:
     now = time.time()
     if place.filesystem is None:
         paths = find_local(place.path)
-        inner = _inner(place, is_folder=os.path.isdir(place.path))  # noqa: PTH112  as it is spelled
+        inner = _inner(place, is_folder=os.path.isdir(place.path))
         if place.name == place.path:
             return [Location(path=path, inner=inner(path)) for path in paths]
         found: list[Found] = [(path, None) for path in paths]

@@ -1,4 +1,9 @@
-"""One way to open whatever can be read: paths, URLs, file systems, file objects, buffers."""
+"""One way to open whatever can be read: paths, URLs, file systems, file objects, buffers.
+
+The frame that verbs share which only read: open, view the footer, say which file it was.
+
+Reading a footer in as few requests as there can be.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +12,20 @@ import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
 from parquet_bloomwriter.source.base import RangeReader
 from parquet_bloomwriter.source.filesystems import is_url, locate
+from parquet_bloomwriter.source.listing import Location
 from parquet_bloomwriter.source.local import open_local
-from parquet_bloomwriter.source.location import Location
-from parquet_bloomwriter.source.memory import BufferSource
 from parquet_bloomwriter.source.remote import ArrowSource
-from parquet_bloomwriter.source.stream import BinaryStream, StreamSource
+from parquet_bloomwriter.source.stream import BinaryStream, BufferSource, StreamSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.source.face import Source
+    from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.source.base import Source
     from parquet_bloomwriter.source.filesystems import StrPath
 
 Input: TypeAlias = (
@@ -94,3 +99,61 @@ def _open_file_of_fsspec(file: Any) -> Iterator[Source]:  # noqa: ANN401  fsspec
     else:
         with file as opened:
             yield StreamSource(opened)
+
+
+@contextmanager
+def opened_with_footer(
+    source: Input, *, filesystem: object | None = None
+) -> Iterator[tuple[Source, Footer]]:
+    """Open anything that can be read, and view its footer; problems get the path.
+
+    Raises:
+        InvalidArgument: If there is no way to read it.
+        FileProblem: If it is no Parquet file, or its footer cannot be read.
+        OSError: If reading fails.
+    """
+    with open_for_reading(source, filesystem=filesystem) as file:
+        try:
+            yield file, read_footer(file)
+        except FileProblem as error:
+            error.path = error.path or file.name
+            raise
+
+
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 8
+"""Footer length and magic."""
+
+
+def read_footer(source: Source, *, check_head: bool = True) -> Footer:
+    """Read and view the footer of a Parquet file.
+
+    One request finds it at the end of a remote file, unless it is longer than `tail_bytes`.
+
+    Args:
+        source: The file.
+        check_head: Look at the first four bytes, too, which is one request more. Readers need not;
+            who rewrites a file should.
+
+    Raises:
+        NotParquet: If it is no Parquet file.
+        MalformedFile: If the footer is broken.
+        UnsupportedFile: If the file is encrypted.
+        OSError: If reading fails.
+    """
+    from parquet_bloomwriter.metadata import locate_footer, parse_footer  # brings numpy
+
+    if source.size < _TAIL_BYTES:
+        raise NotParquet(
+            f"the file has {source.size} bytes, fewer than the smallest Parquet file",
+            remedy="Check that it was copied whole.",
+        )
+    tail = source.read_tail(source.tail_bytes)
+    head = source.read_at(0, len(_MAGIC)) if check_head else _MAGIC
+    start = locate_footer(head, tail[-_TAIL_BYTES:], source.size)
+    end = source.size - _TAIL_BYTES
+    tail_start = source.size - len(tail)
+    if start >= tail_start:
+        return parse_footer(tail[start - tail_start : end - tail_start], start=start)
+    rest = source.read_at(start, tail_start)
+    return parse_footer(rest + tail[:-_TAIL_BYTES], start=start)

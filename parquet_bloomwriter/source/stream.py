@@ -1,4 +1,7 @@
-"""Open file objects: anything binary with `read` and `seek`, one thread at a time."""
+"""Open file objects: anything binary with `read` and `seek`, one thread at a time.
+
+Bytes in memory.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from parquet_bloomwriter.source.base import RangeReader
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from parquet_bloomwriter.source.face import Source
+    from parquet_bloomwriter.source.base import Source
 
 
 class BinaryStream(Protocol):
@@ -115,3 +118,30 @@ def _size_of(stream: BinaryStream) -> int:
             f"the file object cannot be read at any position: {error}",
             remedy="Pass a path, or the bytes.",
         ) from error
+
+
+class BufferSource(RangeReader):
+    """Bytes in memory, which must not change while they are being read."""
+
+    def __init__(self, data: bytes | bytearray | memoryview, *, name: str | None = None) -> None:
+        """Read from `data`, without a copy.
+
+        Raises:
+            InvalidArgument: If its bytes do not lie one after the other.
+        """
+        try:
+            self.view = memoryview(data).cast("B")
+        except TypeError as error:
+            raise InvalidArgument(
+                "the buffer is not contiguous", remedy="Pass a copy of it: bytes(...)."
+            ) from error
+        super().__init__(len(self.view), name=name)
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        return bytes(self.view[start:stop])
+
+    def for_arrow(self) -> object:
+        """A reader over the same memory."""
+        import pyarrow as pa
+
+        return pa.BufferReader(pa.py_buffer(self.view))

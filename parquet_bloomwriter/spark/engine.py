@@ -19,8 +19,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.spark.beacons import lit, watched
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
+from parquet_bloomwriter.spark.progress import lit, watched
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:

@@ -10,14 +10,18 @@ worker is a failed task, which Spark tries again as often as it is set to. So wo
 
 Classic sessions collect, because their `toLocalIterator` runs one partition after the other; the
 tracker of jobs tells meanwhile how many tasks are done. Connect streams results while tasks run.
+
+A folder for what this process and its JVM hand to each other; it goes when the process ends.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
+import tempfile
 import uuid
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
@@ -207,3 +211,13 @@ def _num_done(context: Any, group: str) -> int:  # noqa: ANN401  pyspark's conte
 
 
 def _nobody(_: int) -> None: ...
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="bloomwriter-", ignore_cleanup_errors=True)
+
+
+def scratch_folder() -> str:
+    """Its path; nobody else can read it."""
+    return _folder().name

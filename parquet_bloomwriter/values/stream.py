@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
+from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.values.page_sizes import check_page_sizes
 from parquet_bloomwriter.values.physical import physical_metadata, physical_path
 

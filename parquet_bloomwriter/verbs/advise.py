@@ -19,16 +19,16 @@ from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.stored import stored_filters
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
+from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.parallel import default_jobs, in_order
-from parquet_bloomwriter.predicate.ordering import order_of
+from parquet_bloomwriter.predicate.literals.coerce import order_of
 from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
-from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
+from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 

@@ -10,16 +10,15 @@ import numpy as np
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.filters.stored import SHARED, check_filter, read_filter_header
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.probing.batch_reader import Pieces
 from parquet_bloomwriter.probing.bloom import Questions, probe_filters
-from parquet_bloomwriter.probing.footer_cache import Family
-from parquet_bloomwriter.probing.footers import known_file
+from parquet_bloomwriter.probing.footer_cache import Family, known_file
 from parquet_bloomwriter.probing.hashes import is_collection, lookups_of
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
-from parquet_bloomwriter.splice.existing import SHARED, check_filter, read_filter_header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,8 +16,7 @@ from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, lies_in
 from parquet_bloomwriter.source.filesystems import check_local
-from parquet_bloomwriter.source.folders import find_local, is_pattern
-from parquet_bloomwriter.source.patterns import has_magic
+from parquet_bloomwriter.source.listing import find_local, has_magic, is_pattern
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.probing.statistics import null_counts
-from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.inspection import (
     ColumnFilters,
     FileFilters,
     FilterFacts,
     FilterPlace,
 )
+from parquet_bloomwriter.source.open import opened_with_footer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -29,13 +29,13 @@ from parquet_bloomwriter.filters.stored import read_bits, stored_filters
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs, in_order
-from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.reports.verification import (
     NOT_SAMPLED,
     CheckStatus,
     FilterCheck,
     VerifyReport,
 )
+from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import ALL_ZERO, values_and_nulls
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
-from bloomify.messages import describe
 from parquet_bloomwriter import errors
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.footer.edits import Edit, Shift, apply_edits
+from parquet_bloomwriter.metadata.patch import Edit, Shift, apply_edits
 
 
 @st.composite

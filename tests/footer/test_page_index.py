@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.footer.edits import Shift
 from parquet_bloomwriter.metadata.page_index import OffsetIndex, parse_offset_index
+from parquet_bloomwriter.metadata.patch import Shift
 from tests.compact.structs import encode_struct, varint
 
 if TYPE_CHECKING:

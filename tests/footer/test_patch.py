@@ -13,10 +13,11 @@ from thrift.Thrift import TType
 from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, START, STRUCT
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import UnsupportedFile
-from parquet_bloomwriter.footer.edits import Shift, apply_edits
 from parquet_bloomwriter.metadata import Footer, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.patch import (
+    Shift,
+    apply_edits,
     bloom_edit,
     index_length_edits,
     longer_than_needed,

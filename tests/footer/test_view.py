@@ -10,9 +10,9 @@ import pytest
 
 from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata import Footer, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.source import BufferSource, read_footer
 from tests.compact.structs import encode_struct
 from tests.footer.synthetic import column_chunk, column_metadata, file_metadata, plain

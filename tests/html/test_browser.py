@@ -9,7 +9,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.reports.page import page, table_of
+from parquet_bloomwriter.reports.notebook import table_of
+from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.text import name, percent, rate
 from tests.html.samples import HOSTILE, column, facts, file, matrix
 from tests.html.scripts import CONTRASTS, HEIGHTS, OVERFLOW, STRAY_MARKS, TABLES

@@ -10,7 +10,7 @@ import pytest
 
 from parquet_bloomwriter import InvalidArgument, bloomify, repair, strip
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.reports.page import table_of
+from parquet_bloomwriter.reports.notebook import table_of
 from parquet_bloomwriter.reports.rewriting import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, MissingValue
 from parquet_bloomwriter.text import safe

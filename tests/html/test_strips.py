@@ -8,10 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.html.places import Places
-from parquet_bloomwriter.reports.page.figures import figures_of
+from parquet_bloomwriter.reports.figures import figures_of
 from parquet_bloomwriter.reports.page.scale import Scale, rate_scale, share_scale, size_scale
-from parquet_bloomwriter.reports.page.strips import runs_of
+from parquet_bloomwriter.reports.page.strips import Places, runs_of
 from tests.html.samples import column, facts, file
 
 

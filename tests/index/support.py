@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.columns import column_type
-from parquet_bloomwriter.index.log.entry import DataFile, Entry, GlobalFilter, IndexedColumn
+from parquet_bloomwriter.index.log.entry import DataFile, Entry, GlobalFilter, IndexedColumn, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
-from parquet_bloomwriter.index.states import State
 from parquet_bloomwriter.metadata import Leaf, PhysicalType
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.sbbf import Sbbf

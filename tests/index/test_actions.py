@@ -22,8 +22,7 @@ from parquet_bloomwriter.errors import (
     IndexProblem,
     InvalidArgument,
 )
-from parquet_bloomwriter.index import merging
-from parquet_bloomwriter.index.actions import optimize
+from parquet_bloomwriter.index.actions import commit, optimize
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.layout import local_path
@@ -374,7 +373,7 @@ def test_an_incremental_refresh_covers_what_a_quick_one_left(made: Path) -> None
 def test_a_filter_of_all_files_that_lets_too_much_pass_is_dropped(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "MAX_EXCESS", 0.01)
+    monkeypatch.setattr(commit, "MAX_EXCESS", 0.01)
     write(made, "new.parquet", 1000)
     report = index.refresh(made, name="ids")
     assert (report.appended, report.columns[0].global_fpp) == (1, None)

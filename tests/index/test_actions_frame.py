@@ -18,10 +18,9 @@ from parquet_bloomwriter.errors import (
     InvalidArgument,
 )
 from parquet_bloomwriter.index.actions import lifecycle
-from parquet_bloomwriter.index.log.entry import DataFile, Entry
+from parquet_bloomwriter.index.log.entry import DataFile, Entry, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.transaction import Work, at_rest, looking_at, perform
-from parquet_bloomwriter.index.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

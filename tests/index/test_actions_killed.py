@@ -20,9 +20,9 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexBusy, IndexNotFound
+from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.vacuum import files_of, is_intact
-from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.entry import Entry

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
-from parquet_bloomwriter.index import asking_blocks, asking_whole
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.query import probe
+from parquet_bloomwriter.index.query import probe as asking_blocks
+from parquet_bloomwriter.index.query import probe as asking_whole
 from parquet_bloomwriter.index.query.column_filters import gathered
 from parquet_bloomwriter.index.query.probe import ask, read_filters
 from parquet_bloomwriter.probing import batch_reader

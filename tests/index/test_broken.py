@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
-from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.index.snapshot_cache import SnapshotCache
+from parquet_bloomwriter.index.query.snapshot import Snapshot, SnapshotCache, open_snapshot
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate import parse
 from tests.index.support import (
     Column,

@@ -19,8 +19,8 @@ from parquet_bloomwriter.index.build.group import balanced, build_group
 from parquet_bloomwriter.index.engine import ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.columns import leaf_of
-from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.values import LeafReader
 from tests.index.built import build, hash_of, overwrite, planned, tables, write
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from parquet_bloomwriter.index.build.file_filters import value_filter
 from parquet_bloomwriter.index.files import list_files
-from parquet_bloomwriter.index.value_filters import value_filter
 from tests.index.built import build, write
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.index.build.group import FileFilter, filter_of_file
-from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.source.open import opened_with_footer
 from tests.index.built import build, hash_of, overwrite, tables, write
 
 if TYPE_CHECKING:

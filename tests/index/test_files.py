@@ -17,7 +17,7 @@ from parquet_bloomwriter.index.files import (
     location,
     settled,
 )
-from parquet_bloomwriter.source.folders import find_local
+from parquet_bloomwriter.source.listing import find_local
 
 NAMES = [
     "b.parquet",

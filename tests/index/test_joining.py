@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.index import joining
-from parquet_bloomwriter.index.joining import JoinFilter
 from parquet_bloomwriter.index.query import join_filter
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.query import join_filter as joining
+from parquet_bloomwriter.index.query.join_filter import JoinFilter
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.sbbf import Sbbf
 from tests.index.support import INT32, INT64, Column, Made, Row, filled, hashes, make

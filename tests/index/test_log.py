@@ -14,10 +14,17 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter import durable
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.entry_json import from_json, to_json
-from parquet_bloomwriter.index.log.entry import DataFile, Entry, GlobalFilter, IndexedColumn
+from parquet_bloomwriter.index.log.entry import (
+    STABLE,
+    DataFile,
+    Entry,
+    GlobalFilter,
+    IndexedColumn,
+    State,
+    from_json,
+    to_json,
+)
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.states import STABLE, State
 from parquet_bloomwriter.replace.temporary import temporary_beside
 
 texts = st.text(max_size=12)

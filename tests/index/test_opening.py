@@ -10,11 +10,10 @@ from threading import Thread
 
 import pytest
 
+from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
-from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.index.snapshot_cache import SnapshotCache
-from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.query.snapshot import Snapshot, SnapshotCache, open_snapshot
+from parquet_bloomwriter.index.report import Code, Reason
 from tests.index.support import (
     Column,
     Made,

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
+from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.vacuum import files_of
-from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

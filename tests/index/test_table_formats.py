@@ -12,8 +12,8 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.reasons import Code
-from parquet_bloomwriter.spark.candidates import candidates
+from parquet_bloomwriter.index.report import Code
+from parquet_bloomwriter.spark.plan.catalog import candidates
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from parquet_bloomwriter.predicate import arrow_in
-from parquet_bloomwriter.predicate.arrow_in import from_arrow
-from parquet_bloomwriter.predicate.arrow_tree import take_apart
+from parquet_bloomwriter.predicate.arrow_in import from_arrow, take_apart
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,

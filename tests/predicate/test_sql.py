@@ -24,9 +24,8 @@ from parquet_bloomwriter.predicate.expression import (
     Value,
 )
 from parquet_bloomwriter.predicate.literals.plain import UnknownKind
-from parquet_bloomwriter.predicate.sql import parse_sql
+from parquet_bloomwriter.predicate.sql import has_only, parse_sql, read_sql
 from parquet_bloomwriter.predicate.sql_literals import literal_value
-from parquet_bloomwriter.predicate.sql_syntax import has_only, read_sql
 
 A, B, C = (Comparison(name, "=", number) for number, name in enumerate("abc", 1))
 ID = UUID("01234567-89ab-cdef-0123-456789abcdef")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.predicate import sql, sql_lists
+from parquet_bloomwriter.predicate import sql, sql_literals
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -20,8 +20,7 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     Value,
 )
-from parquet_bloomwriter.predicate.sql import parse_sql
-from parquet_bloomwriter.predicate.sql_syntax import read_sql
+from parquet_bloomwriter.predicate.sql import parse_sql, read_sql
 from parquet_bloomwriter.predicate.to_sql import spell_value
 
 A, B = Comparison("a", "=", 1), Comparison("b", "=", 2)
@@ -63,7 +62,7 @@ NUMBER = st.integers() | st.decimals(allow_nan=False, allow_infinity=False, plac
 def test_the_values_are_those_of_sqlglot(values: list[Value]) -> None:
     text = f"id IN ({', '.join(spell_value(value) for value in values)})"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sql_lists, "_LONG", 0)
+        patch.setattr(sql_literals, "_LONG", 0)
         found = parse_sql(text)
         assert found == by_sqlglot(text, patch) == IsIn("id", tuple(values))
 
@@ -107,7 +106,7 @@ def test_other_members_are_left_to_sqlglot(member: str, expected: tuple[Value, .
 
 @pytest.mark.parametrize("text", ["'$$' = $$ OR id IN (1, 2) OR $$ = a", "E'\\' OR id IN (1)' = a"])
 def test_other_quotation_marks_are_left_to_sqlglot(text: str) -> None:
-    assert sql_lists.shortened(text + " OR a = 1" * 1_000) is None
+    assert sql_literals.shortened(text + " OR a = 1" * 1_000) is None
 
 
 @pytest.mark.parametrize("end", [" AND", " b", " OR a = 'x", ") OR (a = 1"])
@@ -119,7 +118,7 @@ def test_errors_say_where_in_the_whole_text(end: str) -> None:
 
 
 def test_short_text_is_left_to_sqlglot() -> None:
-    assert sql_lists.shortened("id IN (1, 2)") is None
+    assert sql_literals.shortened("id IN (1, 2)") is None
 
 
 def test_sqlglot_does_not_see_long_lists(monkeypatch: pytest.MonkeyPatch) -> None:

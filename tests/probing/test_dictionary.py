@@ -15,8 +15,8 @@ import pytest
 
 from parquet_bloomwriter.compact.loop import I32, STRUCT
 from parquet_bloomwriter.compact.varint import encode_zigzag
-from parquet_bloomwriter.footer.edits import Edit
 from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.probing.dictionary import MAX_PAGE_BYTES, holds_any
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from tests.compact.structs import encode_struct

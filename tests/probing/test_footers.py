@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from parquet_bloomwriter.probing.footers import CACHE, FooterCache, clear_cache, known_file
+from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, clear_cache, known_file
 from parquet_bloomwriter.source import BufferSource, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import known

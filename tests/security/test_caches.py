@@ -10,7 +10,7 @@ import pytest
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import UnsupportedFile
-from parquet_bloomwriter.spark.scratch import scratch_folder
+from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import FOLDER, Journal, Line
 from tests.security.limits import no_hang

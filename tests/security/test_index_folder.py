@@ -14,8 +14,8 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
 from parquet_bloomwriter.index import layout
-from parquet_bloomwriter.index.entry_json import from_json
 from parquet_bloomwriter.index.layout import LOG
+from parquet_bloomwriter.index.log.entry import from_json
 from tests.security.limits import little_memory, no_hang
 from tests.security.logs import append, index_folder, newest, rewrite
 

@@ -12,10 +12,11 @@ import pytest
 
 from parquet_bloomwriter import advise, bloomify, errors, inspect, probe, repair, strip, verify
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate.expression import Comparison
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.reports.page import page, table_of
+from parquet_bloomwriter.reports.notebook import table_of
+from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.spark.connect import where
 from parquet_bloomwriter.spark.connect.file_keys import leaving_out
 from parquet_bloomwriter.spark.connect.where import Where

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source import Location, find_sources, open_for_reading
-from parquet_bloomwriter.source.patterns import matches, split_pattern
+from parquet_bloomwriter.source.listing import matches, split_pattern
 from tests.source.stores import AsyncStore, CountingHandler
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from parquet_bloomwriter.errors import FileChanged, InvalidArgument, NotParquet, UnsupportedFile
 from parquet_bloomwriter.source import FileSource, Source, open_for_reading, read_footer
 from parquet_bloomwriter.source.base import REMOTE_BYTES
-from parquet_bloomwriter.source.fsspec import FsspecSource
+from parquet_bloomwriter.source.remote import FsspecSource
 from tests.source.stores import LONG_AGO, AsyncStore
 from tests.verbs.files import footer_of, read, written
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.source.ranges import merge
+from parquet_bloomwriter.source.base import merge
 
 RANGES = st.lists(
     st.tuples(st.integers(0, 5000), st.integers(0, 300)).map(lambda r: (r[0], r[0] + r[1])),

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
-from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace
 from parquet_bloomwriter.spark.plan.tables import list_table, table_of
 from parquet_bloomwriter.spark.rules.decision import Decision

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.both_ways import both_ways, eager_session, set_for_now
 

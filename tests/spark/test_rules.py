@@ -18,7 +18,7 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace
 from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.conftest import INTERPRETED

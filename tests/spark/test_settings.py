@@ -11,7 +11,7 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import Hyperspace, settings
 from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.metrics import metrics_of

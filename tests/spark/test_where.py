@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.index.reasons import Code
+from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark.connect.file_keys import file_key, file_uri
 from parquet_bloomwriter.spark.connect.where import Where
 from tests.spark.metrics import metrics_of

@@ -11,8 +11,7 @@ import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument, Unfinished, UnsafeTarget
 from parquet_bloomwriter.replace import commit
-from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
-from parquet_bloomwriter.splice.exchange import exchange
+from parquet_bloomwriter.replace.commit import choose_target, exchange, open_source, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.replace import copying
-from parquet_bloomwriter.replace.copying import copy_range, write_all
-from parquet_bloomwriter.splice.writeback import WriteBack
+from parquet_bloomwriter.replace.copying import WriteBack, copy_range, write_all
 from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 
 from parquet_bloomwriter import bloomify, strip, verify
 from parquet_bloomwriter.compact.loop import ABSENT
+from parquet_bloomwriter.filters.stored import SHARED, UNCONFIRMED, shared_offsets
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.rewrite.extents import OVERLAPS
 from parquet_bloomwriter.sbbf import Sbbf, decode_header
-from parquet_bloomwriter.splice.existing import SHARED, UNCONFIRMED, shared_offsets
 from tests.verbs.files import (
     created_by,
     filter_bytes,
@@ -28,7 +28,7 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.splice.existing import ExistingFilter
+    from parquet_bloomwriter.filters.stored import ExistingFilter
 
 CHUNK = (0, 0)
 

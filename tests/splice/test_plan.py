@@ -11,8 +11,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import I32, I64
-from parquet_bloomwriter.footer.edits import Edit
 from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.rewrite.plan import (
     Copy,
     Draft,
@@ -45,8 +45,8 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.filters.stored import ExistingFilter
     from parquet_bloomwriter.rewrite.plan import Chunk
-    from parquet_bloomwriter.splice.existing import ExistingFilter
 
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
 every_placement = pytest.mark.parametrize("placement", PLACEMENTS)

@@ -25,12 +25,9 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
     VerificationFailed,
 )
-from parquet_bloomwriter.replace import commit
-from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
-from parquet_bloomwriter.replace.temporary import find_temporaries, remove_stale
-from parquet_bloomwriter.splice import writeback
-from parquet_bloomwriter.splice.exchange import exchange
-from parquet_bloomwriter.splice.locking import Lock, try_lock
+from parquet_bloomwriter.replace import commit, copying
+from parquet_bloomwriter.replace.commit import choose_target, exchange, open_source, replacing
+from parquet_bloomwriter.replace.temporary import Lock, find_temporaries, remove_stale, try_lock
 from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -669,7 +666,7 @@ def test_where_locks_are_unavailable_files_are_replaced_all_the_same(
 def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = Event()
     monkeypatch.setattr(commit, "WRITE_BACK", 5)
-    monkeypatch.setattr(writeback, "_sync_data", lambda _: synced.set())
+    monkeypatch.setattr(copying, "_sync_data", lambda _: synced.set())
     with (
         open_source(old) as source,
         replacing(source, choose_target(source), verify=_accept) as new,

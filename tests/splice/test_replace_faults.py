@@ -21,9 +21,8 @@ import pytest
 
 from parquet_bloomwriter.errors import Unfinished
 from parquet_bloomwriter.replace import commit
-from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
+from parquet_bloomwriter.replace.commit import choose_target, exchange, open_source, replacing
 from parquet_bloomwriter.replace.temporary import find_temporaries
-from parquet_bloomwriter.splice.exchange import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.replace import temporary
 from parquet_bloomwriter.replace.temporary import (
     NAME_MAX,
+    Lock,
     find_temporaries,
     remove_stale,
     temporary_beside,
+    try_lock,
 )
-from parquet_bloomwriter.splice.locking import Lock, try_lock
 
 DIGITS = "0123456789abcdef"
 NAMES = st.text(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.footer.edits import apply_edits
-from parquet_bloomwriter.metadata.patch import bloom_edit
+from parquet_bloomwriter.metadata.patch import apply_edits, bloom_edit
 from tests.support import compact
 from tests.verbs.files import footer_of
 

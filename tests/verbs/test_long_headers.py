@@ -10,8 +10,8 @@ import pytest
 
 from parquet_bloomwriter import BloomFile, Status, bloomify, inspect, probe, strip, verify
 from parquet_bloomwriter.errors import MalformedFilter
+from parquet_bloomwriter.filters.stored import read_filter_header
 from parquet_bloomwriter.sbbf import Sbbf, decode_header
-from parquet_bloomwriter.splice.existing import read_filter_header
 from tests.source.stores import CountingHandler
 from tests.support import compact
 from tests.verbs.broken_filters import with_filter

@@ -22,7 +22,7 @@ from parquet_bloomwriter.errors import (
     NotParquet,
     UnsupportedFile,
 )
-from parquet_bloomwriter.probing.footers import clear_cache
+from parquet_bloomwriter.probing.footer_cache import clear_cache
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import read_table

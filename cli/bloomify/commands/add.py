@@ -9,18 +9,22 @@ import click
 
 from bloomify.console.console import Console, complain
 from bloomify.console.help import Verb, section
+from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.messages import describe
-from bloomify.options import one, parse_count, parse_filter_size, parse_rate, per_column
-from bloomify.options import split_columns as _split_columns
-from bloomify.running import FileOptions, destination, run
-from bloomify.shared import (
+from bloomify.options import (
     all_of,
     destination_options,
     dialect_options,
     inputs_argument,
+    one,
+    parse_count,
+    parse_filter_size,
+    parse_rate,
+    per_column,
     running_options,
 )
+from bloomify.options import split_columns as _split_columns
+from bloomify.runner import FileOptions, destination, rewrite_files
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport
@@ -126,7 +130,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
 
     An INPUT is a Parquet file, a folder or a glob pattern.
     """
-    from bloomify.views.by_verb import AddView
+    from bloomify.views.rewriting import AddView
 
     console = Console.open(is_quiet=options["quiet"])
     _check_choice(ctx, inputs, options)
@@ -134,7 +138,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
         console.note(_MURMUR3)
     adding = _Adding(options, console)
     ctx.exit(
-        run(
+        rewrite_files(
             inputs,
             adding.add,
             AddView(with_plan=options["plan"]),

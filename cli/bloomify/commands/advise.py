@@ -9,9 +9,15 @@ import click
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
 from bloomify.console.text import safe
-from bloomify.options import one, parse_rate
-from bloomify.reading import ReadingOptions, run, shown
-from bloomify.shared import all_of, columns_option, reading_options, sources_argument
+from bloomify.options import (
+    all_of,
+    columns_option,
+    one,
+    parse_rate,
+    reading_options,
+    sources_argument,
+)
+from bloomify.runner import ReadingOptions, read_files, shown
 
 if TYPE_CHECKING:
     from bloomify.views.advise import AdviseView
@@ -62,7 +68,9 @@ def advise(
 
         return advise(location, options["columns"] or None, fpp=options["fpp"], jobs=jobs)
 
-    code = run(inputs, judge, view, cast("ReadingOptions", options), console, is_together=True)
+    code = read_files(
+        inputs, judge, view, cast("ReadingOptions", options), console, is_together=True
+    )
     if view.reports and not (options["quiet"] or options["as_json"]):
         _print_command(view, console)
     ctx.exit(code)

@@ -91,9 +91,9 @@ def choice_of_conditions(location: Location, inputs: Sequence[str]) -> str:
     """
     import shlex
 
-    from bloomify.reading import shown
+    from bloomify.runner import shown
     from parquet_bloomwriter.predicate.to_sql import spell_name
-    from parquet_bloomwriter.reading import opened_with_footer
+    from parquet_bloomwriter.source.open import opened_with_footer
 
     with opened_with_footer(location) as (_, footer):
         leaves = footer.leaves

@@ -10,14 +10,8 @@ import click
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, complete_path, section
 from bloomify.console.text import safe, size
-from bloomify.reading import ReadingOptions, run, shown
-from bloomify.shared import (
-    all_of,
-    columns_option,
-    local_output,
-    reading_options,
-    sources_argument,
-)
+from bloomify.options import all_of, columns_option, local_output, reading_options, sources_argument
+from bloomify.runner import ReadingOptions, read_files, shown
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.progress import FileProgress
@@ -79,7 +73,7 @@ def inspect(
         return inspect(location, options["columns"] or None)
 
     shared = cast("ReadingOptions", options)
-    code = run(inputs, look, view, shared, console, has_details=options["row_groups"])
+    code = read_files(inputs, look, view, shared, console, has_details=options["row_groups"])
     if options["html"] is not None and view.files:
         _write_page(options["html"], view.files, console, overwrite=options["overwrite"])
     is_answer = view.files and not any(file.filters for file in view.files)

@@ -9,11 +9,16 @@ import click
 from bloomify.console.console import Console, complain
 from bloomify.console.help import Reading, section
 from bloomify.console.interruption import interruptible
+from bloomify.console.messages import Failures, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
-from bloomify.messages import Failures, describe
-from bloomify.options import split_pairs
-from bloomify.reading import find, is_single
-from bloomify.shared import all_of, dialect_options, printing_options, sources_argument
+from bloomify.options import (
+    all_of,
+    dialect_options,
+    printing_options,
+    sources_argument,
+    split_pairs,
+)
+from bloomify.runner import find, is_single
 from bloomify.views.documents import failure_document, run_document
 
 if TYPE_CHECKING:
@@ -212,7 +217,7 @@ def _print_text(
 
 
 def _document(report: ProbeReport, failed: list[Document]) -> str:
-    from bloomify.reading_documents import probe_document, probed_file_document
+    from bloomify.views.documents import probe_document, probed_file_document
 
     return run_document(
         "probe",

@@ -8,8 +8,8 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Verb
-from bloomify.running import FileOptions, destination, run, writing
-from bloomify.shared import destination_options, inputs_argument, running_options
+from bloomify.options import destination_options, inputs_argument, running_options
+from bloomify.runner import FileOptions, destination, rewrite_files, writing
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import RepairReport
@@ -28,7 +28,7 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
     remote stores. Only the footer changes. Filters that cannot be trusted are named, and the exit
     code is 1.
     """
-    from bloomify.views.by_verb import RepairView
+    from bloomify.views.rewriting import RepairView
 
     console = Console.open(is_quiet=options["quiet"])
 
@@ -50,4 +50,6 @@ def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Fil
             **destination(options, backup_dir),
         )
 
-    ctx.exit(run(inputs, fill_in, RepairView(with_plan=options["plan"]), options, console))
+    ctx.exit(
+        rewrite_files(inputs, fill_in, RepairView(with_plan=options["plan"]), options, console)
+    )

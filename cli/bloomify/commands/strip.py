@@ -8,9 +8,8 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
-from bloomify.options import split_columns
-from bloomify.running import FileOptions, destination, run, writing
-from bloomify.shared import destination_options, inputs_argument, running_options
+from bloomify.options import destination_options, inputs_argument, running_options, split_columns
+from bloomify.runner import FileOptions, destination, rewrite_files, writing
 
 if TYPE_CHECKING:
     from parquet_bloomwriter import StripReport
@@ -40,7 +39,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
 
     A file that `bloomify` added filters to is afterwards what it was before, byte for byte.
     """
-    from bloomify.views.by_verb import StripView
+    from bloomify.views.rewriting import StripView
 
     console = Console.open(is_quiet=options["quiet"])
 
@@ -64,7 +63,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
         )
 
     ctx.exit(
-        run(
+        rewrite_files(
             inputs,
             take_out,
             StripView(with_plan=options["plan"]),

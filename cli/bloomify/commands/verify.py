@@ -9,15 +9,16 @@ import click
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
 from bloomify.exits import ExitCode
-from bloomify.options import one, parse_sample
-from bloomify.reading import ReadingOptions, run
-from bloomify.shared import (
+from bloomify.options import (
     all_of,
     columns_option,
     dialect_options,
+    one,
+    parse_sample,
     reading_options,
     sources_argument,
 )
+from bloomify.runner import ReadingOptions, read_files
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
@@ -87,5 +88,5 @@ def verify(
             progress=progress,
         )
 
-    code = run(inputs, check, view, cast("ReadingOptions", options), console)
+    code = read_files(inputs, check, view, cast("ReadingOptions", options), console)
     ctx.exit(code if view.passed else ExitCode.CHECK_FAILED)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.console.glyphs import Glyphs, glyphs_for
+from bloomify.console.messages import STANDARD_OUTPUT
 from bloomify.console.text import safe
-from bloomify.messages import STANDARD_OUTPUT
 from parquet_bloomwriter.progress import Bar
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import click
 
 from bloomify.console.console import complain
 from bloomify.console.interruption import Terminated
+from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.console.text import safe
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.messages import BUG_HINT, DEBUG, describe
 from parquet_bloomwriter.text import nearest
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class NoCommand(click.UsageError):
 
 
 def _names_something(given: str) -> bool:
-    from parquet_bloomwriter.source.folders import is_pattern
+    from parquet_bloomwriter.source.listing import is_pattern
 
     return os.path.lexists(given) or is_pattern(given)
 

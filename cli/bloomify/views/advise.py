@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify import reading_documents as documents
 from bloomify.console.table import Heading, table
 from bloomify.console.text import count, labelled, name, percent, safe, size
-from bloomify.reading import ReadingView
+from bloomify.views import documents
+from bloomify.views.base import ReadingView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,24 +1,114 @@
-"""What became of an index, as text: a headline, a row per column, and what else is to be said."""
+"""What became of an index, as text: a headline, a row per column, and what else is to be said.
+
+What an action came to, in one line.
+
+Indexes as they are, as text: the list of a table's, and one of them in full.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.commands.index.options import command_line
 from bloomify.console.table import Heading, table
-from bloomify.console.text import count, labelled, name, rate, safe
+from bloomify.console.text import count, labelled, name, percent, rate, safe, size
 from bloomify.exits import ExitCode
-from bloomify.indexing_outcomes import outcome, verb_of
+from bloomify.views.index_hints import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bloomify.views.documents import Document
-    from parquet_bloomwriter.index.report import IndexColumn, IndexReport
+    from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
+
+
+def outcome(report: IndexReport) -> str:
+    """Say what was done."""
+    say = _DONE.get(verb_of(report), _other) if report.changed else _unchanged
+    return say(report)
+
+
+def verb_of(report: IndexReport) -> str:
+    """The action without its mode, as in "refresh"."""
+    return report.action.partition(" ")[0]
+
+
+def of_data(report_bytes: int, source_bytes: int) -> str:
+    """Say how large an index is: "1.2 MiB for 1.1 GiB of data (0.1 %)"."""
+    share = f" ({percent(report_bytes / source_bytes)})" if source_bytes else ""
+    return f"{size(report_bytes)} for {size(source_bytes)} of data{share}"
+
+
+def _created(report: IndexReport) -> str:
+    return f"created; {count(report.num_files, 'file')} indexed, {_sizes(report)}"
+
+
+def _refreshed(report: IndexReport) -> str:
+    added, gone = count(report.appended, "file"), count(report.deleted, "file")
+    return f"refreshed; {added} indexed, {gone} forgotten, {_sizes(report)}"
+
+
+def _optimized(report: IndexReport) -> str:
+    parts = sum(column.num_parts for column in report.columns)
+    return f"optimized; {count(parts, 'part')}, {_sizes(report)}"
+
+
+def _vacuumed(report: IndexReport) -> str:
+    left = "" if report.state == "ACTIVE" else "; the index does not exist any more"
+    removed = f"{count(report.removed_files, 'file')} of the index removed"
+    return f"vacuumed; {removed}, {size(report.removed_bytes)}{left}"
+
+
+def _deleted(_report: IndexReport) -> str:
+    return "deleted; lookups do without it"
+
+
+def _restored(report: IndexReport) -> str:
+    return f"restored; {count(report.num_files, 'file')} known to it"
+
+
+def _cancelled(report: IndexReport) -> str:
+    if report.state == "DOESNOTEXIST":
+        return "cancelled; there is no index of this name"
+    return f"cancelled; the last stable version is in force, {report.state}"
+
+
+def _unchanged(report: IndexReport) -> str:
+    because = _NOTHING.get(verb_of(report))
+    if report.left_out:
+        because = "the index knows all files that can be indexed"
+    return f"nothing to do{f'; {because}' if because else ''}"
+
+
+def _other(report: IndexReport) -> str:
+    return f"{report.action}: {report.state}"
+
+
+def _sizes(report: IndexReport) -> str:
+    return of_data(report.index_bytes, report.source_bytes)
+
+
+_DONE = {
+    "create": _created,
+    "refresh": _refreshed,
+    "optimize": _optimized,
+    "vacuum": _vacuumed,
+    "delete": _deleted,
+    "restore": _restored,
+    "cancel": _cancelled,
+}
+
+_NOTHING = {
+    "refresh": "the index knows all files as they are",
+    "optimize": "there are few parts, and all filters are of files that are there",
+    "vacuum": "all files of the index are needed",
+    "cancel": "nobody is changing the index",
+}
+
 
 _LISTED = 10
 """Files that are named in one remark; the others are counted."""
@@ -157,3 +247,121 @@ def _listed(paths: Sequence[str]) -> str:
     named = ", ".join(map(safe, paths[:_LISTED]))
     more = len(paths) - _LISTED
     return f"{named} and {count(more, 'other file')}" if more > 0 else named
+
+
+_INFO_HEADINGS = (
+    Heading(title="index", is_text=True),
+    Heading(
+        title="state", is_text=True, colors={"ACTIVE": "green", "DELETED": "yellow", "-": "red"}
+    ),
+    Heading(title="columns", is_text=True),
+    Heading(title="files"),
+    Heading(title="of data"),
+    Heading(title="bytes"),
+    Heading(title="since", is_text=True, is_extra=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfosText:
+    """How indexes are shown on one stream."""
+
+    table: str
+    """As it was named."""
+
+    home: str | None
+    columns: int | None
+    """Width of the terminal; None where there is none."""
+
+    def of_all(self, infos: Sequence[IndexInfo]) -> str:
+        """One row for each, and what is wrong with them."""
+        if not infos:
+            return ""
+        listed = table(_INFO_HEADINGS, [_info_row(info) for info in infos], columns=self.columns)
+        remarks = [(label, f"{safe(i.name)}: {t}") for i in infos for label, t in self._troubles(i)]
+        return "\n\n".join(filter(None, [listed, remarks_text(remarks, columns=self.columns)]))
+
+    def of_one(self, info: IndexInfo) -> str:
+        """One index in full."""
+        listed = columns_table(info.columns, columns=self.columns) if info.columns else ""
+        remarks = [*no_global(info.columns), *self._changes(info), *self._troubles(info)]
+        parts = [_headline(info), listed, remarks_text(remarks, columns=self.columns)]
+        return "\n\n".join(filter(None, parts))
+
+    def _changes(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
+        if info.options.get("source"):
+            yield "made from", safe(info.options["source"])
+        if info.options.get("contract") == "immutable":
+            yield "contract", "immutable: files are not looked at, and lookups list nothing"
+        if info.action:
+            yield "since", f"{_moment(info.created_ms)}, {safe(info.action)}"
+        if info.appended is None or info.deleted is None:
+            return
+        if not info.appended and not info.deleted:
+            yield "up to date", "it knows all files as they are"
+            return
+        new = f"{count(info.appended, 'new file')}, {size(info.appended_bytes or 0)}"
+        gone = f"{count(info.deleted, 'file')} gone or replaced"
+        yield "changes", f"{new}; {gone}: {self._type('refresh', info)}"
+
+    def _troubles(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
+        if info.problem:
+            yield "problem", safe(info.problem)
+        if info.busy is not None:
+            since = _moment(info.busy_since_ms or 0)
+            words = self._type("cancel", info)
+            yield "busy", f"{info.busy} since {since}; if nobody is at work any more: {words}"
+
+    def _type(self, verb: str, info: IndexInfo) -> str:
+        return safe(command_line(verb, self.table, name=info.name, home=self.home))
+
+
+def infos_document(infos: Sequence[IndexInfo]) -> Document:
+    """The list for programs."""
+    from parquet_bloomwriter.index.report import plain
+
+    return {"indexes": [plain(info) for info in infos]}
+
+
+def info_document(info: IndexInfo) -> Document:
+    """One index for programs."""
+    from parquet_bloomwriter.index.report import plain
+
+    return {"index": plain(info)}
+
+
+def nothing_there(table_: str, home: str | None) -> str:
+    """Say that a table has no index, and where there are some, or how to make one."""
+    from parquet_bloomwriter.index.layout import find_homes
+
+    others = [] if home else find_homes(table_)
+    if others:
+        tables = ", ".join(other.rpartition("/")[0] or "/" for other in others)
+        return f"{table_}: there is no index here. There are some of {tables}."
+    words = command_line("create", table_, name=None, home=home)
+    return f"{table_}: there is no index. Type: {words} --columns ..."
+
+
+def _info_row(info: IndexInfo) -> list[str]:
+    return [
+        safe(info.name),
+        str(info.state or "-"),
+        ", ".join(name(column.name) for column in info.columns) or "-",
+        f"{info.num_files:,}",
+        size(info.source_bytes),
+        f"{info.index_bytes:,}",
+        _moment(info.created_ms) if info.created_ms else "-",
+    ]
+
+
+def _headline(info: IndexInfo) -> str:
+    title = click.style(f"{safe(info.name)}:", bold=True)
+    if info.state is None:
+        return f"{title} no version is in force, {safe(info.folder)}"
+    files = count(info.num_files, "file")
+    sizes = of_data(info.index_bytes, info.source_bytes)
+    return f"{title} {info.state}, {files} of {safe(info.root)}, {sizes}"
+
+
+def _moment(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,6 +1,8 @@
-"""What a lookup found, as text: the files that might match, and what the indexes had to say."""
+"""What a lookup found, as text: the files that might match, and what the indexes had to say.
 
-# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120  paths stay spelled as they were given
+What indexes make of each part of a condition, found out by asking them for each.
+"""
+
 from __future__ import annotations
 
 import os
@@ -9,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.commands.index.options import command_line
+from bloomify.console.table import Heading, table
 from bloomify.console.text import count, percent, safe, size, wrapped
+from bloomify.console.text import name as shown
+from bloomify.views.index_hints import command_line
 from parquet_bloomwriter.index.layout import HOME
 
 if TYPE_CHECKING:
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from bloomify.views.documents import Document
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
+
+# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120  paths stay spelled as they were given
+
 
 MISSING = "MISSING_INDEXED_COL"
 _TRUE = "NOTHING_EXCLUDED"
@@ -84,7 +91,7 @@ def warnings(
 
 def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
     """Say how strings are written, of names in double quotes that no index and no folder has."""
-    from bloomify.commands.index.columns import partition_hint
+    from bloomify.views.index_hints import partition_hint
     from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
 
     indexed = {name.lower() for use in uses for name in use.columns}
@@ -95,7 +102,7 @@ def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) 
 
 def not_indexed(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> str:
     """Say that no index is about a condition, and what may have been meant."""
-    from bloomify.commands.index.columns import did_you_mean, partition_hint
+    from bloomify.views.index_hints import did_you_mean, partition_hint
     from parquet_bloomwriter.predicate import columns_of
 
     asked = columns_of(condition)
@@ -147,3 +154,121 @@ def _use(use: IndexUse) -> str:
     if not use.num_known:
         return f"index {safe(use.name)} was not used"
     return f"index {safe(use.name)} excluded {use.num_excluded:,} of {use.num_known:,}"
+
+
+_ELSEWHERE = frozenset({MISSING, "INDEX_NOT_ACTIVE", "INDEX_BROKEN"})
+"""What is said in the table of indexes, or is not worth a row."""
+
+_WHY = Heading(title="why not", is_text=True, is_sentence=True)
+
+_INDEX_HEADINGS = (
+    Heading(title="index", is_text=True),
+    Heading(title="columns", is_text=True, is_extra=True),
+    Heading(title="files known"),
+    Heading(title="excluded"),
+    _WHY,
+)
+
+_CONDITION_HEADINGS = (
+    Heading(title="condition", is_text=True),
+    Heading(title="index", is_text=True),
+    Heading(title="excluded"),
+    _WHY,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A condition, and each of its parts."""
+
+    whole: LookupReport
+    parts: tuple[LookupReport, ...]
+    """One for each comparison in it; empty if it is only one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationText:
+    """How it is shown on one stream."""
+
+    columns: int | None
+    """Width of the terminal; None where there is none."""
+
+    def of(self, explanation: Explanation) -> str:
+        """The whole report."""
+        whole = explanation.whole
+        parts = [headline(whole)]
+        parts.append(self._table(_INDEX_HEADINGS, map(_index_row, whole.indexes)))
+        rows = [row for part in explanation.parts for row in _condition_rows(part)]
+        if rows:
+            parts.append(self._table(_CONDITION_HEADINGS, rows))
+        return "\n\n".join(parts)
+
+    def _table(
+        self, headings: Sequence[Heading], rows: Iterator[list[str]] | list[list[str]]
+    ) -> str:
+        return table(headings, list(rows), columns=self.columns)
+
+
+def explain(
+    given: str, condition: Expression, *, name: str | None, home: str | None
+) -> Explanation:
+    """Look a condition up, and each comparison in it.
+
+    Raises:
+        BloomwriterError: If the table cannot be looked at.
+    """
+    from parquet_bloomwriter.index import lookup
+
+    whole = lookup(given, condition, name=name, home=home)
+    atoms = list(dict.fromkeys(_atoms(condition)))
+    parts = atoms if len(atoms) > 1 else []
+    found = tuple(lookup(given, part, name=name, home=home) for part in parts)
+    return Explanation(whole=whole, parts=found)
+
+
+def explanation_document(explanation: Explanation) -> Document:
+    """The same for programs."""
+    from parquet_bloomwriter.index.report import plain
+
+    conditions = [
+        {"predicate": part.predicate, "num_excluded": part.num_excluded, "indexes": indexes}
+        for part in explanation.parts
+        for indexes in [plain(part)["indexes"]]
+    ]
+    return {**plain(explanation.whole), "conditions": conditions}
+
+
+def _atoms(expression: Expression) -> Iterator[Expression]:
+    """The comparisons that a condition is made of, in order."""
+    from parquet_bloomwriter.predicate.expression import And, Or
+
+    if isinstance(expression, And | Or):
+        for operand in expression.operands:
+            yield from _atoms(operand)
+    else:
+        yield expression
+
+
+def _index_row(use: IndexUse) -> list[str]:
+    names = ", ".join(map(shown, use.columns))
+    return [safe(use.name), names or "-", f"{use.num_known:,}", _excluded(use), _why_not(use)]
+
+
+def _condition_rows(part: LookupReport) -> Iterator[list[str]]:
+    """What the indexes say that a comparison concerns; one row if there is none."""
+    condition, relevant = safe(part.predicate), False
+    for use in part.indexes:
+        code = None if use.reason is None else use.reason.code
+        if code not in _ELSEWHERE:
+            relevant = True
+            yield [condition, safe(use.name), _excluded(use), _why_not(use)]
+    if not relevant:
+        yield [condition, "-", "-", f"{MISSING}: no index that can be used is about it"]
+
+
+def _excluded(use: IndexUse) -> str:
+    return f"{use.num_excluded:,}" if use.num_known else "-"
+
+
+def _why_not(use: IndexUse) -> str:
+    return "" if use.reason is None else f"{use.reason.code}: {safe(use.reason.text)}"

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify import reading_documents as documents
 from bloomify.console.glyphs import share_bar
 from bloomify.console.table import Heading, table
 from bloomify.console.text import count, labelled, name, percent, rate, safe, size
-from bloomify.reading import ReadingView
+from bloomify.views import documents
+from bloomify.views.base import ReadingView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bloomify.console.glyphs import Glyphs
     from bloomify.views.documents import Document
+    from parquet_bloomwriter.reports.figures import ColumnFigures
     from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
-    from parquet_bloomwriter.reports.page.figures import ColumnFigures
 
 _FEW_FILTERS = 16
 """Filters that are listed one by one without being asked for."""
@@ -101,7 +101,7 @@ class InspectView(ReadingView):
         return documents.inspect_document(report)
 
     def _by_column(self, files: Sequence[FileFilters], *, columns: int | None) -> str:
-        from parquet_bloomwriter.reports.page.figures import figures_of
+        from parquet_bloomwriter.reports.figures import figures_of
 
         total = sum(file.size for file in files)
         rows = [self._column(one, total) for one in figures_of(files)]
@@ -153,7 +153,7 @@ class InspectView(ReadingView):
 
 def _remarks(files: Sequence[FileFilters], *, columns: int | None) -> str:
     """Problems and oddities, each once, with the row groups that it is about."""
-    from parquet_bloomwriter.html.inspection import remarks_on
+    from parquet_bloomwriter.reports.inspection import remarks_on
 
     return "\n".join(
         labelled(remark.label, remark.sentence, columns=columns) for remark in remarks_on(files)

@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.actions.commit import Build, build_version
-from parquet_bloomwriter.index.changes import compare
+from parquet_bloomwriter.index.build.survey import TOO_MANY, surveyed
+from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import recipe_of
-from parquet_bloomwriter.index.current import current_files
 from parquet_bloomwriter.index.layout import HOME, root_of, table_root
-from parquet_bloomwriter.index.log.entry import Entry
+from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import at_rest
-from parquet_bloomwriter.index.planning import TOO_MANY, surveyed
-from parquet_bloomwriter.index.states import State
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.index.actions.commit import Means
+    from parquet_bloomwriter.index.build.survey import Surveyed
     from parquet_bloomwriter.index.config import Recipe
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Rest
-    from parquet_bloomwriter.index.making import Means
-    from parquet_bloomwriter.index.planning import Surveyed
     from parquet_bloomwriter.index.report import IndexReport
 
     StrPath = str | os.PathLike[str]

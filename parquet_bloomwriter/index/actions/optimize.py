@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.actions.lifecycle import existing
+from parquet_bloomwriter.index.actions.commit import sweep
+from parquet_bloomwriter.index.actions.lifecycle import existing, report_of
 from parquet_bloomwriter.index.changes import known_files
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer as names
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter
+from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import at_rest, looking_at, perform
 from parquet_bloomwriter.index.log.vacuum import is_intact
-from parquet_bloomwriter.index.making import sweep
-from parquet_bloomwriter.index.reporting import report_of
-from parquet_bloomwriter.index.states import State
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:

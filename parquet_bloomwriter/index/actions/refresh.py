@@ -21,19 +21,17 @@ import numpy as np
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.actions.commit import Build, build_version
 from parquet_bloomwriter.index.actions.create import refresh_in_full
-from parquet_bloomwriter.index.actions.lifecycle import existing
-from parquet_bloomwriter.index.changes import compare
+from parquet_bloomwriter.index.actions.lifecycle import existing, report_of
+from parquet_bloomwriter.index.build.survey import surveyed
+from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import recipe_of
-from parquet_bloomwriter.index.current import current_files
 from parquet_bloomwriter.index.files import FileId
+from parquet_bloomwriter.index.format.manifest import some_of
 from parquet_bloomwriter.index.layout import root_of, table_root
+from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import at_rest, looking_at
 from parquet_bloomwriter.index.log.vacuum import is_intact
-from parquet_bloomwriter.index.planning import surveyed
-from parquet_bloomwriter.index.reporting import report_of
-from parquet_bloomwriter.index.states import State
 from parquet_bloomwriter.index.table_formats import check_plain
-from parquet_bloomwriter.index.tables import some_of
 
 if TYPE_CHECKING:
     import os
@@ -41,12 +39,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.actions.commit import Means
+    from parquet_bloomwriter.index.build.survey import Surveyed
     from parquet_bloomwriter.index.changes import Changes
     from parquet_bloomwriter.index.log.entry import Entry
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Rest
-    from parquet_bloomwriter.index.making import Means
-    from parquet_bloomwriter.index.planning import Surveyed
     from parquet_bloomwriter.index.report import IndexReport
 
     StrPath = str | os.PathLike[str]

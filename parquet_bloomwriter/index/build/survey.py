@@ -6,34 +6,146 @@
 
 A file that cannot be read, or lacks a column, is no error as long as there are others: it gets no
 filters, and is always kept. Sizes are estimated from above, as if all values were different.
+
+What the footer of each file says about the columns to be indexed, read in threads.
+
+From the files of a table to the work on them: what their footers say, tasks, the plan.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
 import numpy as np
-
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.footers import facts_of
-from parquet_bloomwriter.index.indexable import missing
+from parquet_bloomwriter.index.format.columns import missing
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
 from parquet_bloomwriter.text import count, size
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from parquet_bloomwriter.index.build.file_filters import clause
+from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField
+from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.source.local import open_local
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
+from parquet_bloomwriter.index.report import LeftOut
+from parquet_bloomwriter.sbbf import initial_num_blocks
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
-
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.footers import ColumnFacts, FileFacts
+    from collections.abc import Sequence
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from collections.abc import Mapping, Sequence
+    from parquet_bloomwriter.index.config import Recipe
+    from parquet_bloomwriter.index.files import FileId
+
+_FILES_AT_ONCE = 32
+_LATENCY = 4
+"""Threads for each core: a mounted disk makes them wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFacts:
+    """One column in one file."""
+
+    problem: str
+    """Why it cannot be indexed, a clause; empty if it can."""
+
+    num_values: int = 0
+    """Nulls included."""
+
+    filter_bytes: int | None = None
+    """Bytes of its filters with their headers; None if not all row groups have one."""
+
+    num_row_groups: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """One file."""
+
+    problem: str
+    """Why it cannot be read, a clause; empty if it can."""
+
+    num_rows: int = -1
+    leaves: tuple[Leaf, ...] = ()
+    columns: tuple[ColumnFacts, ...] = ()
+    """In the order asked for; empty if the file cannot be read."""
+
+
+def facts_of(root: str, files: Sequence[FileId], columns: Sequence[str]) -> list[FileFacts]:
+    """Read the footers of files, in threads; a file that cannot be read is no error.
+
+    Args:
+        root: What their paths are relative to, absolute.
+        files: The files.
+        columns: Names of the columns to tell about.
+    """
+    batches = [files[at : at + _FILES_AT_ONCE] for at in range(0, len(files), _FILES_AT_ONCE)]
+    read = partial(_read_all, root, columns)
+    with ThreadPoolExecutor(_LATENCY * default_jobs(), thread_name_prefix="bloomify") as pool:
+        return [one for batch in pool.map(read, batches) for one in batch]
+
+
+def _read_all(root: str, columns: Sequence[str], files: Sequence[FileId]) -> list[FileFacts]:
+    return [_read(location(root, file), columns) for file in files]
+
+
+def _read(path: str, columns: Sequence[str]) -> FileFacts:
+    try:
+        path.encode()
+        with open_local(path) as source:
+            footer = read_footer(source)
+            return _facts(footer, columns)
+    except UnicodeEncodeError:
+        return FileFacts(problem="its name is no UTF-8")
+    except Exception as error:  # noqa: BLE001  whatever it is, the others can be indexed
+        return FileFacts(problem=clause(error))
+
+
+def _facts(footer: Footer, columns: Sequence[str]) -> FileFacts:
+    return FileFacts(
+        problem="",
+        num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
+        leaves=footer.leaves,
+        columns=tuple(_column(footer, name) for name in columns),
+    )
+
+
+def _column(footer: Footer, name: str) -> ColumnFacts:
+    leaf = find_leaf(footer.leaves, name)
+    if isinstance(leaf, str):
+        return ColumnFacts(problem=leaf)
+    problem = why_unreadable(footer, leaf)
+    if problem is not None:
+        return ColumnFacts(problem=problem)
+    chunks = footer.chunks.values[:, leaf.ordinal]
+    lengths = chunks[:, ChunkField.BLOOM_FILTER_LENGTH]
+    return ColumnFacts(
+        problem="",
+        num_values=int(chunks[:, ChunkField.NUM_VALUES].clip(0).sum()),
+        filter_bytes=int(lengths.sum()) if (lengths > 0).all() else None,
+        num_row_groups=len(chunks),
+    )
+
 
 _HEADER_BYTES = 20
 
@@ -208,3 +320,105 @@ def _check_size(found: Survey, limits: Limits, *, num_files: int) -> None:
         remedy="Say how many distinct values to expect, ask for a higher false positive "
         "probability, index fewer columns, or allow more.",
     )
+
+
+TOO_MANY = "more values are expected than the largest Bloom filter can tell apart"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surveyed:
+    """Files of a table, and what their footers say."""
+
+    files: tuple[tuple[FileId, int], ...]
+    """Those that can be read, with their rows."""
+
+    left_out: tuple[LeftOut, ...]
+    """The others. No version knows them, so that the next refresh looks at them again."""
+
+    num_values: Mapping[str, int]
+    """Of each column in all these files, nulls included."""
+
+    has_global: Mapping[str, bool]
+    """By column, whether a filter of all values could be of any use."""
+
+
+def surveyed(
+    root: str, files: Sequence[FileId], recipe: Recipe, *, strict: bool = True
+) -> Surveyed:
+    """Look at files, and check that an index of them can be made.
+
+    Args:
+        root: What their paths are relative to, absolute.
+        files: The files.
+        recipe: The columns, and limits.
+        strict: Whether there must be a file with each column.
+
+    Raises:
+        InvalidArgument: If that is not so, the index would be too large, or a file cannot be read
+            though the contract asks for all of them.
+    """
+    limits = Limits(max_file_bytes=recipe.max_file_bytes, max_total_bytes=recipe.max_total_bytes)
+    found = survey(root, files, recipe.columns, limits=limits, origin=recipe.origin, strict=strict)
+    rows = zip(files, found.num_rows.tolist(), strict=True)
+    left_out = tuple(
+        LeftOut(path=file.path, reason=why) for file, why in sorted(found.unreadable.items())
+    )
+    check_complete(recipe, left_out)
+    return Surveyed(
+        files=tuple((file, num_rows) for file, num_rows in rows if file not in found.unreadable),
+        left_out=left_out,
+        num_values={column.name: column.num_values for column in found.columns},
+        has_global={column.name: column.global_blocks is not None for column in found.columns},
+    )
+
+
+def check_complete(recipe: Recipe, left_out: Sequence[LeftOut]) -> None:
+    """Check that a version knows all files, if lookups take the table for what it knows.
+
+    Raises:
+        InvalidArgument: If that is not so.
+    """
+    if recipe.contract != "immutable" or not left_out:
+        return
+    first = left_out[0]
+    raise InvalidArgument(
+        "lookups by an immutable index find only files that it knows, and "
+        f"{count(len(left_out), 'file')} cannot be indexed; {first.path}: {first.reason}",
+        remedy="Leave such files out of the table, or create the index with the contract checked.",
+    )
+
+
+def tasks_of(found: Surveyed, first_id: int) -> list[FileTask]:
+    """Give files their ids, from the first on."""
+    return [
+        FileTask(file_id=file_id, file=file, num_rows=num_rows)
+        for file_id, (file, num_rows) in enumerate(found.files, first_id)
+    ]
+
+
+def plan_of(
+    recipe: Recipe, num_distinct: Mapping[str, int], *, root: str, folder: str
+) -> BuildPlan:
+    """Make the plan of a version.
+
+    Args:
+        recipe: How the index is made.
+        num_distinct: By column, the distinct values that partial filters of all files are made
+            for; columns that are not named get none.
+        root: Of the table, absolute.
+        folder: The version's, absolute.
+    """
+    columns = tuple(
+        ColumnPlan(
+            name=column.name,
+            fpp=column.fpp,
+            max_bytes=recipe.max_file_bytes,
+            global_blocks=(
+                initial_num_blocks(num_distinct[column.name], column.fpp)
+                if column.name in num_distinct
+                else None
+            ),
+        )
+        for column in recipe.columns
+    )
+    return BuildPlan(root=root, folder=folder, columns=columns, origin=recipe.origin)

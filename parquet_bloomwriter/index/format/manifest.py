@@ -3,6 +3,8 @@
     fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
 
 All are required. Rows are in no order that matters; ids and names occur once.
+
+The files of a version, put together from those that were indexed and those that were known.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.arrow_numbers import integers_of
 from parquet_bloomwriter.index.files import FileId, are_unchanged
-from parquet_bloomwriter.index.format.parquet_io import ParquetOut
+from parquet_bloomwriter.index.format.parquet_io import ParquetOut, integers_of
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.engine import FileTask
 
 _ID, _NAME, _SIZE, _MODIFIED, _ROWS = "fileId", "fileName", "size", "modificationTime", "numRows"
 _NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
@@ -125,3 +130,46 @@ def _names(table: pa.Table) -> pa.StringArray:
     if column.null_count or column.type != pa.string():
         raise ValueError(f"the column {_NAME} holds something else than names")
     return pa.concat_arrays([pa.nulls(0, pa.string()), *column.chunks])
+
+
+def table_of(tasks: Sequence[FileTask]) -> FileTable:
+    """The files that were indexed."""
+    import pyarrow as pa
+
+    return FileTable(
+        ids=_numbers([task.file_id for task in tasks]),
+        paths=pa.array([task.file.path for task in tasks], pa.string()),
+        sizes=_numbers([task.file.size for task in tasks]),
+        modified_ms=_numbers([task.file.modified_ms for task in tasks]),
+        num_rows=_numbers([task.num_rows for task in tasks]),
+    )
+
+
+def some_of(files: FileTable, which: NDArray[np.bool_]) -> FileTable:
+    """Some of the files; `which` has shape (files,)."""
+    import pyarrow as pa
+
+    return FileTable(
+        ids=files.ids[which],
+        paths=files.paths.filter(pa.array(which)),
+        sizes=files.sizes[which],
+        modified_ms=files.modified_ms[which],
+        num_rows=files.num_rows[which],
+    )
+
+
+def joined(files: FileTable, more: FileTable) -> FileTable:
+    """All files of both."""
+    import pyarrow as pa
+
+    return FileTable(
+        ids=np.concatenate([files.ids, more.ids]),
+        paths=pa.concat_arrays([files.paths, more.paths]),
+        sizes=np.concatenate([files.sizes, more.sizes]),
+        modified_ms=np.concatenate([files.modified_ms, more.modified_ms]),
+        num_rows=np.concatenate([files.num_rows, more.num_rows]),
+    )
+
+
+def _numbers(values: list[int]) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)

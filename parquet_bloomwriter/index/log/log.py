@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import create_once
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.entry_json import OtherFormat, from_json, to_json
 from parquet_bloomwriter.index.layout import LOG
-from parquet_bloomwriter.index.states import STABLE
+from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, from_json, to_json
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import make_folders, remove_tree, sync_folder
 from parquet_bloomwriter.errors import IndexBusy, IndexProblem
-from parquet_bloomwriter.index.log.entry import Entry
+from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
 from parquet_bloomwriter.index.log.vacuum import discard_versions, is_intact, version_folder
-from parquet_bloomwriter.index.states import STABLE, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

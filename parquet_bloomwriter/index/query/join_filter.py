@@ -1,14 +1,27 @@
-"""The filters of several files as one, with or without the global filter; the work is bounded."""
+"""The filters of several files as one, with or without the global filter; the work is bounded.
+
+One filter of all values that a column has in the files that a relation reads.
+
+It comes from the global filter as long as that covers these files; files that were appended since
+bring their own filters in; and a few files are often told better by their own filters alone. The
+choice is by the exact rate, and the work on it is bounded. A filter that lets more than half of all
+other values pass is none.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.filter_file import read_global
 from parquet_bloomwriter.index.query.probe import read_filters
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.sbbf import Sbbf, expected_fpp
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
@@ -19,9 +32,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import GlobalFilter
+    from parquet_bloomwriter.index.format.manifest import FileTable
+    from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.metadata import Leaf
+
+__all__ = ["JoinFilter", "Joining"]
 
 Origin = Literal["global", "global and files", "files"]
 
@@ -142,3 +158,117 @@ def _ndv(filters: ColumnFilters, rows: NDArray[np.int64]) -> int:
 def _ndv_of(filter_: Sbbf) -> int:
     estimate = filter_.estimated_ndv()
     return int(min(estimate, 1 << 62))
+
+
+_MAX_FILES = 64
+"""Up to so many files it is tried whether their own filters tell more than the global one."""
+
+_MAX_KEPT_BYTES = 256 * 1024 * 1024
+
+
+class Joining:
+    """Makes and keeps the filters for joins of one snapshot. Safe in threads."""
+
+    def __init__(self, entry: Entry, folder: str, files: FileTable) -> None:
+        self._entry = entry
+        self._folder = folder
+        self._files = files
+        self._kept: OrderedDict[tuple[str, bytes], JoinFilter | Reason] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        with self._lock:
+            return sum(map(_size_of, self._kept.values()))
+
+    def filter_of(
+        self,
+        column: IndexedColumn,
+        filters: ColumnFilters,
+        present: NDArray[np.bool_],
+        extra: Sequence[Sbbf],
+    ) -> JoinFilter | Reason:
+        """Make a filter; see `Snapshot.join_filter`.
+
+        Raises:
+            BloomwriterError, OSError: If the index cannot be read.
+        """
+        if extra:
+            return self._made(column, filters, present, extra)
+        key = (column.name, sha256(np.packbits(present).tobytes()).digest())
+        with self._lock:
+            found = self._kept.get(key)
+        if found is None:
+            found = self._made(column, filters, present, ())
+            with self._lock:
+                self._kept[key] = found
+                while len(self._kept) > 1 and self._weight() > _MAX_KEPT_BYTES:
+                    self._kept.popitem(last=False)
+        return found
+
+    def _weight(self) -> int:
+        return sum(map(_size_of, self._kept.values()))
+
+    def _made(
+        self,
+        column: IndexedColumn,
+        filters: ColumnFilters,
+        present: NDArray[np.bool_],
+        extra: Sequence[Sbbf],
+    ) -> JoinFilter | Reason:
+        leaf = _common_leaf(column, filters, present)
+        if isinstance(leaf, Reason):
+            return leaf
+        rows = np.flatnonzero(present[filters.owners] & filters.has_values)
+        whole = column.global_filter
+        stop = -1 if whole is None else whole.stop
+        is_stale = self._files.ids[filters.owners[rows]] >= stop
+        task = JoinTask(filters=filters, leaf=leaf, folder=self._folder, extra=tuple(extra))
+        made = None
+        if whole is not None and not is_stale.all():
+            made = task.of_global(whole, rows[is_stale], rows)
+        few = np.count_nonzero(present) <= _MAX_FILES
+        if made is None or (few and len(rows)):
+            made = task.of_files(rows, better_than=1.0 if made is None else made.fpp) or made
+        if made is None or made.fpp > MAX_RATE:
+            return _too_full(column, made, num_stale=int(is_stale.sum()))
+        return made
+
+
+def _size_of(kept: JoinFilter | Reason) -> int:
+    return len(kept.data) if isinstance(kept, JoinFilter) else 0
+
+
+def _common_leaf(
+    column: IndexedColumn, filters: ColumnFilters, present: NDArray[np.bool_]
+) -> Leaf | Reason:
+    """The type of the column in all files, or why there is no filter of all its values."""
+    num_unknown = np.count_nonzero(filters.count[present] == 0)
+    if num_unknown or not present.any():
+        text = f"{num_unknown} files have no filter of the column {column.name}"
+        text = text if num_unknown else "no file of the index is read"
+        return Reason(code=Code.NO_GLOBAL_FILTER, text=text)
+    rows = present[filters.owners]
+    counted = rows & filters.has_values
+    types = np.unique(filters.type_of[counted if counted.any() else rows]).tolist()
+    leaves = [leaf_of(filters.types[one]) for one in types]
+    if len({_type_of(leaf) for leaf in leaves}) > 1:
+        text = f"the column {column.name} has several types in the files of the index"
+        return Reason(code=Code.KEY_TYPE_MISMATCH, text=text)
+    return leaves[0]
+
+
+def _type_of(leaf: Leaf) -> Leaf:
+    """The type alone, whatever the column is called and whether it may be null."""
+    return replace(leaf, ordinal=0, path=(), repetitions=())
+
+
+def _too_full(column: IndexedColumn, made: JoinFilter | None, *, num_stale: int) -> Reason:
+    why = column.no_global or "the files have too many values for their own filters together"
+    if num_stale and column.global_filter is not None:
+        why = f"{num_stale} filters are of files that were added since the global one was made"
+    elif made is not None:
+        why = f"{made.fpp:.0%} of all other values would pass it"
+    text = f"there is no useful filter of all values of {column.name}: {why}; refresh the index"
+    return Reason(code=Code.NO_GLOBAL_FILTER, text=text)

@@ -11,8 +11,7 @@ import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound
-from parquet_bloomwriter.index.changes import positions
-from parquet_bloomwriter.index.current import current_files, relative_path, relative_to
+from parquet_bloomwriter.index.changes import current_files, positions, relative_path, relative_to
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location
 from parquet_bloomwriter.index.layout import (
@@ -25,8 +24,7 @@ from parquet_bloomwriter.index.layout import (
     table_root,
 )
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots
-from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.index.report import IndexUse, LookupReport
+from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 
 if TYPE_CHECKING:

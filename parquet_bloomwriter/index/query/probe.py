@@ -4,18 +4,33 @@ For a few hashes one block of each filter is read, by a compiled loop; for many,
 whole, neighbours together. The header of each filter is looked at when it is asked first, so that
 an answer never comes from bytes that are no filter. Files are opened for each call and closed
 behind it: no more than `_MAX_OPEN` are open at once, and a part that is gone is found out.
+
+Parts opened for a lookup, and the headers of the filters in them.
+
+A few hashes, looked up by reading one block of each filter for each of them.
+
+Many hashes, looked up in filters that are read whole, neighbours together.
 """
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.index.asking_blocks import ask_blocks
-from parquet_bloomwriter.index.asking_whole import ask_whole
-from parquet_bloomwriter.index.open_parts import header_at, no_filter, open_parts
+from parquet_bloomwriter import native
+from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.part_reader import state_of
+from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.probing.batch_reader import Pieces
+from parquet_bloomwriter.probing.kernels import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
+from parquet_bloomwriter.sbbf.header import encode_header
+from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +38,208 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
+    from parquet_bloomwriter.source.local import FileSource
+
+_SHORTEST_HEADER = 15
+
+
+def open_parts(
+    stack: ExitStack, filters: ColumnFilters, rows: NDArray[np.int64]
+) -> dict[int, FileSource]:
+    """Open the parts of some filters, which must be what they were."""
+    parts = filters.part_of[rows]
+    sources: dict[int, FileSource] = {}
+    for part in parts[np.diff(parts, prepend=-1) != 0].tolist():
+        source = stack.enter_context(open_local(filters.paths[part]))
+        if state_of(source) != filters.states[part]:
+            raise IndexProblem("it has been changed since it was opened", path=filters.paths[part])
+        sources[part] = source
+    return sources
+
+
+def usual_headers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bytes of the headers that every known writer makes, of filters of these lengths."""
+    return (lengths - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
+
+
+def header_at(data: bytes, start: int, length: int) -> int:
+    """Bytes of the header at `start`; 0 if it is not the usual one of a filter of this length."""
+    header = (length - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
+    is_one = length > header and data.startswith(encode_header(length - header), start)
+    return header if is_one else 0
+
+
+def no_filter(filters: ColumnFilters, row: int) -> IndexProblem:
+    """Make the error for a place where a filter should be."""
+    return IndexProblem(
+        "a filter has no such header as it should",
+        path=filters.paths[int(filters.part_of[row])],
+        byte=int(filters.starts[row]),
+        remedy="Refresh the index in full.",
+    )
+
+
+_CHUNK = 1 << 13
+"""Filters asked at once by a thread: what is noted of them stays in the cache."""
+
+_LOAD_FROM = 5000
+"""Blocks read from which loading the compiled loop pays, or once even compiling it."""
+
+_PROBING_KERNELS = "probing.kernels"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Filters of one column, with their parts open."""
+
+    filters: ColumnFilters
+    sources: dict[int, FileSource]
+    descriptors: NDArray[np.int64]
+    """Of each part; -1 where it is not open."""
+
+    hashes: NDArray[np.uint64]
+
+    def ask(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Look all hashes up in some filters."""
+        found = self._ask_one(rows, self.hashes[0])
+        for h in self.hashes[1:]:
+            pending = np.flatnonzero(~found)
+            found[pending] = self._ask_one(rows[pending], h)
+        return found
+
+    def _ask_one(self, rows: NDArray[np.int64], h: np.uint64) -> NDArray[np.bool_]:
+        filters = self.filters
+        starts, lengths, parts = (
+            filters.starts[rows],
+            filters.num_bytes[rows],
+            filters.part_of[rows],
+        )
+        checked = filters.is_checked[rows]
+        headers = usual_headers(lengths)
+        tasks = np.empty((len(rows), TASK_WORDS), np.int64)
+        tasks[:, 0], tasks[:, 1], tasks[:, 2] = self.descriptors[parts], starts, lengths
+        tasks[:, 3] = filters.sizes[parts]
+        tasks[:, 4] = h.view(np.int64)
+        tasks[:, 5] = starts + headers
+        tasks[:, 6] = (lengths - headers) * checked  # 0: the header is to be read first.
+        probe = native.kernels(_PROBING_KERNELS).probe_usual
+        scratch = np.empty(PIECE_BYTES, np.uint8)
+        if probe(
+            native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
+        ):
+            raise no_filter(filters, int(rows[tasks[:, 7] & 3 == ODD][0]))
+        filters.is_checked[rows] = True
+        return np.asarray(tasks[:, 7] & 3 == MIGHT_BE_IN)
+
+
+def ask_blocks(
+    filters: ColumnFilters, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """Do what `asking.ask` says; every filter has values, and the parts are not too many."""
+    with ExitStack() as stack:
+        sources = open_parts(stack, filters, rows)
+        is_worth_it = len(rows) * len(hashes) >= _LOAD_FROM or native.is_loaded(_PROBING_KERNELS)
+        if not hasattr(os, "pread") or not is_worth_it:
+            return _ask_without_kernel(filters, rows, hashes, sources)
+        descriptors = np.full(len(filters.paths), -1, np.int64)
+        descriptors[list(sources)] = [source.fd for source in sources.values()]
+        asked = _Asked(filters, sources, descriptors, hashes)
+        if len(rows) <= _CHUNK:
+            return asked.ask(rows)
+        chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+        native.kernels(_PROBING_KERNELS)
+        with ThreadPoolExecutor(default_jobs()) as pool:
+            return np.concatenate(list(pool.map(asked.ask, chunks)))
+
+
+def _ask_without_kernel(
+    filters: ColumnFilters,
+    rows: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    sources: dict[int, FileSource],
+) -> NDArray[np.bool_]:
+    """The same for few filters, for which the compiled loop is not worth loading."""
+    ordinals = np.zeros(len(filters.paths), np.int64)
+    ordinals[list(sources)] = np.arange(len(sources))
+    pieces, part_of = Pieces(list(sources.values())), ordinals[filters.part_of[rows]]
+    starts, lengths = filters.starts[rows], filters.num_bytes[rows]
+    heads = pieces.read(part_of, starts, PIECE_BYTES)
+    _raise_first(pieces)
+    for place, head in enumerate(heads):
+        if not header_at(head.tobytes(), 0, int(lengths[place])):
+            raise no_filter(filters, int(rows[place]))
+    headers = usual_headers(lengths)
+    num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
+    found = np.zeros(len(rows), np.bool_)
+    for h in hashes:
+        block = ((h >> np.uint64(32)) * num_blocks) >> np.uint64(32)
+        places = starts + headers + BYTES_PER_BLOCK * block.astype(np.int64)
+        words = pieces.read(part_of, places, BYTES_PER_BLOCK).view("<u4")
+        _raise_first(pieces)
+        bits = np.array(mask(int(h)), np.uint32)
+        found |= ((words & bits) == bits).all(axis=1)
+    return found
+
+
+def _raise_first(pieces: Pieces) -> None:
+    for error in pieces.failures.values():
+        raise error
+
+
+_SLAB_BYTES = 4 << 20
+"""Read at once, about."""
+
+_GAP_BYTES = 64 * 1024
+"""Between two filters that are read together."""
+
+_SBBF_KERNELS = "sbbf.kernels"
+
+
+def ask_whole(
+    filters: ColumnFilters, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """Do what `asking.ask` says; every filter has values, and the parts are not too many."""
+    with ExitStack() as stack:
+        sources = open_parts(stack, filters, rows)
+
+        def ask_slab(slab: NDArray[np.int64]) -> list[bool]:
+            return _ask_slab(filters, slab, hashes, sources[int(filters.part_of[slab[0]])])
+
+        with ThreadPoolExecutor(default_jobs()) as pool:
+            found = [one for slab in pool.map(ask_slab, _slabs(filters, rows)) for one in slab]
+    return np.array(found, np.bool_)
+
+
+def _ask_slab(
+    filters: ColumnFilters, slab: NDArray[np.int64], hashes: NDArray[np.uint64], source: FileSource
+) -> list[bool]:
+    """Ask neighbours in one part, read together."""
+    lengths = filters.num_bytes[slab].tolist()
+    begin = int(filters.starts[slab[0]])
+    offsets = (filters.starts[slab] - begin).tolist()
+    data = source.read_at(begin, begin + offsets[-1] + lengths[-1])
+    base = native.address(np.frombuffer(data, np.uint8))
+    check, wanted = native.kernels(_SBBF_KERNELS).check, native.address(hashes)
+    found = []
+    for place, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
+        header = header_at(data, offset, length)
+        if not header:
+            raise no_filter(filters, int(slab[place]))
+        num_blocks = (length - header) // BYTES_PER_BLOCK
+        found.append(check(base + offset + header, num_blocks, wanted, len(hashes), 0) > 0)
+    filters.is_checked[slab] = True
+    return found
+
+
+def _slabs(filters: ColumnFilters, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Cut into runs of filters that lie close together in one part."""
+    starts, parts = filters.starts[rows], filters.part_of[rows]
+    stops = starts + filters.num_bytes[rows]
+    is_first = np.diff(parts, prepend=-1) != 0
+    is_first[1:] |= (starts[1:] < stops[:-1]) | (starts[1:] - stops[:-1] > _GAP_BYTES)
+    is_first |= np.diff(starts // _SLAB_BYTES, prepend=-1) != 0
+    return np.split(rows, np.flatnonzero(is_first)[1:])
+
 
 _MAX_OPEN = 128
 _MANY = 8

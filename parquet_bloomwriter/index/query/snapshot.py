@@ -3,14 +3,19 @@
 Whatever is missing, cut short or not as it must be: every file might match, and `problem` says why.
 What is read of a version stays in memory as long as it is in use (about 60 bytes for each filter
 and 120 for each file), the filters themselves do not.
+
+Snapshots that were opened lately, as long as the log is what it was then.
+
+Entries are written once: as long as the log's folder lists the same names, and is the same folder,
+the newest stable entry is the same.
 """
 
-# ruff: noqa: PTH118, PTH116  paths are strings, as in the entries
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from threading import RLock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,33 +25,93 @@ from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
-from parquet_bloomwriter.index.joining import Joining
-from parquet_bloomwriter.index.layout import root_of
+from parquet_bloomwriter.index.layout import LOG, root_of
+from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.column_filters import gathered
-from parquet_bloomwriter.index.query.conditions import columns_in
+from parquet_bloomwriter.index.query.conditions import columns_in, units_of
+from parquet_bloomwriter.index.query.join_filter import Joining
 from parquet_bloomwriter.index.query.probe import ask
-from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.index.snapshot_cache import SnapshotCache
-from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
-from parquet_bloomwriter.index.units import units_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.joining import JoinFilter
     from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
-    from parquet_bloomwriter.index.units import Units
+    from parquet_bloomwriter.index.query.conditions import Units
+    from parquet_bloomwriter.index.query.join_filter import JoinFilter
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.sbbf import Sbbf
+
+# ruff: noqa: PTH118, PTH116, PTH208  paths are strings, as in the entries
+
+
+_MAX_BYTES = 512 * 1024 * 1024
+"""Of all snapshots but the newest."""
+
+
+class SnapshotCache:
+    """Safe in threads."""
+
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        """Keep so many bytes, but always the newest snapshot."""
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, tuple[Hashable, Snapshot]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, folder: str) -> Snapshot | None:
+        """Return the snapshot of an index; None if there is none, or it is not of this log."""
+        with self._lock:
+            found = self._kept.get(folder)
+        if found is None or found[0] != _state_of(folder) or found[1].problem is not None:
+            return None
+        with self._lock:
+            if folder in self._kept:
+                self._kept.move_to_end(folder)
+        return found[1]
+
+    def put(self, folder: str, open_: Callable[[str, Snapshot | None], Snapshot]) -> Snapshot:
+        """Open the snapshot of an index, and keep it.
+
+        Args:
+            folder: The index's.
+            open_: Opens it; told of the one that was kept so far, which it may return.
+
+        Raises:
+            Exception: Whatever opening raises; nothing is kept then.
+        """
+        with self._lock:
+            _, before = self._kept.pop(folder, (None, None))
+        state = _state_of(folder)  # Before: what is written meanwhile is noticed the next time.
+        snapshot = open_(folder, before)
+        with self._lock:
+            self._kept[folder] = (state, snapshot)
+            self._kept.move_to_end(folder)
+            held = sum(one.num_bytes_held for _, one in self._kept.values())
+            while held > self._max_bytes and len(self._kept) > 1:
+                _, (_, oldest) = self._kept.popitem(last=False)
+                held -= oldest.num_bytes_held
+        return snapshot
+
+
+def _state_of(folder: str) -> Hashable:
+    """What changes when the log does."""
+    log = os.path.join(folder, LOG)
+    found = os.stat(log)
+    place = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+    return (*place, frozenset(os.listdir(log)))
+
+
+# ruff: noqa: PTH118, PTH116  paths are strings, as in the entries
+
 
 _MAX_LAYOUTS = 8
 """Combinations of columns of which the layout is kept."""

@@ -1,7 +1,4 @@
-"""Reports as HTML: a table in a notebook, and one self-contained page with plots.
-
-    table_of(report)    any report, for `_repr_html_`
-    page(report)        filters of one or many files
+"""One self-contained HTML page with plots: the filters of one or many files.
 
 There are no scripts and nothing is fetched. Whatever comes from a file is text: markup is a type of
 its own, and every `str` that goes into it is escaped.
@@ -9,7 +6,6 @@ its own, and every `str` that goes into it is escaped.
 
 from __future__ import annotations
 
-from parquet_bloomwriter.reports.notebook import table_of
 from parquet_bloomwriter.reports.page.page import page
 
-__all__ = ["page", "table_of"]
+__all__ = ["page"]

@@ -10,22 +10,24 @@ from __future__ import annotations
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.inspection import column_table, remarks_on
-from parquet_bloomwriter.html.lookup import lookup_table
-from parquet_bloomwriter.html.panel import panel
-from parquet_bloomwriter.html.places import Places
-from parquet_bloomwriter.html.table import Look, Table, laid_out
-from parquet_bloomwriter.reports.inspection import FileFilters, InspectReport
+from parquet_bloomwriter.reports.figures import figures_of, share_of_bytes
+from parquet_bloomwriter.reports.html_table import Look, laid_out
+from parquet_bloomwriter.reports.inspection import (
+    FileFilters,
+    InspectReport,
+    column_table,
+    remarks_on,
+)
 from parquet_bloomwriter.reports.markup import Html, element, identifier, joined, scrollable
-from parquet_bloomwriter.reports.page.figures import figures_of, share_of_bytes
-from parquet_bloomwriter.reports.page.sections import file_table, filter_table
+from parquet_bloomwriter.reports.page.sections import file_table, filter_table, lookup_table
+from parquet_bloomwriter.reports.page.strips import Places, panel
 from parquet_bloomwriter.text import clipped, count, percent, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.html.summary import Remark
-    from parquet_bloomwriter.reports.page.figures import ColumnFigures
+    from parquet_bloomwriter.reports.figures import ColumnFigures
+    from parquet_bloomwriter.reports.summary import Remark, Table
 
 _MOST_REMARKS = 200
 _LONGEST_REMARK = 1_000

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
-from parquet_bloomwriter.spark.candidates import candidates, column_of
 from parquet_bloomwriter.spark.connect.file_keys import file_key
+from parquet_bloomwriter.spark.plan.catalog import candidates, column_of
 from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
 from parquet_bloomwriter.spark.rules.decision import Decision
 

@@ -20,7 +20,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.to_sql import to_text
 from parquet_bloomwriter.spark.connect.file_keys import leaving_out

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.layout import local_path
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.jobs import is_connect
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.layout import table_root
-from parquet_bloomwriter.index.reasons import Reason
+from parquet_bloomwriter.index.report import Reason
 from parquet_bloomwriter.spark.plan.relations import (
     Relation,
     files_of,

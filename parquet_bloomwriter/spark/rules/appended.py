@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.build.group import filter_of_file
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.spark.settings import (
     HYBRID_ENABLED,

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from parquet_bloomwriter.index.reasons import Code, Reason
-from parquet_bloomwriter.spark.candidates import candidates, column_for, column_of
+from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.spark.plan.catalog import candidates, column_for, column_of
 from parquet_bloomwriter.spark.rules.catalyst import expression_of
 from parquet_bloomwriter.spark.rules.decision import Decision
 from parquet_bloomwriter.spark.rules.joins import Joins

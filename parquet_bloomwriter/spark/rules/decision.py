@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.index.reasons import Reason
+    from parquet_bloomwriter.index.report import Reason
 
 Rule = Literal["PushDownBFIndexRule", "JoinBFIndexRule"]
 

@@ -19,14 +19,14 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.sbbf import decode_header
+from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.plan.stored_types import is_shown_as_stored
 from parquet_bloomwriter.spark.rules.appended import Appended
 from parquet_bloomwriter.spark.rules.catalyst import FIRST_DAY, FIRST_MICROSECOND, data_type_of
-from parquet_bloomwriter.spark.scratch import scratch_folder
 from parquet_bloomwriter.spark.settings import HYBRID_ENABLED, flag_of
 from parquet_bloomwriter.text import rate, size
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
-    from parquet_bloomwriter.index.joining import JoinFilter
+    from parquet_bloomwriter.index.query.join_filter import JoinFilter
     from parquet_bloomwriter.index.query.snapshot import Snapshot
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.metadata.logical_types import ColumnType

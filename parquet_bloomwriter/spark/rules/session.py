@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.reasons import Code, Reason
+from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.adaptor.compiler import put_jar
+from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.decision import Decision
-from parquet_bloomwriter.spark.scratch import scratch_folder
 from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
 from parquet_bloomwriter.text import safe
 

@@ -19,7 +19,7 @@ from parquet_bloomwriter.replace.external_references import (
     ReferenceKind,
     find_references,
 )
-from parquet_bloomwriter.source.folders import has_suffix, none_in
+from parquet_bloomwriter.source.listing import has_suffix, none_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

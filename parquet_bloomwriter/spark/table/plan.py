@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns, settle_per_column
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.reading import opened_with_footer
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
+from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.spark.table.checksums import remove_leftovers
 from parquet_bloomwriter.spark.table.files import check_is_plain, names_in, table_files
 from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of

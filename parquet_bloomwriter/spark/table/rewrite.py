@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound
-from parquet_bloomwriter.footer.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.reading import opened_with_footer
+from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
 from parquet_bloomwriter.reports.rewriting import Status
+from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of
 from parquet_bloomwriter.verbs.add import bloomify

@@ -12,8 +12,8 @@ from unittest import mock
 from parquet_bloomwriter import bloomify, repair, strip
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace import commit as replacing
+from parquet_bloomwriter.replace.copying import WRITE_BACK
 from parquet_bloomwriter.replace.external_references import crc_path
-from parquet_bloomwriter.splice.writeback import WRITE_BACK
 from tests.failure.syscalls.scenarios import checksums
 from tests.verbs.files import footer_of, people, without_length, written
 

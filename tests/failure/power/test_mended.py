@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter import bloomify, index
-from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.replace.external_references import crc_path
 from tests.failure.syscalls.scenarios import checksums
 from tests.index.test_actions_killed import check_usable, log_of, prepare

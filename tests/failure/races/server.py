@@ -25,14 +25,14 @@ import pyarrow as pa
 import bloomify.main
 from parquet_bloomwriter import native
 from parquet_bloomwriter.replace import commit
+from parquet_bloomwriter.replace.commit import exchange
 from parquet_bloomwriter.source import local
-from parquet_bloomwriter.splice.exchange import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOADED = (
-    *("bloomify.commands.add", "bloomify.views.rewriting", "bloomify.running", "bloomify.views"),
+    *("bloomify.commands.add", "bloomify.views.rewriting", "bloomify.runner", "bloomify.views"),
     *("numpy.ma", "parquet_bloomwriter.verbs.for_each_file"),
     *("parquet_bloomwriter.verbs.add", "parquet_bloomwriter.verbs.strip"),
     *("parquet_bloomwriter.verbs.verify", "parquet_bloomwriter.verbs.probe"),
@@ -61,7 +61,7 @@ class Steps:
         for name in _STEPS:
             setattr(os, name, self._counted(name, getattr(os, name)))
         local._pread = os.pread  # noqa: SLF001  bound when it was imported
-        commit.exchange = self._counted("exchange", exchange)  # type: ignore[attr-defined]
+        commit.exchange = self._counted("exchange", exchange)
         fcntl.flock = self._counted("flock", fcntl.flock)
         pa.OSFile = self._counted("OSFile", pa.OSFile)
 

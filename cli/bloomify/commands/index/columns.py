@@ -12,9 +12,9 @@ import click
 
 from bloomify.commands.columns import list_columns, listed_example_of, read_leaves
 from bloomify.console.console import complain
+from bloomify.console.messages import describe
 from bloomify.console.text import safe
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.messages import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,39 +55,9 @@ def names_of_ordinals(columns: Sequence[str], table: str) -> dict[str, str]:
     return names
 
 
-def did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
-    """Propose names for those that are not there, as a sentence after a space; "" for none."""
-    from parquet_bloomwriter.text import nearest
-
-    close = [near for name in names if (near := nearest(name, choice)) is not None]
-    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
-
-
-def partition_hint(names: Sequence[str], table: str) -> str:
-    """Say which of the names are not of columns, but of folders; "" if none is."""
-    found = dict(_partitions(table))
-    named = [name for name in names if name in found]
-    if not named:
-        return ""
-    examples = ", ".join(f"{name}={found[name]}" for name in named)
-    return f" There are folders for that ({examples}): readers choose among them by themselves."
-
-
-def _partitions(table: str) -> Iterator[tuple[str, str]]:
-    """Names and first values of folders like `year=2026`, from the outermost."""
-    folder = Path(table)
-    while folder.is_dir():
-        below = min((one for one in folder.glob("*=*") if one.is_dir()), default=None)
-        if below is None:
-            return
-        name, _, value = below.name.partition("=")
-        yield name, value
-        folder = below
-
-
 def _first_file(table: str) -> str:
     from parquet_bloomwriter.index.layout import local_path
-    from parquet_bloomwriter.source.folders import find_local
+    from parquet_bloomwriter.source.listing import find_local
 
     given = table if Path(table).exists() else local_path(table)
     return find_local(given)[0]

@@ -20,14 +20,15 @@ from bloomify.commands.index.options import (
 from bloomify.commands.index.runner import change
 from bloomify.console.help import Verb, section
 from bloomify.options import (
+    all_of,
     one,
     parse_count,
     parse_filter_size,
     parse_rate,
     parse_size,
+    printing_options,
     split_columns,
 )
-from bloomify.shared import all_of, printing_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,10 +15,10 @@ from bloomify.commands.index.options import (
 )
 from bloomify.commands.index.runner import IndexRun, Shown
 from bloomify.console.help import Reading
-from bloomify.shared import printing_options
+from bloomify.options import printing_options
 
 if TYPE_CHECKING:
-    from bloomify.indexing_explaining import Explanation
+    from bloomify.views.index_lookup import Explanation
 
 
 _EPILOG = """\b
@@ -40,9 +40,8 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[ConditionOption
     Reasons have codes, which are those of Hyperspace where it has one: docs/command.md. The exit
     code is 0 whatever can match.
     """
-    from bloomify.indexing_explaining import ExplanationText, explanation_document
-    from bloomify.indexing_explaining import explain as find_out
-    from bloomify.views.index_lookup import quote_hints
+    from bloomify.views.index_lookup import ExplanationText, explanation_document, quote_hints
+    from bloomify.views.index_lookup import explain as find_out
 
     insist_on_condition(ctx, options)
     run = IndexRun.of(ctx, table, options)

@@ -9,7 +9,7 @@ import click
 from bloomify.commands.index.options import IndexOptions, home_option, table_argument
 from bloomify.commands.index.runner import IndexRun, Shown
 from bloomify.console.help import Reading
-from bloomify.shared import printing_options
+from bloomify.options import printing_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) -> None:
     """List the indexes of DIR, deleted ones included."""
-    from bloomify.indexing_infos import InfosText, infos_document, nothing_there
+    from bloomify.views.index import InfosText, infos_document, nothing_there
 
     run = IndexRun.of(ctx, table, options)
 

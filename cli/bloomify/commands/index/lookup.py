@@ -16,7 +16,7 @@ from bloomify.commands.index.options import (
 from bloomify.commands.index.runner import IndexRun, Shown
 from bloomify.console.help import Reading, section
 from bloomify.exits import ExitCode
-from bloomify.shared import all_of, printing_options
+from bloomify.options import all_of, printing_options
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import LookupReport

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
 from bloomify.console.help import complete_path, section
-from bloomify.options import one, parse_count, per_column, split_pairs
-from bloomify.shared import all_of, printing_options
+from bloomify.options import all_of, one, parse_count, per_column, printing_options, split_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bloomify.shared import Decorator
+    from bloomify.options import Decorator
     from parquet_bloomwriter.predicate.expression import Expression
 
 T = TypeVar("T", bound=float)
@@ -150,11 +148,3 @@ def of_columns(given: dict[str, T], columns: Sequence[str], *, option: str) -> d
             raise click.UsageError(f"{option} speaks of the column {name!r}, --columns does not")
     chosen = {name: given.get(name, given.get("*")) for name in columns}
     return {name: value for name, value in chosen.items() if value is not None}
-
-
-def command_line(verb: str, table: str, *, name: str | None, home: str | None) -> str:
-    """Spell a command on the same index, to be typed next."""
-    words = ["bloomify", "index", verb, table]
-    words += ["--name", name] if name else []
-    words += ["--home", home] if home else []
-    return shlex.join(words)

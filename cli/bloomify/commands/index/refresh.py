@@ -15,7 +15,7 @@ from bloomify.commands.index.options import (
 )
 from bloomify.commands.index.runner import change
 from bloomify.console.help import Verb, section
-from bloomify.shared import printing_options
+from bloomify.options import printing_options
 
 if TYPE_CHECKING:
     from bloomify.commands.index.runner import IndexRun

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
 import click
 
-from bloomify.commands.index.options import command_line
 from bloomify.console.console import Console
 from bloomify.console.interruption import Terminated, interruptible
+from bloomify.console.messages import describe
 from bloomify.console.text import safe
 from bloomify.exits import ExitCode, exit_code_of
-from bloomify.messages import describe
 from bloomify.runner import guarded
 from bloomify.views.documents import VERSION, failure_document
+from bloomify.views.index_hints import command_line
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     ColumnNotFound,
@@ -142,7 +142,7 @@ class IndexRun:
 
     def _with_folders(self, message: str, error: InvalidArgument) -> str:
         """Propose no other column for a name that folders have, as in `year=2026`."""
-        from bloomify.commands.index.columns import partition_hint
+        from bloomify.views.index_hints import partition_hint
 
         is_column = isinstance(error, ColumnNotFound)
         hint = partition_hint(re.findall(r'"([^"]+)"', error.problem), self.table)

@@ -1,4 +1,4 @@
-"""Tables: names on the left, numbers on the right, the first cell of a row is its heading."""
+"""Tables as HTML: names on the left, numbers on the right, a heading for each row."""
 
 from __future__ import annotations
 
@@ -10,39 +10,9 @@ from parquet_bloomwriter.reports.markup import Content, Html, element
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    """One column of a table."""
-
-    title: str
-    is_text: bool = False
-    """Text stands on the left; numbers on the right."""
-
-    is_long: bool = False
-    """Text of several words, which may be wrapped."""
-
-    hint: str | None = None
-    """What the figures mean, shown when pointed at."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Headings and rows."""
-
-    caption: str
-    """What the table tells; read out by screen readers."""
-
-    headings: tuple[Heading, ...]
-    rows: Iterable[Sequence[Content]]
-    """Cells, one for each heading. They are made as they are needed, if this is an iterator."""
-
-    num_rows: int
-
-    noun: str
-    """What a row is, for "and 12 more columns"."""
+    from parquet_bloomwriter.reports.summary import Heading, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

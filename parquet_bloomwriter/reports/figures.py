@@ -16,12 +16,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.reports.inspection import BITS_PER_BYTE
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.reports.inspection import ColumnFilters, FileFilters, FilterFacts
+
+BITS_PER_BYTE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.html.summary import MOST_ROWS, Remark, Summary
-from parquet_bloomwriter.html.table import Heading, Table
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.reports.summary import MOST_ROWS, Heading, Remark, Summary, Table
 from parquet_bloomwriter.text import clipped, count, row_groups, size
 
 if TYPE_CHECKING:
