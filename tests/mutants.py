@@ -65,31 +65,27 @@ NODES = {
 GUARDS: dict[str, tuple[str, ...]] = {
     "sbbf": ("sbbf", "verbs/test_bloom_file.py", "verbs/test_verify.py"),
     "hashing": ("hashing", "verbs/test_bloomify.py"),
-    "compact": ("compact", "footer"),
-    "footer": ("footer", "splice/test_plan.py", "splice/test_execute.py", "verbs/test_bloomify.py"),
-    "splice": ("splice", "verbs/test_bloomify.py", "verbs/test_strip.py"),
+    "compact": ("compact", "metadata"),
+    "metadata": ("metadata", "rewrite", "verbs/test_bloomify.py"),
+    "filters": ("filters", "verbs/test_inspect.py", "verbs/test_verify.py"),
+    "rewrite": ("rewrite", "verbs/test_bloomify.py", "verbs/test_strip.py"),
+    "replace": ("replace", "verbs/test_bloomify.py", "verbs/test_strip.py"),
     "values": ("values", "verbs/test_bloomify.py", "verbs/test_verify.py"),
     "predicate": (
-        *("predicate/test_literals.py", "predicate/test_binding.py", "predicate/test_sql.py"),
+        *("predicate/literals", "predicate/test_bind.py", "predicate/test_sql.py"),
         *("predicate", "verbs/test_probe.py", "verbs/test_read.py"),
     ),
     "probing": ("probing", "verbs/test_probe.py", "verbs/test_bloom_file.py"),
-    "index": tuple(
-        f"index/test_{name}.py"
-        for name in (
-            *("changes", "snapshot", "broken", "part_reading", "joining", "conditions", "asking"),
-            *("changing", "files", "opening", "parts", "embedded", "actions"),
-        )
+    "index": (
+        *("index/test_changes.py", "index/query", "index/test_broken.py", "index/format"),
+        *("index/actions/test_changing.py", "index/test_files.py", "index/build"),
+        "index/actions/test_actions.py",
     ),
 }
 """By package: files and folders of `tests/` that guard it."""
 
-INDEX_QUERIES = (
-    *("asking", "asking_blocks", "asking_whole", "changes", "column_filters", "conditions"),
-    *("global_filter", "join_filter", "joining", "looking", "open_parts", "part_pages"),
-    *("part_reading", "snapshot", "snapshot_cache"),
-)
-"""The modules of `index` that answer queries; those that build an index are not changed."""
+INDEX_QUERIES = ("changes", "format/filter_file", "format/part_reader", "query/")
+"""What of `index` answers queries; the modules that build an index are not changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +169,13 @@ def _drawn(rng: random.Random, count: int) -> Iterator[Mutant]:
 
 def _modules() -> list[Path]:
     folders = (ROOT / PACKAGE / package for package in GUARDS)
-    found = (path for folder in folders for path in sorted(folder.glob("*.py")))
-    return [path for path in found if path.parent.name != "index" or path.stem in INDEX_QUERIES]
+    found = (path for folder in folders for path in sorted(folder.rglob("*.py")))
+    return [path for path in found if "index" not in path.parts or _answers_queries(path)]
+
+
+def _answers_queries(path: Path) -> bool:
+    inside = path.relative_to(ROOT / PACKAGE / "index").as_posix()
+    return inside.startswith(INDEX_QUERIES)
 
 
 def _places(path: Path) -> list[Place]:
@@ -247,7 +248,10 @@ def _copy(folder: Path) -> Path:
 def _tests_of(copy: Path, module: str) -> list[list[str]]:
     """The tests that bear or import the module's name, and the others that guard its package."""
     path = Path(module)
-    guards = [copy / "tests" / name for name in (*GUARDS[path.parent.name], "test_dataclasses.py")]
+    guards = [
+        copy / "tests" / name
+        for name in (*GUARDS[path.relative_to(ROOT / PACKAGE).parts[0]], "test_dataclasses.py")
+    ]
     files = dict.fromkeys(
         file
         for guard in guards

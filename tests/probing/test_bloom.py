@@ -26,7 +26,7 @@ from parquet_bloomwriter.source import BufferSource, open_for_reading
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe
 from tests.compact.structs import encode_struct
-from tests.footer.synthetic import plain
+from tests.metadata.synthetic import plain
 from tests.support import asking, compact
 from tests.support.asking import asked, check_of, family_of, known, random_bits
 from tests.verbs.broken_filters import bitset_span, with_filter, with_zeros

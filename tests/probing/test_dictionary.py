@@ -20,7 +20,7 @@ from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.probing.dictionary import MAX_PAGE_BYTES, holds_any
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from tests.compact.structs import encode_struct
-from tests.footer.synthetic import plain
+from tests.metadata.synthetic import plain
 from tests.support import compact
 from tests.support.asking import asked, check_of
 from tests.verbs.broken_filters import with_bytes

@@ -16,7 +16,7 @@ from parquet_bloomwriter.predicate.literals.coerce import order_of
 from parquet_bloomwriter.probing.statistics import Bounds, decode_bounds, null_counts, type_ordered
 from parquet_bloomwriter.verbs.probe import probe
 from tests.compact.structs import encode
-from tests.footer.synthetic import column_chunk, column_metadata, file_metadata, plain
+from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain
 from tests.support.binding import bare_leaf
 
 if TYPE_CHECKING:

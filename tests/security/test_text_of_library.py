@@ -24,7 +24,7 @@ from parquet_bloomwriter.spark.connect.write_sql import write_condition
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.decision import Decision
 from parquet_bloomwriter.spark.rules.explain import explanation, reasons
-from tests.html.parsing import Seen
+from tests.reports.parsing import Seen
 from tests.security.commands import EVIL
 from tests.security.hostile import PAYLOADS, faults, names
 from tests.security.tables import Table, hostile_table

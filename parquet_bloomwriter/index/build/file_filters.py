@@ -25,49 +25,36 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.index.files import FileId, identity, settled
-from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
-from parquet_bloomwriter.source import read_footer
-from parquet_bloomwriter.source.local import open_local
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
 import numpy as np
-from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
-from parquet_bloomwriter.hashing import hash_plain
-from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
-from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
-from parquet_bloomwriter.values import floating_dtype
-from typing import TYPE_CHECKING
+
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
-from parquet_bloomwriter.hashing import XXHASH
-from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE
+from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
+from parquet_bloomwriter.hashing import XXHASH, hash_plain
+from parquet_bloomwriter.index.files import FileId, identity, settled
+from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
+from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
-from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
+from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.values import LeafReader, floating_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from parquet_bloomwriter.metadata import Footer, Leaf
-    from parquet_bloomwriter.index.engine import ColumnPlan, Origin
-    from parquet_bloomwriter.index.build.table_filter import Partial
-    from parquet_bloomwriter.source import Source
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.index.build.table_filter import Partial
-    from parquet_bloomwriter.index.engine import ColumnPlan
+    from parquet_bloomwriter.index.engine import ColumnPlan, Origin
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.source import Source
-    from collections.abc import Iterator
-    from numpy.typing import NDArray
-    from parquet_bloomwriter.index.build.table_filter import Partial
-    from parquet_bloomwriter.index.engine import ColumnPlan
-    from parquet_bloomwriter.metadata import Footer, Leaf
-    from parquet_bloomwriter.source import Source
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
@@ -236,9 +223,6 @@ def _num_blocks(footer: Footer, leaf: Leaf, plan: ColumnPlan) -> int:
 
 
 # ruff: noqa: PTH116  paths are strings, as in the entries
-
-
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,18 +11,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.format.columns import column_type
-from parquet_bloomwriter.index.engine import ColumnPlan, GroupResult, Unindexed
 from parquet_bloomwriter.index.build.file_filters import FileFilters, Wanted, read_filters_of
-from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.build.table_filter import Partial, Union
+from parquet_bloomwriter.index.engine import ColumnPlan, GroupResult, Unindexed
+from parquet_bloomwriter.index.files import location
+from parquet_bloomwriter.index.format.columns import column_type
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, PartRow, PartWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.index.engine import BuildPlan, FileTask, Origin
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.sbbf import Sbbf
 
     Found = Mapping[str, FileFilters | str]

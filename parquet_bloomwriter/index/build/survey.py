@@ -14,48 +14,40 @@ From the files of a table to the work on them: what their footers say, tasks, th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-import numpy as np
-from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.format.columns import missing
-from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
-from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
-from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
-from parquet_bloomwriter.text import count, size
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.build.file_filters import clause
+from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
+from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
+from parquet_bloomwriter.index.format.columns import find_leaf, missing, why_unreadable
+from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.source.local import open_local
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
-from parquet_bloomwriter.index.report import LeftOut
-from parquet_bloomwriter.sbbf import initial_num_blocks
-from parquet_bloomwriter.text import count
+from parquet_bloomwriter.text import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
-    from parquet_bloomwriter.index.engine import Origin
-    from parquet_bloomwriter.index.log.entry import IndexedColumn
-    from parquet_bloomwriter.index.files import FileId
-    from collections.abc import Sequence
-    from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.metadata import Footer, Leaf
-    from collections.abc import Mapping, Sequence
+
     from parquet_bloomwriter.index.config import Recipe
+    from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.index.log.entry import IndexedColumn
+    from parquet_bloomwriter.metadata import Footer, Leaf
 
 _FILES_AT_ONCE = 32
 _LATENCY = 4

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
 from parquet_bloomwriter.durable import make_folders, sync_folder
+from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
 from parquet_bloomwriter.index.engine import PartInfo
-from parquet_bloomwriter.index.log.entry import DataFile
 from parquet_bloomwriter.index.format.part_writer import column_folder, relative_path
+from parquet_bloomwriter.index.log.entry import DataFile
+from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.sbbf import Sbbf, decode_header, encode_header, folding
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
 from parquet_bloomwriter.source.local import open_local
-from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:

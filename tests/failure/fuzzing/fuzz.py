@@ -27,8 +27,8 @@ _COMPILED = [
     )
 ]
 _LATE = (
-    *("predicate.sql", "predicate.arrow", "predicate.evaluation", "probing.evaluation"),
-    *("probing.dictionary", "predicate.sql_lists", "predicate.temporal"),
+    *("predicate.sql", "predicate.arrow_in", "predicate.arrow_out", "probing.evaluation"),
+    *("probing.dictionary", "predicate.sql_literals", "predicate.iso_8601"),
 )
 """Modules that the package imports when they are needed: too late to be instrumented."""
 

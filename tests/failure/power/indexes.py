@@ -15,8 +15,8 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from tests.failure.power.again import put
 from tests.failure.power.scenarios import LINKS, WITHOUT
-from tests.index.killing import ACTIONS
-from tests.index.test_actions_killed import (
+from tests.index.actions.killing import ACTIONS
+from tests.index.actions.test_killed import (
     check_answers,
     check_cancelled,
     check_usable,

@@ -35,7 +35,7 @@ _KIB_PER_MIB = 1024
 HANG_SECONDS = 1800.0
 _MODULES = (
     *("pandas", "pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet"),
-    *(f"parquet_bloomwriter.{name}" for name in ("advising.judging", "building", "scanning")),
+    *(f"parquet_bloomwriter.{name}" for name in ("advising.cost_model", "filters.build", "scan")),
 )
 """What verbs import when they are first called."""
 

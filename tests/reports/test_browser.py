@@ -12,11 +12,11 @@ from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.notebook import table_of
 from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.text import name, percent, rate
-from tests.html.samples import HOSTILE, column, facts, file, matrix
-from tests.html.scripts import CONTRASTS, HEIGHTS, OVERFLOW, STRAY_MARKS, TABLES
+from tests.reports.samples import HOSTILE, column, facts, file, matrix
+from tests.reports.scripts import CONTRASTS, HEIGHTS, OVERFLOW, STRAY_MARKS, TABLES
 
 if TYPE_CHECKING:
-    from tests.html.conftest import Browser
+    from tests.reports.conftest import Browser
 
 SHAPES = {
     "one of each": {"num_columns": 1, "num_row_groups": 1},

@@ -26,8 +26,8 @@ from parquet_bloomwriter.rewrite.plan import (
     make_plan,
 )
 from parquet_bloomwriter.sbbf import Sbbf
-from tests.footer.synthetic import column_chunk, column_metadata, file_metadata
-from tests.footer.test_page_index import encode as encode_index
+from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata
+from tests.metadata.test_page_index import encode as encode_index
 from tests.verbs.files import (
     filter_bytes,
     footer_of,

@@ -25,7 +25,7 @@ from parquet_bloomwriter.metadata.patch import (
     offset_fields,
 )
 from parquet_bloomwriter.source import BufferSource, read_footer
-from tests.footer.synthetic import column_chunk, column_metadata, fields_of, file_metadata, plain
+from tests.metadata.synthetic import column_chunk, column_metadata, fields_of, file_metadata, plain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -83,7 +83,7 @@ def prepare(root: Path, kind: str) -> None:
 def run(folder: Path, action: str, how: str) -> int:
     """Make the copies, and count them."""
     prepare(folder / "before", BEFORE[action])
-    command = [sys.executable, "-W", "error", "-m", "tests.index.killing", str(folder)]
+    command = [sys.executable, "-W", "error", "-m", "tests.index.actions.killing", str(folder)]
     done = subprocess.run(
         [*command, action.split(maxsplit=1)[0], how],
         capture_output=True,

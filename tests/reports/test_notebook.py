@@ -18,8 +18,8 @@ from parquet_bloomwriter.verbs.advise import advise
 from parquet_bloomwriter.verbs.inspect import inspect
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.verify import verify
-from tests.html.parsing import Seen
-from tests.html.samples import HOSTILE, column, facts, file
+from tests.reports.parsing import Seen
+from tests.reports.samples import HOSTILE, column, facts, file
 from tests.verbs.files import people, written
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.reports.figures import figures_of
 from parquet_bloomwriter.reports.page.scale import Scale, rate_scale, share_scale, size_scale
 from parquet_bloomwriter.reports.page.strips import Places, runs_of
-from tests.html.samples import column, facts, file
+from tests.reports.samples import column, facts, file
 
 
 @given(st.integers(1, 300), st.integers(1, 96), st.sets(st.integers(0, 299), min_size=1))

@@ -8,8 +8,8 @@ import pytest
 
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.page import page
-from tests.html.parsing import Seen
-from tests.html.samples import HOSTILE, column, facts, file, matrix
+from tests.reports.parsing import Seen
+from tests.reports.samples import HOSTILE, column, facts, file, matrix
 
 
 def test_it_is_one_document_that_refers_to_nothing() -> None:

@@ -1,6 +1,6 @@
 """Run one action of an index again and again, and kill its process at one step after the other.
 
-    python -m tests.index.killing FOLDER ACTION HOW
+    python -m tests.index.actions.killing FOLDER ACTION HOW
 
 A step is a call that changes the index's folder: a file that is opened for writing, linked, renamed
 or removed, a folder that is made or removed, an fsync. FOLDER holds `before/`, the table before

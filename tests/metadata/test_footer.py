@@ -15,7 +15,7 @@ from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupF
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.source import BufferSource, read_footer
 from tests.compact.structs import encode_struct
-from tests.footer.synthetic import column_chunk, column_metadata, file_metadata, plain
+from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.reports.markup import LONGEST_NAME, Html, element, identifier, joined
 from parquet_bloomwriter.text import clipped, safe
-from tests.html.parsing import Seen
-from tests.html.samples import HOSTILE
+from tests.reports.parsing import Seen
+from tests.reports.samples import HOSTILE
 
 any_text = st.one_of(st.text(st.characters(codec=None)), st.sampled_from(HOSTILE))
 

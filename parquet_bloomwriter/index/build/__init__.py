@@ -1,0 +1,1 @@
+"""From a table's files to the filters of an index."""
