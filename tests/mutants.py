@@ -248,14 +248,11 @@ def _copy(folder: Path) -> Path:
 def _tests_of(copy: Path, module: str) -> list[list[str]]:
     """The tests that bear or import the module's name, and the others that guard its package."""
     path = Path(module)
-    guards = [
-        copy / "tests" / name
-        for name in (*GUARDS[path.relative_to(ROOT / PACKAGE).parts[0]], "test_dataclasses.py")
-    ]
+    guards = [copy / "tests" / name for name in (*GUARDS[path.parts[1]], "test_dataclasses.py")]
     files = dict.fromkeys(
         file
         for guard in guards
-        for file in (sorted(guard.glob("test_*.py")) if guard.is_dir() else [guard])
+        for file in (sorted(guard.rglob("test_*.py")) if guard.is_dir() else [guard])
     )
     imported = re.compile(rf"\b{path.parent.name}(\.| import (.*\b)?){path.stem}\b")
     own = [
