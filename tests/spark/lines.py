@@ -52,6 +52,7 @@ _NEEDS = (
     "hatchling",
 )
 _PLACE = re.compile(r"(<!-- lines -->\n).*?(<!-- end of lines -->)", re.DOTALL)
+_ROW = re.compile(r"^\| (\d[^|]*) \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
 _QUERIES_DONE = re.compile(r"^queries +([\d,]+) +([\d,]+) +([\d,]+) ", re.MULTILINE)
 
 
@@ -134,12 +135,18 @@ def _environment(line: str) -> str:
 
 
 def _write(table: Sequence[tuple[str, ...]]) -> None:
-    """Put the table in the place of the one that stands in the report."""
-    lines = [table[0], ("---",) * len(table[0]), *table[1:]]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in lines)
+    """Write the rows into the table of the report; rows of lines that were not tried stay."""
     old = REPORT.read_text(encoding="utf-8")
+    rows = {_line_of(row[0]): row for row in _ROW.findall(_PLACE.search(old)[0])}  # type: ignore[index]
+    rows |= {_line_of(row[0]): row for row in table[1:]}
+    lines = [table[0], ("---",) * len(table[0]), *(rows[line] for line in LINES if line in rows)]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in lines)
     new = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", old)
     REPORT.write_text(new, encoding="utf-8")
+
+
+def _line_of(version: str) -> str:
+    return ".".join(version.split(".")[:2])
 
 
 def _output(*command: str) -> str:
