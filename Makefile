@@ -67,7 +67,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 torture: $(VENV)/.installed-torture strace
-	@$(BIN)/python -W ignore -m tests.failure.torture $(TORTURE_ARGS)
+	@$(BIN)/python -W ignore -m tests.torture $(TORTURE_ARGS)
 
 mutants: $(VENV)/.installed-mutants strace
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
