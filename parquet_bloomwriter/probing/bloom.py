@@ -30,7 +30,7 @@ from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.filters.stored import check_filter, read_filter_header
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
-from parquet_bloomwriter.probing.kernels import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 from parquet_bloomwriter.sbbf.murmur import stored_indexes

@@ -3,11 +3,8 @@
 The operating system's `pread` comes as an address: a call from Python costs more than the reading
 of a block that is in the page cache.
 
-What Python and the compiled loop `kernels.probe_usual` say to each other, without numba.
-
-A task is `TASK_WORDS` int64 numbers, in this order: file descriptor, `bloom_filter_offset`,
-`bloom_filter_length`, position of the footer, hash; in and out, position and size of the bitset
-(0 while unknown); and, out, the answer.
+`kernel_abi` says what a task is. numba is imported here, so Python that only calls the kernels
+imports them by `native.kernels`.
 """
 
 from __future__ import annotations
@@ -17,20 +14,16 @@ from llvmlite import ir
 from numba import types
 
 from parquet_bloomwriter.native.intrinsics import inline, load_u8, load_u32, load_u64, store_u64
+from parquet_bloomwriter.probing.kernel_abi import (
+    EMPTY,
+    MIGHT_BE_IN,
+    NOT_IN,
+    ODD,
+    PIECE_BYTES,
+    TASK_WORDS,
+    WITH_HEADER,
+)
 from parquet_bloomwriter.sbbf.block import SALT
-
-TASK_WORDS = 8
-
-PIECE_BYTES = 32
-"""Bytes of a block, and bytes read for a header: fewer than any header with its bitset has."""
-
-NOT_IN, MIGHT_BE_IN, EMPTY, ODD = 0, 1, 2, 3
-"""Answers: the hash is not in the filter; might be in it; is not in it, and its block has no bit at
-all; the filter is none of the usual ones, or could not be read."""
-
-WITH_HEADER = 4
-"""Added to an answer if the header was read for it."""
-
 
 _HEADER_START, _HEADER_END = 0x15, (0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0)
 _SHORTEST_HEADER, _FIXED_HEADER = 15, 14

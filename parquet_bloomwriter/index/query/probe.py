@@ -27,7 +27,7 @@ from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.kernels import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
 from parquet_bloomwriter.sbbf.header import encode_header
 from parquet_bloomwriter.source.local import open_local
