@@ -33,7 +33,7 @@ from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausi
 from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
 from parquet_bloomwriter.index.files import FileId, identity, settled
-from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
+from parquet_bloomwriter.index.format.columns import resolve_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
@@ -306,7 +306,7 @@ def _read(source: Source, wanted: Wanted) -> dict[str, FileFilters | str]:
 
 
 def _column(source: Source, footer: Footer, plan: ColumnPlan, wanted: Wanted) -> FileFilters | str:
-    leaf = find_leaf(footer.leaves, plan.name)
+    leaf = resolve_column(footer.leaves, plan.name)
     if isinstance(leaf, str):
         return leaf
     problem = why_unreadable(footer, leaf)

@@ -25,7 +25,7 @@ from parquet_bloomwriter.durable import make_folders, sync_folder
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
 from parquet_bloomwriter.index.engine import PartInfo
 from parquet_bloomwriter.index.format.part_writer import column_folder, relative_path
-from parquet_bloomwriter.index.log.entry import DataFile
+from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.sbbf import Sbbf, decode_header, encode_header, folding
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, WORDS_PER_BLOCK
@@ -118,7 +118,7 @@ class Partial:
 class Merged:
     """A filter of all values that was written."""
 
-    file: DataFile
+    file: IndexFile
     fpp: float
     """Exact rate of this very filter."""
 
@@ -198,7 +198,7 @@ def _broken(path: str, problem: str) -> IndexProblem:
     return IndexProblem(problem, path=path, remedy="Refresh the index in full.")
 
 
-def _write(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> DataFile:
+def _write(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> IndexFile:
     """Write a file of a new name; bring it to the disk if it is kept."""
     folder = column_folder(version_folder, column)
     make_folders(folder)
@@ -215,4 +215,4 @@ def _write(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> Da
         os.close(fd)
     if is_kept:
         sync_folder(folder)
-    return DataFile(path=relative_path(version_folder, path), size=len(header) + bits.num_bytes)
+    return IndexFile(path=relative_path(version_folder, path), size=len(header) + bits.num_bytes)
