@@ -193,9 +193,9 @@ def usual_header_at(data: bytes, start: int, length: int) -> int:
         length: Bytes of header and bitset together.
     """
     header = usual_header_length(length)
-    if length <= header or not data.startswith(encode_header(length - header), start):
-        return 0
-    return header
+    size = length - header
+    is_usual = _is_bitset_size(size) and data.startswith(_encode(size, "xxhash"), start)
+    return header if is_usual else 0
 
 
 def are_usual_headers(
