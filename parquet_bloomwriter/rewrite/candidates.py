@@ -84,7 +84,7 @@ class ChunkWork:
     readers: dict[int, LeafReader | str] = field(default_factory=dict)
     """By leaf ordinal: a reader, or why there is none."""
 
-    def candidates(self, *, replace: bool) -> Candidates:
+    def find_candidates(self, *, replace: bool) -> Candidates:
         """Find the chunks that get a new filter, and settle all others.
 
         Args:
@@ -118,7 +118,7 @@ class ChunkWork:
                     found.settled[chunk] = verdict
         return found
 
-    def being_built(
+    def build_in_order(
         self, chunks: Iterable[Chunk]
     ) -> AbstractContextManager[Iterator[tuple[Chunk, Outcome]]]:
         """Begin to build filters; the iterator gives them in the order of the chunks."""
