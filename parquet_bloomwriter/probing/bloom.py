@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.compact.varint import zigzag_widths
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
-from parquet_bloomwriter.filters.stored import check_filter, read_filter_header
+from parquet_bloomwriter.filters.stored import FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
 from parquet_bloomwriter.probing.kernel_abi import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
@@ -230,29 +229,26 @@ class _Probe:
         file = int(np.searchsorted(self.family.rows, row, "right")) - 1
         if file in self.pieces.failures:
             return
-        offset = int(self.column.filter_offsets[row])
-        length = int(self.column.filter_lengths[row])
+        reader = FilterReader(
+            limit=self.family.files[file].start,
+            edges=self.family.files[file].edges,
+            read_at=lambda start, stop: self.pieces.read_at(file, start, stop),
+        )
         try:
-            header = read_filter_header(
-                offset,
-                self.family.files[file].start,
-                lambda start, stop: self.pieces.read_at(file, start, stop),
-                dialect="xxhash" if self.draft_hashes is None else "murmur3",
-            )
-            check_filter(
+            stored = reader.read(
                 self.column.leaf,
-                header,
-                None if length == ABSENT else length,
-                offset=offset,
-                edges=self.family.files[file].edges,
+                row - int(self.family.rows[file]),
+                offset=int(self.column.filter_offsets[row]),
+                length=int(self.column.filter_lengths[row]),
             )
+            header = stored.trusted_header("xxhash" if self.draft_hashes is None else "murmur3")
         except MalformedFilter as error:
             self._distrust(row, error.problem)
         except (BloomwriterError, OSError) as error:
             self.pieces.failures[file] = error
         else:
             self.places.of_drafts[row] = header.compression is None
-            self.places.starts[row] = offset + header.length
+            self.places.starts[row] = stored.offset + header.length
             self.places.sizes[row] = header.num_bytes  # Last: other threads read it first.
 
     def _distrust(self, row: int, problem: str) -> None:

@@ -16,7 +16,7 @@ from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, make_draft
 from parquet_bloomwriter.rewrite.write import ExpectedFilter, digest_of
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.filters.stored import ExistingFilter
+    from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.progress import Progress
     from parquet_bloomwriter.rewrite.candidates import Candidates, ChunkWork
     from parquet_bloomwriter.rewrite.layout import Layout
@@ -31,7 +31,7 @@ class BuildResult:
     reports: dict[Chunk, ChunkReport]
     """Of every chosen chunk; the offsets of new filters are not known yet."""
 
-    drops: dict[Chunk, ExistingFilter]
+    drops: dict[Chunk, StoredFilter]
     """Old filters that are taken out."""
 
     filters: dict[Chunk, ExpectedFilter] = field(default_factory=dict)

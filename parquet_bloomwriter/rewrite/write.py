@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 
 from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
-from parquet_bloomwriter.filters.stored import ExistingFilter, existing_filters
+from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.rewrite.layout import PAGE_HEADER_BYTES
@@ -219,8 +219,8 @@ def _compare_kept(
 
     Of one that cannot be trusted only that is compared: its length may be anything.
     """
-    before = {(f.row_group, f.column): f for f in existing_filters(old.footer, old.source.read_at)}
-    after = {(f.row_group, f.column): f for f in existing_filters(new.footer, new.source.read_at)}
+    before = {(f.row_group, f.column): f for f in stored_filters(old.footer, old.source.read_at)}
+    after = {(f.row_group, f.column): f for f in stored_filters(new.footer, new.source.read_at)}
     for chunk in (before.keys() - dropped) | after.keys():
         if chunk not in filters and not (
             chunk in before
@@ -256,7 +256,7 @@ def _page_offsets(file: Readable, place: tuple[int, int]) -> list[int]:
     return offsets
 
 
-def _same_bytes(old: Source, before: ExistingFilter, new: Source, after: ExistingFilter) -> bool:
+def _same_bytes(old: Source, before: StoredFilter, new: Source, after: StoredFilter) -> bool:
     """Whether both filters have the same length, and begin and end alike."""
     if before.length != after.length:
         return False
