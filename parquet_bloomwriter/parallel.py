@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,3 +74,21 @@ def in_order(
         finally:
             for _, future, _ in pending:
                 future.cancel()
+
+
+def balanced(items: Iterable[T], num_groups: int, *, weight: Callable[[T], int]) -> list[list[T]]:
+    """Deal items out to at most `num_groups` groups of about the same weight.
+
+    The heaviest item is dealt first, each to the group that is lightest so far.
+
+    Returns:
+        The groups, the heaviest first; no group is empty.
+    """
+    ordered = sorted(items, key=weight, reverse=True)
+    groups: list[list[T]] = [[] for _ in range(min(max(1, num_groups), len(ordered)))]
+    loads = [(0, number) for number in range(len(groups))]
+    for item in ordered:
+        load, lightest = loads[0]
+        groups[lightest].append(item)
+        heapq.heapreplace(loads, (load + weight(item), lightest))
+    return [groups[number] for _, number in sorted(loads, key=lambda one: (-one[0], one[1]))]

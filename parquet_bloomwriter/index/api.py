@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.actions import lifecycle
-from parquet_bloomwriter.index.actions.commit import Means
-from parquet_bloomwriter.index.actions.lifecycle import report_on
 from parquet_bloomwriter.index.config import (
     DEFAULT_FPP,
     MAX_FILE_BYTES,
@@ -96,7 +94,7 @@ def create(  # noqa: PLR0913  all by keyword
         contract=contract,
     )
     log = IndexLog(index_folder(table, name, home))
-    return create_index(log, table, config, files=files, means=Means.of(engine, progress))
+    return create_index(log, table, config, files=files, engine=engine, progress=progress)
 
 
 def refresh(  # noqa: PLR0913  all by keyword
@@ -135,7 +133,7 @@ def refresh(  # noqa: PLR0913  all by keyword
     from parquet_bloomwriter.index.actions.refresh import refresh_index
 
     log = IndexLog(find_index(table, name, home))
-    return refresh_index(log, table, mode, files=files, means=Means.of(engine, progress))
+    return refresh_index(log, table, mode, files=files, engine=engine, progress=progress)
 
 
 def optimize(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
@@ -164,8 +162,7 @@ def vacuum(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexRe
         IndexBusy: If somebody is changing it.
         OSError: If something cannot be removed.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.vacuum(log), action="vacuum")
+    return lifecycle.vacuum(IndexLog(find_index(table, name, home)))
 
 
 def delete(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
@@ -176,8 +173,7 @@ def delete(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexRe
         InvalidArgument: If it is deleted already.
         IndexBusy: If somebody is changing it.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.delete(log), action="delete")
+    return lifecycle.delete(IndexLog(find_index(table, name, home)))
 
 
 def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
@@ -188,8 +184,7 @@ def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexR
         InvalidArgument: If it is not deleted.
         IndexBusy: If somebody is changing it.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.restore(log), action="restore")
+    return lifecycle.restore(IndexLog(find_index(table, name, home)))
 
 
 def cancel(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
@@ -202,8 +197,7 @@ def cancel(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexRe
         IndexNotFound: If there is no such index.
         IndexBusy: If somebody else went on with it at the same time.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.cancel(log), action="cancel")
+    return lifecycle.cancel(IndexLog(find_index(table, name, home)))
 
 
 def indexes(

@@ -17,7 +17,7 @@ from parquet_bloomwriter.text import count, listed, name, rate, safe, size
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Unindexed
-    from parquet_bloomwriter.index.log.entry import IndexedColumn, State
+    from parquet_bloomwriter.index.log.entry import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,23 +292,6 @@ def plain(report: IndexReport | IndexInfo | LookupReport) -> dict[str, object]:
     if isinstance(report, LookupReport):
         found |= {"num_kept": report.num_kept, "num_excluded": report.num_excluded}
     return found
-
-
-def column_report(column: IndexedColumn) -> IndexColumn:
-    """Say what an entry tells of one column."""
-    whole = column.global_filter
-    return IndexColumn(
-        name=column.name,
-        fpp=column.fpp,
-        expected_num_items=column.expected_num_items,
-        num_parts=len(column.parts),
-        part_bytes=sum(part.size for part in column.parts),
-        global_ndv=None if whole is None else whole.ndv,
-        global_fpp=None if whole is None else whole.fpp,
-        global_bytes=None if whole is None else whole.file.size,
-        global_stop=None if whole is None else whole.stop,
-        no_global=column.no_global,
-    )
 
 
 class Code(StrEnum):

@@ -6,7 +6,6 @@ each column), and the partial filters of the whole table.
 
 from __future__ import annotations
 
-import heapq
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from parquet_bloomwriter.index.engine import ColumnPlan, GroupResult, Unindexed
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import column_type
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, PartRow, PartWriter
+from parquet_bloomwriter.parallel import balanced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,15 +34,14 @@ _OVERLOADED = 4
 """Times the rate asked for from which filters of row groups are no good together."""
 
 
-def balanced(tasks: Sequence[FileTask], num_groups: int) -> list[list[FileTask]]:
-    """Deal files out to groups of about as much work, the largest first; no group is empty."""
-    groups: list[list[FileTask]] = [[] for _ in range(min(max(1, num_groups), len(tasks)))]
-    loads = [(0, number) for number in range(len(groups))]
-    for task in sorted(tasks, key=lambda task: (-task.file.size, task.file_id)):
-        load, lightest = loads[0]
-        groups[lightest].append(task)
-        heapq.heapreplace(loads, (load + task.file.size + _BYTES_OF_OPENING, lightest))
-    return [sorted(group, key=lambda task: task.file_id) for group in groups]
+def balanced_groups(tasks: Sequence[FileTask], num_groups: int) -> list[list[FileTask]]:
+    """Deal files out to groups of about as much work; no group is empty.
+
+    The groups with most work come first; in each group, files are ordered by id.
+    """
+    by_id = sorted(tasks, key=_file_id)
+    groups = balanced(by_id, num_groups, weight=lambda task: task.file.size + _BYTES_OF_OPENING)
+    return [sorted(group, key=_file_id) for group in groups]
 
 
 def build_group(
@@ -179,3 +178,7 @@ def _of_file(path: str, plan: ColumnPlan, origin: Origin) -> FileFilter | str:
     counts = [filter_.num_values for filter_ in of_column.filters]
     num_values = sum(counts) if min(counts) >= 0 else UNKNOWN
     return FileFilter(bits=union.joined(), leaf=of_column.leaf, num_values=num_values)
+
+
+def _file_id(task: FileTask) -> int:
+    return task.file_id

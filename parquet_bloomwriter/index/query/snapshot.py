@@ -148,8 +148,7 @@ class Snapshot:
         with self._lock:
             held = [one.num_bytes_held for one in self._filters.values()]
             held += [one.num_bytes_held for one in self._layouts.values()]
-        held += [int(getattr(self.files, name).nbytes) for name in _FILE_COLUMNS]
-        return sum(held) + self._joining.num_bytes_held
+        return sum(held) + self.files.num_bytes_held + self._joining.num_bytes_held
 
     def could_exclude(self, expression: Expression) -> bool:
         """Whether the index might have something to say about a predicate."""
@@ -250,8 +249,6 @@ class Snapshot:
         found[~is_covered] = ask(filters, rows[~is_covered], hashes)
         return found
 
-
-_FILE_COLUMNS = ("ids", "paths", "sizes", "modified_ms", "num_rows")
 
 _opened = SnapshotCache()
 
