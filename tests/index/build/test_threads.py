@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.build.file_filters import Wanted, read_filters_of
+from parquet_bloomwriter.index.build.file_filters import FilterRequest, read_filters_of
 from parquet_bloomwriter.index.build.group import balanced_groups
 from parquet_bloomwriter.index.build.table_filter import Merged, merge_partials
 from parquet_bloomwriter.index.build.threads import ThreadEngine
@@ -96,11 +96,11 @@ def test_threads_stop_if_nobody_wants_the_rest(
     closed = threading.Event()
     begun: list[str] = []
 
-    def slow(path: str, file: FileId, wanted: Wanted) -> object:
+    def slow(path: str, file: FileId, request: FilterRequest) -> object:
         begun.append(path)
         if not path.endswith("00.parquet"):
             closed.wait(30)
-        return read_filters_of(path, file, wanted)
+        return read_filters_of(path, file, request)
 
     monkeypatch.setattr("parquet_bloomwriter.index.build.group.read_filters_of", slow)
     with closing(ThreadEngine(2).build([tasks[:1], tasks[1:]], plan, None)) as results:
