@@ -11,9 +11,9 @@ import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound
-from parquet_bloomwriter.index.changes import current_files, positions, relative_path, relative_to
+from parquet_bloomwriter.index.changes import current_files, positions, relative_to
 from parquet_bloomwriter.index.describe import describe
-from parquet_bloomwriter.index.files import FileId, file_id, location
+from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
     check_name,
     find_homes,

@@ -68,7 +68,7 @@ class ColumnProbe:
     """
 
     def __init__(self, filters: ColumnFilters) -> None:
-        """Begin with headers that nobody has checked."""
+        """Take the filters; none of their headers has been checked."""
         self.filters = filters
         # Shape (n,). An element becomes True, once, when a header was found good; threads that
         # do not see that yet check the header again.

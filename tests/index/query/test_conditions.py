@@ -62,7 +62,7 @@ def said(condition: Condition | None) -> str:
         ("id = 2.5 OR id = 1", "id:1"),
         ("id = 2.5 AND id = 1", "any of()"),
         ("id IN (1, 2.5)", "id:1"),
-        ("(id = 1 OR place = 'a') AND (id = 2 OR id = 3)", "all of(id:2,3 any of(id:1 place:a))"),
+        ("(id = 1 OR place = 'a') AND (id = 2 OR id = 3)", "all of(any of(id:1 place:a) id:2,3)"),
         ("TRUE", "anything"),
         ("FALSE", "any of()"),
         ("upper(place) = 'A'", "anything"),
