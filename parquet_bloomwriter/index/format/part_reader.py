@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,14 +35,11 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
-from parquet_bloomwriter.source.local import FileSource, open_local
+from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
-
-State: TypeAlias = tuple[int, int, int, int, int]
-"""Device, inode, bytes, times of the last changes in nanoseconds."""
 
 _DTYPES: dict[str, type[np.signedinteger[Any]]] = {
     FILE_ID: np.int64,
@@ -96,8 +93,8 @@ class Part:
     path: str
     """Absolute."""
 
-    state: State
-    """Of the file as it was read."""
+    state: FileIdentity
+    """The file as it was read."""
 
     file_ids: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -164,10 +161,9 @@ def read_part(path: str, size: int) -> Part:
     )
 
 
-def state_of(source: FileSource) -> State:
-    """Return values that change when an open file does; files of an index never change."""
-    found = os.fstat(source.fd)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def state_of(source: FileSource) -> FileIdentity:
+    """Return the identity of an open file of an index, which never changes."""
+    return FileIdentity.of(os.fstat(source.fd))
 
 
 def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.format.part_reader import Part, State
-
-_SIZE = 2
-"""Position of the size in a part's state."""
+    from parquet_bloomwriter.index.format.part_reader import Part
+    from parquet_bloomwriter.source.local import FileIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,8 +31,8 @@ class ColumnFilters:
     paths: tuple[str, ...]
     """Of the parts, absolute."""
 
-    states: tuple[State, ...]
-    """Of the parts."""
+    states: tuple[FileIdentity, ...]
+    """Of the parts, as they were read."""
 
     sizes: NDArray[np.int64]
     """Of the parts, bytes."""
@@ -105,7 +103,7 @@ def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
     return ColumnFilters(
         paths=tuple(part.path for part in parts),
         states=tuple(part.state for part in parts),
-        sizes=np.array([part.state[_SIZE] for part in parts], np.int64),
+        sizes=np.array([part.state.size for part in parts], np.int64),
         owners=owners,
         part_of=np.repeat(np.arange(len(parts), dtype=np.int32), [len(row) for row in rows]),
         starts=picked("starts", np.int64),

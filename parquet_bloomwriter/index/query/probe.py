@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.kernels import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
-from parquet_bloomwriter.sbbf.header import encode_header
+from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
-
-Length = TypeVar("Length", int, "NDArray[np.int64]")
 
 _MAX_OPEN = 128
 _MANY = 8
@@ -55,7 +53,6 @@ _SLAB_BYTES = 4 << 20
 _GAP_BYTES = 64 * 1024
 """Largest gap between two filters that are read together."""
 
-_SHORTEST_HEADER = 15
 _PROBING_KERNELS = "probing.kernels"
 _SBBF_KERNELS = "sbbf.kernels"
 
@@ -153,7 +150,7 @@ class ColumnProbe:
             filters.num_bytes[rows],
             filters.part_of[rows],
         )
-        headers = _usual_header(lengths)
+        headers = usual_header_length(lengths)
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
         tasks[:, 0], tasks[:, 1], tasks[:, 2] = descriptors[parts], starts, lengths
         tasks[:, 3] = filters.sizes[parts]
@@ -202,7 +199,7 @@ def read_filters(
             for row in rows[wave].tolist():
                 start, length = int(filters.starts[row]), int(filters.num_bytes[row])
                 data = sources[int(filters.part_of[row])].read_at(start, start + length)
-                header = _header_at(data, 0, length)
+                header = usual_header_at(data, 0, length)
                 if not header:
                     raise _malformed(filters, row)
                 yield row, np.frombuffer(data, "<u4", offset=header).reshape(-1, 8)
@@ -233,24 +230,6 @@ def _open_parts(
     return sources
 
 
-def _usual_header(length: Length) -> Length:
-    """Return the bytes of the header that every known writer makes, by bytes of the filter."""
-    return (length - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
-
-
-def _header_at(data: bytes, start: int, length: int) -> int:
-    """Return the bytes of the header at `start`; 0 if it is not the usual header of this filter.
-
-    Args:
-        data: Bytes of the part.
-        start: Position of the filter in `data`.
-        length: Header and bitset, bytes.
-    """
-    header = _usual_header(length)
-    is_usual = length > header and data.startswith(encode_header(length - header), start)
-    return header if is_usual else 0
-
-
 def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
     return IndexProblem(
         "the Bloom filter has a malformed header",
@@ -274,9 +253,9 @@ def _look_up_without_kernel(
     heads = pieces.read(part_of, starts, PIECE_BYTES)
     _raise_first(pieces)
     for place, head in enumerate(heads):
-        if not _header_at(head.tobytes(), 0, int(lengths[place])):
+        if not usual_header_at(head.tobytes(), 0, int(lengths[place])):
             raise _malformed(filters, int(rows[place]))
-    headers = _usual_header(lengths)
+    headers = usual_header_length(lengths)
     num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
     found = np.zeros(len(rows), np.bool_)
     for h in hashes:
@@ -306,7 +285,7 @@ def _look_up_slab(
     check, wanted = native.kernels(_SBBF_KERNELS).check, native.address(hashes)
     found = []
     for place, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
-        header = _header_at(data, offset, length)
+        header = usual_header_at(data, offset, length)
         if not header:
             raise _malformed(filters, int(slab[place]))
         num_blocks = (length - header) // BYTES_PER_BLOCK

@@ -34,6 +34,7 @@ from parquet_bloomwriter.index.query.probe import ColumnProbe
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.source.local import FileIdentity
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -307,9 +308,7 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
 def _state_of(folder: str) -> Hashable:
     """Return a value that changes when the log does."""
     log = os.path.join(folder, LOG)
-    found = os.stat(log)
-    place = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
-    return (*place, frozenset(os.listdir(log)))
+    return FileIdentity.of(os.stat(log)), frozenset(os.listdir(log))
 
 
 def _why_not_plain(snapshot: Snapshot, asked: Iterable[str]) -> Reason | None:
