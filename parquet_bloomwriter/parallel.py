@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -76,7 +76,7 @@ def in_order(
                 future.cancel()
 
 
-def balanced(items: Iterable[T], num_groups: int, *, weight: Callable[[T], int]) -> list[list[T]]:
+def balanced(items: Sequence[T], weights: Sequence[int], num_groups: int) -> list[list[T]]:
     """Deal items out to at most `num_groups` groups of about the same weight.
 
     The heaviest item is dealt first, each to the group that is lightest so far.
@@ -84,11 +84,10 @@ def balanced(items: Iterable[T], num_groups: int, *, weight: Callable[[T], int])
     Returns:
         The groups, the heaviest first; no group is empty.
     """
-    ordered = sorted(items, key=weight, reverse=True)
-    groups: list[list[T]] = [[] for _ in range(min(max(1, num_groups), len(ordered)))]
+    groups: list[list[T]] = [[] for _ in range(min(max(1, num_groups), len(items)))]
     loads = [(0, number) for number in range(len(groups))]
-    for item in ordered:
+    for place in sorted(range(len(items)), key=lambda place: -weights[place]):
         load, lightest = loads[0]
-        groups[lightest].append(item)
-        heapq.heapreplace(loads, (load + weight(item), lightest))
+        groups[lightest].append(items[place])
+        heapq.heapreplace(loads, (load + weights[place], lightest))
     return [groups[number] for _, number in sorted(loads, key=lambda one: (-one[0], one[1]))]

@@ -126,7 +126,7 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
         )
     waste = unreferenced(folder, entry, before=transaction.version + 1)
     inside = transaction.folder + os.sep
-    remove_files(path for path, _ in waste if path.startswith(inside))
+    remove_files([path for path, _ in waste if path.startswith(inside)])
 
 
 def _written(

@@ -40,7 +40,8 @@ def balanced_groups(tasks: Sequence[FileTask], num_groups: int) -> list[list[Fil
     The groups with most work come first; in each group, files are ordered by id.
     """
     by_id = sorted(tasks, key=_file_id)
-    groups = balanced(by_id, num_groups, weight=lambda task: task.file.size + _BYTES_OF_OPENING)
+    weights = [task.file.size + _BYTES_OF_OPENING for task in by_id]
+    groups = balanced(by_id, weights, num_groups)
     return [sorted(group, key=_file_id) for group in groups]
 
 

@@ -17,7 +17,7 @@ might match if one of its units might.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.probe import ColumnProbe
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
 
@@ -87,25 +88,6 @@ def condition_of(expression: Expression, leaves: Sequence[Leaf]) -> Condition | 
     return _condition(bind(expression, leaves))
 
 
-class LookUp(Protocol):
-    """Looks hashes up in filters of a column."""
-
-    def __call__(
-        self, column: str, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> NDArray[np.bool_]:
-        """Say of each filter whether it might contain any of the hashes.
-
-        Args:
-            column: The column's name.
-            rows: Its filters to look in, ascending, shape (k,).
-            hashes: Each once.
-
-        Returns:
-            Shape (k,).
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitGroup:
     """Units whose files have the same types in all columns concerned."""
@@ -143,40 +125,50 @@ class Scope:
         """Return whether filters could exclude some file by a predicate."""
         return any(condition_of(expression, group.leaves) is not None for group in self.groups)
 
-    def might_match(self, expression: Expression, look_up: LookUp) -> NDArray[np.bool_]:
-        """Say of each file whether it might hold a row that matches, shape (m,)."""
+    def might_match(
+        self, expression: Expression, probes: Mapping[str, ColumnProbe]
+    ) -> NDArray[np.bool_]:
+        """Say of each file whether it might hold a row for which a predicate is true.
+
+        Args:
+            expression: The predicate.
+            probes: By column, what looks hashes up in its filters.
+
+        Returns:
+            Shape (m,).
+        """
         might = np.ones(self.num_units, np.bool_)
         for group in self.groups:
             condition = condition_of(expression, group.leaves)
             if condition is not None:
-                might[group.units] = self._holds(condition, group.units, look_up)
+                might[group.units] = self._holds(condition, group.units, probes)
         if len(self.first) == self.num_units:
             return might
         return np.logical_or.reduceat(might, self.first)
 
     def _holds(
-        self, condition: Condition, units: NDArray[np.int64], look_up: LookUp
+        self, condition: Condition, units: NDArray[np.int64], probes: Mapping[str, ColumnProbe]
     ) -> NDArray[np.bool_]:
         """Say of each of some units whether a condition might be true of it."""
         if isinstance(condition, Contains):
-            return self._contains(condition, units, look_up)
+            return self._contains(condition, units, probes)
         is_all = isinstance(condition, AllOf)
         found = np.full(len(units), is_all)
         for part in condition.parts:
             open_ = np.flatnonzero(found == is_all)
             if len(open_):
-                found[open_] = self._holds(part, units[open_], look_up)
+                found[open_] = self._holds(part, units[open_], probes)
         return found
 
     def _contains(
-        self, condition: Contains, units: NDArray[np.int64], look_up: LookUp
+        self, condition: Contains, units: NDArray[np.int64], probes: Mapping[str, ColumnProbe]
     ) -> NDArray[np.bool_]:
         """Look in each filter once, though it may be the filter of several units."""
-        rows = self.rows[condition.column][units]
+        probe, rows = probes[condition.column], self.rows[condition.column][units]
         might = np.zeros(self.num_rows[condition.column], np.bool_)
         might[rows] = True
         needed = np.flatnonzero(might)
-        might[needed] = look_up(condition.column, needed, condition.hashes)
+        might[needed] = probe.might_contain(needed, condition.hashes)
         return might[rows]
 
 

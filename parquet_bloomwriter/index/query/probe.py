@@ -1,10 +1,11 @@
 """Look hashes up in many filters of one column: which filters might contain any of them?
 
-For a few hashes, one block of each filter is read for each of them, by a compiled loop. For many
-hashes, filters are read whole, neighbours together. The header of each filter is checked when the
-filter is read first, so that an answer never comes from bytes that are no filter. Parts are opened
-for each call and closed at its end: no more than `_MAX_OPEN` are open at once, and a part that is
-gone or was changed is noticed.
+Hashes that the filter of all values excludes are not looked up in the filters that it covers. For a
+few hashes, one block of each filter is read for each of them, by a compiled loop. For many hashes,
+filters are read whole, neighbours together. The header of each filter is checked when the filter is
+first read, so that an answer never comes from bytes that are no filter. Parts are opened for each
+call and closed at its end: no more than `_MAX_OPEN` are open at once, and a part that is gone or
+was changed is noticed.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import Pieces
@@ -31,8 +34,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
+
+_FEW_FILTERS = 16
+"""Up to so many filters it costs no more to look in them than in the global filter first."""
 
 _MAX_OPEN = 128
 _MANY = 8
@@ -57,6 +64,18 @@ _PROBING_KERNELS = "probing.kernels"
 _SBBF_KERNELS = "sbbf.kernels"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Covering:
+    """The filter of all values of a column, and the filters of files that it covers."""
+
+    folder: str
+    """Of the index, absolute."""
+
+    file: IndexFile
+    is_covered: NDArray[np.bool_]
+    """Whether all values of each filter of the column are in this filter, shape (n,)."""
+
+
 class ColumnProbe:
     """Looks hashes up in the filters of one column. Safe in threads.
 
@@ -64,9 +83,15 @@ class ColumnProbe:
         filters: The n filters.
     """
 
-    def __init__(self, filters: ColumnFilters) -> None:
-        """Take the filters; none of their headers has been checked."""
+    def __init__(self, filters: ColumnFilters, covering: Covering | None = None) -> None:
+        """Take the filters, none of whose headers has been checked.
+
+        Args:
+            filters: The n filters.
+            covering: The filter of all values, which is looked in first.
+        """
         self.filters = filters
+        self._covering = covering
         # Shape (n,). An element becomes True, once, when a header was found good; threads that
         # do not see that yet check the header again.
         self._is_checked = np.zeros(len(filters.starts), np.bool_)
@@ -74,7 +99,8 @@ class ColumnProbe:
     @property
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
-        return self.filters.num_bytes_held + self._is_checked.nbytes
+        covered = 0 if self._covering is None else self._covering.is_covered.nbytes
+        return self.filters.num_bytes_held + self._is_checked.nbytes + covered
 
     def might_contain(
         self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
@@ -92,6 +118,22 @@ class ColumnProbe:
             IndexProblem: If a filter has another header than it should, or lies outside its part.
             BloomwriterError, OSError: If a part cannot be read.
         """
+        covering = self._covering
+        if covering is None or len(rows) <= _FEW_FILTERS:
+            return self._might_contain(rows, hashes)
+        held = might_hold(covering.folder, covering.file, hashes)
+        if held.all():
+            return self._might_contain(rows, hashes)
+        is_covered = covering.is_covered[rows]
+        found = np.empty(len(rows), np.bool_)
+        found[is_covered] = self._might_contain(rows[is_covered], hashes[held])
+        found[~is_covered] = self._might_contain(rows[~is_covered], hashes)
+        return found
+
+    def _might_contain(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Look hashes up in the filters alone, without the filter of all values."""
         filters = self.filters
         found = np.zeros(len(rows), np.bool_)
         places = np.flatnonzero(filters.has_values[rows]) if len(hashes) else rows[:0]

@@ -21,7 +21,6 @@ import numpy as np
 
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.format.columns import leaf_of
-from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.layout import LOG, root_of
@@ -30,7 +29,7 @@ from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.conditions import columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
-from parquet_bloomwriter.index.query.probe import ColumnProbe
+from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.parallel import default_jobs
@@ -55,9 +54,6 @@ _MAX_BYTES = 512 * 1024 * 1024
 
 _MAX_SCOPES = 8
 """Combinations of columns whose scope is kept."""
-
-_FEW_FILTERS = 16
-"""Up to so many filters it costs no more to look in them than in the global filter first."""
 
 
 def open_snapshots(
@@ -151,7 +147,7 @@ class Snapshot:
         try:
             scope = self._scope(expression)
             if scope is not None:
-                return scope.might_match(expression, self._look_up)
+                return scope.might_match(expression, self._probes)
         except Exception as error:  # noqa: BLE001  see the head of the module
             self.problem = _reason_of(error, self.folder)
         return np.ones(len(self.files.ids), np.bool_)
@@ -211,25 +207,15 @@ class Snapshot:
                 sizes = [part.size for part in column.parts]
                 with ThreadPoolExecutor(default_jobs()) as pool:
                     parts = list(pool.map(read_part, paths, sizes))
-                self._probes[column.name] = ColumnProbe(gather_filters(parts, self.files))
+                filters, covering = gather_filters(parts, self.files), None
+                if column.global_filter is not None:
+                    covering = Covering(
+                        folder=self.folder,
+                        file=column.global_filter.file,
+                        is_covered=self.files.ids[filters.owners] < column.global_filter.stop,
+                    )
+                self._probes[column.name] = ColumnProbe(filters, covering)
             return self._probes[column.name]
-
-    def _look_up(
-        self, column: str, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> NDArray[np.bool_]:
-        """Look hashes up in filters of a column, except those that the global filter excludes."""
-        probe, indexed = self._probes[column], self.entry.column(column)
-        whole = None if indexed is None else indexed.global_filter
-        if whole is None or len(rows) <= _FEW_FILTERS:
-            return probe.might_contain(rows, hashes)
-        held = might_hold(self.folder, whole.file, hashes)
-        if held.all():
-            return probe.might_contain(rows, hashes)
-        is_covered = self.files.ids[probe.filters.owners[rows]] < whole.stop
-        found = np.empty(len(rows), np.bool_)
-        found[is_covered] = probe.might_contain(rows[is_covered], hashes[held])
-        found[~is_covered] = probe.might_contain(rows[~is_covered], hashes)
-        return found
 
 
 class SnapshotCache:

@@ -139,7 +139,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     plan = _where_files_are(spark, plan_table, request)
     tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
     with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
-        groups = balanced(plan.files, tasks, weight=lambda file: file.size + 1)
+        groups = balanced(plan.files, [file.size + 1 for file in plan.files], tasks)
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
