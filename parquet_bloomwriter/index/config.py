@@ -1,4 +1,4 @@
-"""How an index is made, now and by every refresh: what its log keeps of what `create` was told."""
+"""The configuration of an index: the arguments of `create` that its log keeps for every refresh."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", float, int)
 
+DEFAULT_FPP = 0.01
+"""False positive probability of columns for which no other is asked for."""
+
+MAX_FILE_BYTES = 16 << 20
+MAX_TOTAL_BYTES = 4 << 30
+
 _ORIGINS: tuple[str, ...] = get_args(Origin)
 _MIN_FILTER_BYTES = 64
 
@@ -38,17 +44,17 @@ class IndexConfig:
     """Largest filter of one file and column, bytes."""
 
     max_total_bytes: int
-    """Largest index that is begun, bytes, as estimated."""
+    """Largest index that may be built, bytes, as estimated."""
 
     contract: Contract = "checked"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns."""
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def options(self) -> dict[str, str]:
-        """What an entry keeps of it, besides the columns."""
+        """Return what an entry keeps besides the columns."""
         return {
             "source": self.origin,
             OPTION: self.contract,
@@ -67,10 +73,10 @@ def config_for(  # noqa: PLR0913  all by keyword
     max_total_bytes: int,
     contract: Contract = "checked",
 ) -> IndexConfig:
-    """Make a config of what a caller asks for.
+    """Make the configuration that a caller asks for.
 
     Raises:
-        InvalidArgument: If it makes no sense by itself.
+        InvalidArgument: If an argument makes no sense by itself.
     """
     columns = names_of(columns)
     if not columns:
@@ -100,18 +106,11 @@ def config_for(  # noqa: PLR0913  all by keyword
     )
 
 
-DEFAULT_FPP = 0.01
-"""False positive probability of columns for which no other is asked for."""
-
-MAX_FILE_BYTES = 16 << 20
-MAX_TOTAL_BYTES = 4 << 30
-
-
 def config_of(entry: Entry, *, path: str) -> IndexConfig:
-    """Read the config that an entry keeps.
+    """Read the configuration that an entry keeps.
 
     Raises:
-        IndexProblem: If it keeps none.
+        IndexProblem: If the entry has none.
     """
     options = entry.options
     try:
@@ -135,10 +134,10 @@ def config_of(entry: Entry, *, path: str) -> IndexConfig:
 
 
 def _check_distinct(columns: Sequence[str]) -> None:
-    """Check that no two names mean one column: the columns of files are found whatever the case.
+    """Check that no two names mean the same column when case is ignored.
 
     Raises:
-        InvalidArgument: If two do.
+        InvalidArgument: If two names do.
     """
     spelled: dict[str, list[str]] = {}
     for name in columns:

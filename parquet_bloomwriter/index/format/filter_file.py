@@ -1,4 +1,4 @@
-"""The filter of all values of a column: a file of header and bitset, and nothing else."""
+"""The file with the filter of all values of a column: header and bitset, and nothing else."""
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
 from __future__ import annotations
@@ -28,11 +28,11 @@ _MAX_HASHES = 4096
 
 
 def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether the filter might contain each of some hashes; no more than a block is read for each.
+    """Say of each hash whether the filter might contain it; at most one block is read for each.
 
     Raises:
-        IndexProblem: If the file is not what was written.
-        OSError: If it cannot be read.
+        IndexProblem: If the file is not as it was written.
+        OSError: If the file cannot be read.
     """
     with open_local(os.path.join(folder, file.path)) as source:
         start, num_blocks = _check(source, file)
@@ -48,8 +48,8 @@ def read_global(folder: str, file: IndexFile) -> Sbbf:
     """Read the whole filter.
 
     Raises:
-        IndexProblem: If the file is not what was written.
-        OSError: If it cannot be read.
+        IndexProblem: If the file is not as it was written.
+        OSError: If the file cannot be read.
     """
     path = os.path.join(folder, file.path)
     with open_local(path) as source:
@@ -61,10 +61,10 @@ def read_global(folder: str, file: IndexFile) -> Sbbf:
 
 
 def _check(source: Source, file: IndexFile) -> tuple[int, int]:
-    """Where the bitset begins, and its blocks.
+    """Return the position of the bitset, bytes, and the number of its blocks.
 
     Raises:
-        IndexProblem: If the file is not what was written.
+        IndexProblem: If the file is not as it was written.
     """
     if source.size != file.size:
         problem = f"it has {source.size} bytes, and {file.size} were written"
