@@ -1,4 +1,4 @@
-"""Indexes written by hand, independently of the code that builds them, and what is in them."""
+"""Indexes written by hand, independently of the code that builds them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Row:
 
     @property
     def data(self) -> bytes:
-        """What BFBinary has of it."""
+        """Return the row's value of BFBinary."""
         return b"" if self.filter is None else self.filter.to_bytes()
 
 

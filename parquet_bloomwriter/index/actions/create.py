@@ -18,7 +18,7 @@ from parquet_bloomwriter.index.log.transaction import load_stable, next_id
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from parquet_bloomwriter.index.build.survey import Survey
     from parquet_bloomwriter.index.config import IndexConfig
@@ -60,14 +60,7 @@ def create_index(  # noqa: PLR0913  as `index.create`
         action="create",
         options=config.options(),
     )
-    request = VersionRequest(
-        config=config,
-        survey=survey,
-        engine=engine,
-        progress=progress,
-        num_distinct=_num_distinct(survey),
-    )
-    return build_version(log, stable, begin, request)
+    return build_version(log, stable, begin, _full_request(config, survey, engine, progress))
 
 
 def refresh_in_full(
@@ -86,22 +79,24 @@ def refresh_in_full(
         action="refresh full",
         columns=_empty_columns(config, survey),
     )
-    request = VersionRequest(
+    request = _full_request(config, survey, engine, progress)
+    request = replace(request, num_forgotten=_num_gone(log, stable, current))
+    return build_version(log, stable, begin, request)
+
+
+def _full_request(
+    config: IndexConfig, survey: Survey, engine: Engine | None, progress: Progress | None
+) -> VersionRequest:
+    """Ask for new filters only: of each file, and of all files where such a filter is useful."""
+    return VersionRequest(
         config=config,
         survey=survey,
         engine=engine,
         progress=progress,
-        num_distinct=_num_distinct(survey),
-        num_forgotten=_num_gone(log, stable, current),
+        num_distinct={
+            column.name: column.ndv for column in survey.columns if column.global_blocks is not None
+        },
     )
-    return build_version(log, stable, begin, request)
-
-
-def _num_distinct(survey: Survey) -> Mapping[str, int]:
-    """Return for how many distinct values each filter of all files is made, where one is."""
-    return {
-        column.name: column.ndv for column in survey.columns if column.global_blocks is not None
-    }
 
 
 def _empty_columns(config: IndexConfig, survey: Survey) -> tuple[IndexedColumn, ...]:

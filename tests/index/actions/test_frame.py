@@ -1,4 +1,4 @@
-"""The frame of actions, with work that only writes a file: who may begin, what failures leave."""
+"""Transactions, with work that only writes a file: who may begin, and what failures leave."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tree(folder: str) -> dict[str, str]:
 
 
 def without_stamp(entry: Entry) -> Entry:
-    """What is in an entry, but for what every entry has anew."""
+    """Return an entry without the values that are new in every entry."""
     return replace(entry, id=0, created_ms=0, attempt="", action="")
 
 
@@ -111,7 +111,7 @@ def test_what_is_gone_because_somebody_went_on_is_no_fault_of_the_index(made: In
 
 
 class Broken(Exception):
-    """What the work raises here."""
+    """The error that the work raises here."""
 
 
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, SystemExit])

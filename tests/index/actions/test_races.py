@@ -1,4 +1,4 @@
-"""Several processes on one log: every id has one winner, and what it wrote is there, as a whole."""
+"""Several processes on one log: every id has one winner, whose entry is whole."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Contenders:
         ]
 
     def contend(self, action: str) -> list[str]:
-        """Begin an action in all processes at once, and return what became of it in each."""
+        """Begin an action in all processes at once, and return the outcome in each."""
         self._tell(action)
         assert self._answers() == ["ready"] * CONTENDERS
         self._tell("go")

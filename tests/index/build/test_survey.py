@@ -1,4 +1,4 @@
-"""What is known, and refused, before any work is done."""
+"""The survey of a table: what is found, and what is refused, before any work."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ COLUMNS = [ColumnPlan(name="x", fpp=0.01, max_bytes=1 << 20, global_blocks=1 << 
 
 
 class Told:
-    """Adds up what it is told."""
+    """Adds up the progress."""
 
     def __init__(self) -> None:
         self.num_files = self.num_bytes = 0

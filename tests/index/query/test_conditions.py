@@ -1,4 +1,4 @@
-"""What predicates ask of filters."""
+"""The conditions of predicates on filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of an index is asked, and what is kept of it."""
+"""The version of an index that is opened, and the snapshots that are kept."""
 
 from __future__ import annotations
 
