@@ -10,16 +10,27 @@ from pkgutil import walk_packages
 import parquet_bloomwriter
 
 PACKAGES = (
-    *("sbbf", "hashing", "compact", "footer", "splice", "values", "predicate", "probing", "index"),
+    *(
+        "sbbf",
+        "hashing",
+        "compact",
+        "metadata",
+        "replace",
+        "values",
+        "predicate",
+        "probing",
+        "index",
+    ),
 )
 MUTABLE = {
-    "splice.temporary.Temporary",
+    "replace.temporary.Temporary",
     "probing.evaluation.Finding",
-    "probing.facts.FilterPlaces",
-    "probing.facts.KnownFile",
-    "probing.pieces.Pieces",
-    "probing.pruning.Bindings",
-    "probing.pruning._Opened",
+    "predicate.bind.Domains",
+    "probing.batch_reader.BatchReader",
+    "probing.files.Bindings",
+    "probing.files._Opened",
+    "probing.footer_cache.BitsetPlaces",
+    "probing.footer_cache.CachedFooter",
 }
 """Dataclasses that hold the state of work under way."""
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.expression import OPERATORS
 from parquet_bloomwriter.predicate.literals.arrow import (
+    ArrowFloor,
     Incomparable,
-    Place,
     compared_as,
-    placer,
+    floor_finder,
     rounded,
 )
 from parquet_bloomwriter.predicate.to_sql import spell_value
@@ -117,7 +117,7 @@ class _Prepared:
     type: pa.DataType
     """Of the literals."""
 
-    places: list[Place]
+    places: list[ArrowFloor]
     """Of the literals, among the column's values."""
 
 
@@ -135,8 +135,8 @@ def _prepared(column: Operand, values: Sequence[Value]) -> _Prepared:
     return _Prepared(field=field, type=target.value_type if is_dictionary else target, places=found)
 
 
-def _places(column: Operand, values: Sequence[Value], type_: pa.DataType) -> list[Place]:
-    find = placer(type_)
+def _places(column: Operand, values: Sequence[Value], type_: pa.DataType) -> list[ArrowFloor]:
+    find = floor_finder(type_)
     found = []
     for value in values:
         try:

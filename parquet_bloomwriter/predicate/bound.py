@@ -1,13 +1,13 @@
 """A predicate brought together with a file's columns: what to look for in each row group.
 
     AllOf, AnyOf    of parts
-    Members         a value equal to one of these        statistics, Bloom filter, dictionary
+    InSet         a value equal to one of these        statistics, Bloom filter, dictionary
     Interval        a value from low to high             statistics
-    Differs         a value that is none of these        statistics
+    NotInSet         a value that is none of these        statistics
     Nulls           a null                               null count
     NotNull         a value that is no null              null count
-    Undecided       might match, and why nothing more can be said
-    Never           cannot match, and why
+    Unknown       might match, and why nothing more can be said
+    AlwaysFalse           cannot match, and why
 
 There is no Not: `binding` pushes it down to the leaves. Each part is true of a row group if it
 might hold a row for which the original is true; so parts may be wider than what was written, never
@@ -47,7 +47,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Members:
+class InSet:
     """Some value equals one of several."""
 
     leaf: Leaf
@@ -78,7 +78,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differs:
+class NotInSet:
     """Some value is none of several, or is a null."""
 
     leaf: Leaf
@@ -103,7 +103,7 @@ class NotNull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undecided:
+class Unknown:
     """Any row group might match."""
 
     text: str
@@ -115,7 +115,7 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Never:
+class AlwaysFalse:
     """No row group can match."""
 
     text: str
@@ -137,5 +137,5 @@ class AnyOf:
     parts: tuple[Bound, ...]
 
 
-Atom: TypeAlias = Members | Interval | Differs | Nulls | NotNull | Undecided | Never
+Atom: TypeAlias = InSet | Interval | NotInSet | Nulls | NotNull | Unknown | AlwaysFalse
 Bound: TypeAlias = Atom | AllOf | AnyOf

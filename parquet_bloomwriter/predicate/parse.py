@@ -57,8 +57,14 @@ def _parse_sql(text: str) -> Expression:
 
 
 _KEPT_LENGTH = 4096
+"""Characters of SQL text whose tree is kept: short conditions are often parsed again."""
+
 _of_text = lru_cache(maxsize=64)(_parse_sql)
-"""Short texts are asked again and again, and trees do not change."""
+
+
+def clear_texts() -> None:
+    """Forget the trees of SQL texts parsed so far."""
+    _of_text.cache_clear()
 
 
 def is_arrow(filters: object) -> bool:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.hashing import Dialect
-    from parquet_bloomwriter.probing.batch_reader import Pieces
-    from parquet_bloomwriter.probing.footer_cache import Column, Family, FilterPlaces
+    from parquet_bloomwriter.probing.batch_reader import BatchReader
+    from parquet_bloomwriter.probing.footer_cache import BitsetPlaces, Column, FileBatch
 
 _SHORTEST_HEADER, _FIXED_HEADER = 15, 14
 """Bytes of a header, and of all of it but the varint of the size."""
@@ -101,8 +101,8 @@ class Hashes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Questions:
-    """Which hashes are looked up in the filters of which row groups of a family."""
+class FilterLookups:
+    """Which hashes are looked up in the filters of which row groups of a batch."""
 
     rows: NDArray[np.int64]
     """Row groups, shape (m,)."""
@@ -113,28 +113,28 @@ class Questions:
     ends: NDArray[np.int64]
     """Past the last hash of each, shape (m,)."""
 
-    def take(self, chosen: NDArray[np.bool_]) -> Questions:
+    def take(self, chosen: NDArray[np.bool_]) -> FilterLookups:
         """Some of them."""
-        return Questions(self.rows[chosen], self.begins[chosen], self.ends[chosen])
+        return FilterLookups(self.rows[chosen], self.begins[chosen], self.ends[chosen])
 
 
 def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
-    family: Family,
+    batch: FileBatch,
     column: Column,
     hashes: NDArray[np.uint64],
-    questions: Questions,
-    pieces: Pieces,
-    places: FilterPlaces,
+    questions: FilterLookups,
+    reader: BatchReader,
+    places: BitsetPlaces,
     draft_hashes: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.bool_]:
     """Look up hashes in the filters of some row groups.
 
     Args:
-        family: The files.
+        batch: The files.
         column: The column, of all row groups.
         hashes: Of all values.
         questions: Which of them are looked up where.
-        pieces: Reads from the files.
+        reader: Reads from the files.
         places: Where the bitsets lie; what is learned about that is added.
         draft_hashes: Of all values, for filters of the Murmur3 drafts; None to distrust these. It
             must be given whenever `places` was learned with it, and only then.
@@ -143,20 +143,20 @@ def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
         For each question, whether any of its hashes might be in the filter; True also where the
         filter must not be trusted (`places` then tells why) or cannot be read. Shape (m,).
     """
-    probe = _Probe(family, column, hashes, pieces, places, draft_hashes)
+    probe = _Probe(batch, column, hashes, reader, places, draft_hashes)
     return probe.ask(questions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Probe:
-    family: Family
+    batch: FileBatch
     column: Column
     hashes: NDArray[np.uint64]
-    pieces: Pieces
-    places: FilterPlaces
+    reader: BatchReader
+    places: BitsetPlaces
     draft_hashes: NDArray[np.uint64] | None
 
-    def ask(self, questions: Questions) -> NDArray[np.bool_]:
+    def ask(self, questions: FilterLookups) -> NDArray[np.bool_]:
         """Answer questions, the simple ones together."""
         # The compiled loop knows released filters only.
         if self.draft_hashes is None and (questions.ends - questions.begins == 1).all():
@@ -165,17 +165,17 @@ class _Probe:
                 return might
         return self._ask_any(questions)
 
-    def _ask_usual(self, questions: Questions) -> NDArray[np.bool_] | None:
+    def _ask_usual(self, questions: FilterLookups) -> NDArray[np.bool_] | None:
         """Look up one hash each, header and block in one go; None if files are not local."""
         rows, places = questions.rows, self.places
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
         tasks[:, 1] = self.column.filter_offsets[rows]
         tasks[:, 2] = self.column.filter_lengths[rows]
-        tasks[:, 3] = self.family.footer_starts[rows]
+        tasks[:, 3] = self.batch.footer_starts[rows]
         tasks[:, 4] = self.hashes[questions.begins].view(np.int64)
         tasks[:, 6] = places.sizes[rows]  # Before starts: other threads write them last.
         tasks[:, 5] = places.starts[rows]
-        if not self.pieces.probe(self.family.file_of[rows], tasks):
+        if not self.reader.probe(self.batch.file_of[rows], tasks):
             return None
         places.starts[rows], places.sizes[rows] = tasks[:, 5], tasks[:, 6]
         answers = tasks[:, 7] & ODD
@@ -190,7 +190,7 @@ class _Probe:
         might[odd] = self._ask_any(questions.take(odd))
         return might
 
-    def _ask_any(self, questions: Questions) -> NDArray[np.bool_]:
+    def _ask_any(self, questions: FilterLookups) -> NDArray[np.bool_]:
         """Answer questions of any kind about files of any kind."""
         rows = questions.rows
         unseen = self.places.sizes[rows] == UNSEEN
@@ -218,10 +218,10 @@ class _Probe:
         sizes = lengths - headers
         widths = np.searchsorted(_VARINT_LIMITS, 2 * sizes, "right") + 1
         usual = (headers == widths + _FIXED_HEADER) & (sizes > 0) & (offsets > 0)
-        usual &= offsets <= self.family.footer_starts[rows] - lengths
+        usual &= offsets <= self.batch.footer_starts[rows] - lengths
         for width in set(widths[usual].tolist()):
             mine = np.flatnonzero(usual & (widths == width))
-            read = self.pieces.read(self.family.file_of[rows[mine]], offsets[mine], _HEADER_PIECE)
+            read = self.reader.read(self.batch.file_of[rows[mine]], offsets[mine], _HEADER_PIECE)
             mine = mine[_are_headers(read, sizes[mine], width)]
             self.places.starts[rows[mine]] = offsets[mine] + headers[mine]
             self.places.sizes[rows[mine]] = sizes[mine]
@@ -230,16 +230,16 @@ class _Probe:
 
     def _look(self, row: int) -> None:
         """Read one header in the ordinary way."""
-        file = int(np.searchsorted(self.family.rows, row, "right")) - 1
-        if file in self.pieces.failures:
+        file = int(np.searchsorted(self.batch.rows, row, "right")) - 1
+        if file in self.reader.failures:
             return
         offset = int(self.column.filter_offsets[row])
         length = int(self.column.filter_lengths[row])
         try:
             header = read_filter_header(
                 offset,
-                self.family.files[file].start,
-                lambda start, stop: self.pieces.read_at(file, start, stop),
+                self.batch.files[file].start,
+                lambda start, stop: self.reader.read_at(file, start, stop),
                 dialect="xxhash" if self.draft_hashes is None else "murmur3",
             )
             check_filter(
@@ -247,12 +247,12 @@ class _Probe:
                 header,
                 None if length == ABSENT else length,
                 offset=offset,
-                edges=self.family.files[file].edges,
+                edges=self.batch.files[file].edges,
             )
         except MalformedFilter as error:
             self._distrust(row, error.problem)
         except (BloomwriterError, OSError) as error:
-            self.pieces.failures[file] = error
+            self.reader.failures[file] = error
         else:
             self.places.of_drafts[row] = header.compression is None
             self.places.starts[row] = offset + header.length
@@ -264,7 +264,7 @@ class _Probe:
 
     # Blocks.
 
-    def _few(self, questions: Questions) -> NDArray[np.bool_]:
+    def _few(self, questions: FilterLookups) -> NDArray[np.bool_]:
         """Read the block of every hash."""
         counts = questions.ends - questions.begins
         total = int(counts.sum())
@@ -280,7 +280,7 @@ class _Probe:
         rows = questions.rows[question]
         hashes, blocks = self._places_in_filters(rows, which)
         starts = self.places.starts[rows] + BYTES_PER_BLOCK * blocks
-        read = self.pieces.read(self.family.file_of[rows], starts, BYTES_PER_BLOCK)
+        read = self.reader.read(self.batch.file_of[rows], starts, BYTES_PER_BLOCK)
         words = read.view("<u4")
         masks = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> np.uint32(27))
         is_in = ((words & masks) == masks).all(axis=1)
@@ -330,7 +330,7 @@ class _Probe:
         looked_at = np.minimum(self.places.sizes[rows], _FIRST_LOOK)
         for size in np.unique(looked_at).tolist():
             mine = rows[looked_at == size]
-            read = self.pieces.read(self.family.file_of[mine], self.places.starts[mine], size)
+            read = self.reader.read(self.batch.file_of[mine], self.places.starts[mine], size)
             self.places.has_bits[mine] = read.any(axis=1)
         for row in rows[~self.places.has_bits[rows]].tolist():
             self._search_bits(row)
@@ -354,11 +354,11 @@ class _Probe:
 
     def _read(self, row: int, start: int, stop: int) -> bytes | None:
         """Read from the file of a row group; None if that fails."""
-        file = int(np.searchsorted(self.family.rows, row, "right")) - 1
+        file = int(np.searchsorted(self.batch.rows, row, "right")) - 1
         try:
-            return self.pieces.read_at(file, start, stop)
+            return self.reader.read_at(file, start, stop)
         except (BloomwriterError, OSError) as error:
-            self.pieces.failures[file] = error
+            self.reader.failures[file] = error
             return None
 
 

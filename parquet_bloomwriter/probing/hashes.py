@@ -20,7 +20,7 @@ from parquet_bloomwriter.metadata.logical_types import Kind
 from parquet_bloomwriter.predicate.expression import UnknownKind
 from parquet_bloomwriter.predicate.literals.coerce import domain_of
 from parquet_bloomwriter.predicate.literals.plain import plain_value
-from parquet_bloomwriter.predicate.literals.range import Unclear
+from parquet_bloomwriter.predicate.literals.range import UnknownRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -204,7 +204,7 @@ def _ways(given: object, domain: Domain) -> tuple[bytes, ...] | None:
         value = plain_value(given)
     except UnknownKind:
         return None
-    spot = None if value is None else domain.spot(value)
-    if spot is None or isinstance(spot, Unclear):
+    found = None if value is None else domain.place(value)
+    if found is None or isinstance(found, UnknownRange):
         return None
-    return tuple(way for ways in domain.encode(spot.keys) for way in ways) if spot.keys else ()
+    return tuple(way for ways in domain.encode(found.keys) for way in ways) if found.keys else ()

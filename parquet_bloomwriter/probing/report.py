@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
-    from parquet_bloomwriter.probing.footer_cache import KnownFile
+    from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.reports.summary import Summary
 
 
@@ -46,12 +46,12 @@ class FileProbe:
     path: str | None
     """As it was named; None for a buffer or an open file without a name."""
 
-    known: KnownFile | None = field(repr=False)
+    known: CachedFooter | None = field(repr=False)
     findings: Findings | None = field(repr=False)
-    """Of the whole family; None if the file could not be read."""
+    """Of the whole batch; None if the file could not be read."""
 
     first_row: int = field(default=0, repr=False)
-    """Where its row groups begin in the family."""
+    """Where its row groups begin in the batch."""
 
     error: BloomwriterError | OSError | None = None
     """Why the file could not be read; it might match then."""

@@ -13,14 +13,13 @@ Conditions on such columns become opaque: any row may satisfy them. The others s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate import to_text
 from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name
-from parquet_bloomwriter.predicate.bind import bind
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -31,7 +30,6 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.probing.evaluation import leaves_of
 from parquet_bloomwriter.probing.files import Bindings
 
 if TYPE_CHECKING:
@@ -39,38 +37,27 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata import Leaf, Schema
     from parquet_bloomwriter.metadata.logical_types import ColumnType
-    from parquet_bloomwriter.predicate.bound import Bound
 
     Leaves = tuple[Leaf, ...]
 
 
 @dataclass(slots=True, eq=False)
 class TableBindings(Bindings):
-    """A predicate on a table, and what may be concluded from it for each file's schema.
+    """A predicate on a table, and what it means for the schema of each of its files.
 
-    Which columns there are is left to pyarrow: no file need have them all.
+    pyarrow decides which columns there are: no file need have them all.
     """
 
     schema: pa.Schema = None
     """Of the table."""
 
     partition_columns: frozenset[str] = frozenset()
-    guarded: dict[int, tuple[Leaves, Bound]] = field(default_factory=dict)
-    """By the identity of the leaves: these, and the bound predicate."""
 
-    def bound(self, leaves: Leaves) -> Bound:
-        """The predicate for one schema."""
-        found = self.guarded.get(id(leaves))
-        if found is None:
-            found = (leaves, bind(self._guard(self.expression, leaves), leaves))
-            self.guarded[id(leaves)] = found
-        return found[1]
-
-    def wanted(self, leaves: Leaves) -> tuple[int, ...]:
-        """The columns of one schema that are needed."""
-        return tuple(leaf.ordinal for leaf in leaves_of(self.bound(leaves)))
+    def expression_for(self, schema: Schema) -> Expression:
+        """Return the predicate; conditions that must not prune are opaque."""
+        return self._guard(self.expression, schema.leaves)
 
     def check_columns(self, paths: Sequence[str]) -> None:
         """Leave it to pyarrow which columns there are."""

@@ -24,7 +24,7 @@ from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.coerce import order_of
-from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
+from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
@@ -193,7 +193,7 @@ class _Survey:
 
     source: Source
     footer: Footer
-    known: KnownFile
+    known: CachedFooter
     values: NDArray[np.int64]
     """Nulls included, shape (r, c)."""
 
@@ -208,7 +208,7 @@ class _Survey:
         cls, source: Source, footer: Footer, leaves: Sequence[Leaf], sample_rows: int
     ) -> _Survey:
         ordinals = [leaf.ordinal for leaf in leaves]
-        known = KnownFile.of(footer)
+        known = CachedFooter.of(footer)
         known.learn(ordinals, footer)
         values, nulls = values_and_nulls(footer)
         return cls(
@@ -234,7 +234,7 @@ class _Survey:
         unreadable = None
         if unsupported is None and not has_filter.all():
             samples, unreadable = self._samples(leaf, order, used)
-        bounds = Family.of([self.known]).column(leaf).bounds
+        bounds = FileBatch.of([self.known]).column(leaf).bounds
         bounded = used[bounds.known[used]]
         sizes = self.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, leaf.ordinal]
         return ColumnEvidence(

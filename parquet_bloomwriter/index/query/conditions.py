@@ -24,8 +24,8 @@ import numpy as np
 
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.format.columns import leaf_of
-from parquet_bloomwriter.predicate.bind import bind
-from parquet_bloomwriter.predicate.bound import AllOf, AnyOf, Members, Never
+from parquet_bloomwriter.predicate.bind import Domains, bind
+from parquet_bloomwriter.predicate.bound import AllOf, AlwaysFalse, AnyOf, InSet
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, IsNull, Not, Or
 
 if TYPE_CHECKING:
@@ -86,14 +86,14 @@ def condition_of(expression: Expression, leaves: Sequence[Leaf]) -> Condition | 
         expression: The predicate.
         leaves: The indexed columns, with their names in the index.
     """
-    return _asked(bind(expression, leaves))
+    return _asked(bind(expression, Domains.of(leaves)))
 
 
 def _asked(bound: Bound) -> Condition | None:
     match bound:
-        case Members():
+        case InSet():
             return _contains(bound)
-        case Never():
+        case AlwaysFalse():
             return NEVER
         case AllOf(parts):
             return _every([one for one in map(_asked, parts) if one is not None])
@@ -102,7 +102,7 @@ def _asked(bound: Bound) -> Condition | None:
     return None
 
 
-def _contains(members: Members) -> Condition | None:
+def _contains(members: InSet) -> Condition | None:
     if members.plains is None:
         return None
     hashes = {xxh64(plain) for plains in members.plains for plain in plains}
