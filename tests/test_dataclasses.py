@@ -24,6 +24,7 @@ PACKAGES = (
 )
 MUTABLE = {
     "replace.temporary.Temporary",
+    "probing.bloom._Probe",
     "probing.evaluation.Finding",
     "predicate.bind.Domains",
     "probing.batch_reader.BatchReader",

@@ -328,12 +328,10 @@ def _ask_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
         return 0
     first, last = keys
     of_atom = hashes(atom)
-    questions = FilterLookups(rows, of_atom.firsts[first[rows]], of_atom.firsts[last[rows]])
+    lookups = FilterLookups(rows, of_atom.firsts[first[rows]], of_atom.firsts[last[rows]])
     places = batch.places(atom.leaf, of_atom.dialect)
     is_news = not places.has_bits[rows].all()
-    is_in = probe_filters(
-        batch, column, of_atom.hashes, questions, reader, places, of_atom.of_drafts
-    )
+    is_in = probe_filters(batch, column, of_atom.hashes, lookups, reader, places, of_atom.of_drafts)
     if is_news:
         batch.remember(atom.leaf, places, of_atom.dialect)
     trusted = places.sizes[rows] > 0

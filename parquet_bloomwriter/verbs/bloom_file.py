@@ -193,7 +193,7 @@ class BloomFile:
         if lookups.num_values > _FEW_VALUES:
             return self._look_up_many(leaf, lookups, rows)
         count = lookups.num_values
-        questions = FilterLookups(
+        wanted = FilterLookups(
             np.repeat(rows, count),
             np.tile(lookups.firsts[:-1], len(rows)),
             np.tile(lookups.firsts[1:], len(rows)),
@@ -201,7 +201,7 @@ class BloomFile:
         reader = BatchReader([self._source])
         places = batch.places(leaf, self._hash_kind.dialect)
         might = probe_filters(
-            batch, facts, lookups.hashes, questions, reader, places, lookups.of_drafts
+            batch, facts, lookups.hashes, wanted, reader, places, lookups.of_drafts
         )
         batch.remember(leaf, places, self._hash_kind.dialect)
         for error in reader.failures.values():

@@ -353,8 +353,8 @@ def ask(
     leaf = batch.files[0].leaves[0]
     begins, ends = np.array(spans, np.int64).T
     places = batch.places(leaf)
-    questions = FilterLookups(np.arange(batch.num_row_groups), begins, ends)
-    found = probe_filters(batch, batch.column(leaf), hashes, questions, reader, places)
+    lookups = FilterLookups(np.arange(batch.num_row_groups), begins, ends)
+    found = probe_filters(batch, batch.column(leaf), hashes, lookups, reader, places)
     batch.remember(leaf, places)
     return found
 

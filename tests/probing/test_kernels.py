@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parquet_bloomwriter import native
-from parquet_bloomwriter.probing.kernels import (
+from parquet_bloomwriter.probing.kernel_abi import (
     EMPTY,
     MIGHT_BE_IN,
     NOT_IN,
