@@ -138,8 +138,8 @@ def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
         lookups: Which of the hashes are looked up in which row groups.
         reader: Reads from the files.
         places: Where the bitsets lie; filled in where that was not known.
-        draft_hashes: Of all values, for filters of the Murmur3 drafts; None to distrust these. Given
-            whenever `places` was learned with draft hashes, and only then.
+        draft_hashes: Of all values, for filters of the Murmur3 drafts; None to distrust these. To
+            be given whenever `places` was learned with draft hashes, and only then.
 
     Returns:
         For each lookup, whether any of its hashes might be in the filter; True also where the

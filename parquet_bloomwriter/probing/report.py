@@ -242,10 +242,10 @@ class ProbeReport:
         return listed(head, map(str, self.files))
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, to be drawn."""
-        from parquet_bloomwriter.probing.summary import probed
+        """Return a headline, a table and remarks, for whoever draws the report."""
+        from parquet_bloomwriter.probing.summary import summary_of
 
-        return probed(self)
+        return summary_of(self)
 
     def _repr_html_(self) -> str:
         """For notebooks."""
