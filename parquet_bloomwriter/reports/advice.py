@@ -13,7 +13,7 @@ from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table,
 from parquet_bloomwriter.text import count, listed, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.advising.column_profile import ColumnEvidence
+    from parquet_bloomwriter.advising.column_profile import ColumnProfile
     from parquet_bloomwriter.reports.markup import Content
 
 
@@ -90,7 +90,7 @@ class ColumnAdvice:
     skipped_absent: float | None = None
     """Share that readers skip with both, for a value that is not stored, but between others."""
 
-    evidence: ColumnEvidence | None = field(default=None, repr=False, compare=False)
+    evidence: ColumnProfile | None = field(default=None, repr=False, compare=False)
     """The profile that the figures were derived from; needed to merge reports."""
 
     @property

@@ -1,14 +1,14 @@
-"""Where a stored value and the table's value of the same column could differ, nothing is pruned.
+"""Which conditions on a table's columns may prune by what a file stores.
 
-Filters of pyarrow are asked of a table's columns, and probing looks at a file's. Mostly a column of
-the table is the column of the file by that name, with values that are equal. It is not if
+A filter of pyarrow is about the columns of a table, probing is about those of a file. Mostly a
+column of the table is the file's column of that name, with equal values. This does not hold if
 
-- its values come from the path: `year=2024/`, whatever the file has in a column of that name;
-- the table's type is another, by another file's schema or the caller's, and values are rounded or
+- the values come from the path: `year=2024/`, whatever the file stores in a column of that name;
+- the table's type differs, by another file's schema or the caller's, and values are rounded or
   shifted on the way: DOUBLE 0.1 as float32, timestamps with and without a zone, text as numbers;
-- a name with a dot leads to a field of a struct in one, and to a column in the other.
+- a name with a dot leads to a field of a struct in one of them, and to a column in the other.
 
-Conditions on such columns become opaque: any row may satisfy them. The others still prune.
+Conditions on such columns become opaque: any row may satisfy them. All other conditions prune.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TableBindings(Bindings):
     """
 
     schema: pa.Schema = None
-    """Of the table."""
+    """Schema of the table."""
 
     partition_columns: frozenset[str] = frozenset()
 
@@ -86,7 +86,7 @@ class TableBindings(Bindings):
         )
 
     def _is_ambiguous(self, name: str) -> bool:
-        """Whether there is a column of this very name, and another that it leads into."""
+        """Whether a dotted name is a column's own name, and also leads into a struct."""
         names = [field.name for field in self.schema if has_name(field)]
         return name in names and any(name.startswith(f"{other}.") for other in names)
 
@@ -96,9 +96,9 @@ def _opaque(expression: Expression) -> Opaque:
 
 
 def keeps_values(stored: ColumnType, type_: pa.DataType) -> bool:
-    """Whether a stored value, read as an Arrow type, stays equal to itself and to nothing else.
+    """Whether stored values, read as an Arrow type, equal the same literals as before.
 
-    Casts that pyarrow checks, and fails, need not be excluded: they lose nothing in silence.
+    Casts that pyarrow checks need not be excluded: they fail instead of changing a value.
     """
     import pyarrow as pa
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.advising import ColumnEvidence, judge
-from parquet_bloomwriter.advising.column_profile import merge_evidence
+from parquet_bloomwriter.advising import ColumnProfile, judge
+from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
@@ -150,7 +150,7 @@ def merge_advice(
 def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
     parts = [one.evidence for one in same if one.evidence is not None]
     first = same[0]
-    advice = _advice(first.name, first.ordinal, first.physical_type, merge_evidence(parts), fpp)
+    advice = _advice(first.name, first.ordinal, first.physical_type, merge_profiles(parts), fpp)
     num_files = sum(one.num_files for one in same if one.ordinal == first.ordinal)
     return replace(advice, num_files=num_files)
 
@@ -163,7 +163,7 @@ def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
 
 
 def _advice(
-    name: str, ordinal: int, physical_type: str, evidence: ColumnEvidence, fpp: float
+    name: str, ordinal: int, physical_type: str, evidence: ColumnProfile, fpp: float
 ) -> ColumnAdvice:
     judgement = judge(evidence, fpp=fpp)
     return ColumnAdvice(
@@ -221,7 +221,7 @@ class _Survey:
             sample_rows=sample_rows,
         )
 
-    def column(self, leaf: Leaf) -> ColumnEvidence:
+    def column(self, leaf: Leaf) -> ColumnProfile:
         """Gather what the footer and a sample tell of one column."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
         used = np.flatnonzero(present > 0)
@@ -237,7 +237,7 @@ class _Survey:
         bounds = FileBatch.of([self.known]).column(leaf).bounds
         bounded = used[bounds.known[used]]
         sizes = self.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, leaf.ordinal]
-        return ColumnEvidence(
+        return ColumnProfile(
             unsupported=unsupported,
             unreadable=unreadable,
             notes=(*notes_on(leaf), *_further_notes(mine)),
