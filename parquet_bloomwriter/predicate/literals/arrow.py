@@ -1,8 +1,8 @@
-"""Where a literal lies among the values of an Arrow type.
+"""Literals among the values of an Arrow type.
 
 A literal need not be a value of the column's type: 300 is no int8, 5.5 no integer, 1.205 no
-decimal(9, 2). Comparisons with it are decided all the same, by the largest value of the type that
-is not above it:
+decimal(9, 2). Comparisons with it are decided by the *floor*, the largest value of the type that is
+not above the literal:
 
     x = 5.5    no value          x < 5.5, x <= 5.5    x <= 5
     x != 5.5   every value       x > 5.5, x >= 5.5    x > 5
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,6})?\s*", re.ASCII)
 _HUGE = 400
-"""Powers of ten beyond which no Arrow type has values, nor other values than zero below it."""
+"""No Arrow type has values beyond this power of ten, or below its inverse but zero."""
 
 Finder: TypeAlias = Callable[[Value, Any], "ArrowFloor"]
 _FLOATS: Mapping[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
-"""By bits."""
+"""Bits of a floating-point type -> NumPy's type."""
 
 _DAYS_OF_DATE64 = 2**63 // (NANOSECONDS_PER_DAY // NANOSECONDS["ms"])
 
@@ -58,7 +58,7 @@ class Incomparable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowFloor:
-    """The place of a literal."""
+    """A literal as a value of an Arrow type, or the next value below."""
 
     floor: Any
     """The largest value not above the literal, as `pa.scalar` takes it; None if all are above."""
@@ -71,7 +71,7 @@ class ArrowFloor:
 
 
 def compared_as(type_: pa.DataType) -> pa.DataType:
-    """Return the type that pyarrow can compare a column as; mostly its own."""
+    """Return the type in which pyarrow can compare a column; mostly the column's own."""
     import pyarrow as pa
 
     types = pa.types
@@ -90,10 +90,10 @@ def compared_as(type_: pa.DataType) -> pa.DataType:
 
 
 def floor_finder(type_: pa.DataType) -> Finder:
-    """Return the function that finds the place of a literal among the values of a type.
+    """Return the function that finds the floor of a literal among the values of a type.
 
-    It takes the literal and the type, and raises `Incomparable` if SQL does not compare the two, or
-    not without knowing the time zone.
+    The function takes the literal and the type. It raises `Incomparable` if SQL does not compare
+    the two, or not without a time zone.
     """
     import pyarrow as pa
 
@@ -118,9 +118,9 @@ def floor_finder(type_: pa.DataType) -> Finder:
 
 
 def rounded(value: Value, type_: pa.DataType) -> Value:
-    """Round a float to the type of a narrower floating column; return any other literal as it is.
+    """Round a float to the type of a narrower floating column; return other literals unchanged.
 
-    pyarrow does so with the values of `is_in`, and with no other literal.
+    pyarrow rounds the values of `is_in`, and no other literals.
     """
     import pyarrow as pa
 
@@ -257,7 +257,7 @@ def _binary(value: Value, type_: pa.DataType) -> ArrowFloor:
 
 
 def _fixed(value: bytes, width: int) -> ArrowFloor:
-    """Find bytes of any length among those of one length, byte by byte."""
+    """Return the floor of bytes of any length among bytes of one length."""
     if len(value) >= width:
         return ArrowFloor(floor=value[:width], is_exact=len(value) == width)
     below = int.from_bytes(value.ljust(width, b"\0")) - 1
@@ -281,7 +281,7 @@ def _boolean(value: Value, _: pa.DataType) -> ArrowFloor:
 
 
 def _number(value: Value) -> int | Fraction:
-    """Return a number exactly, but for those beyond all types."""
+    """Return a number exactly; numbers beyond all types are cut to `_HUGE`."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = Decimal(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value:  # noqa: PLR0124
