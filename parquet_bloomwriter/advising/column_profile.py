@@ -106,7 +106,7 @@ class ColumnProfile:
     """Values without nulls, shape (R,)."""
 
     num_compressed_bytes: int
-    """Of all chunks."""
+    """Compressed bytes of all chunks."""
 
     has_filter: NDArray[np.bool_]
     """Whether each row group has a filter that seems sound, shape (R,)."""

@@ -70,7 +70,7 @@ class Interval:
     leaf: Leaf
     text: str
     low: Key | None
-    """None: no limit."""
+    """The least key; None for no limit."""
 
     high: Key | None
     matches_nan: bool

@@ -79,7 +79,7 @@ class SchemaBinding:
 
     bound: Bound
     ordinals: tuple[int, ...]
-    """Of the leaf columns that are needed."""
+    """Ordinals of the leaf columns that are needed."""
 
 
 @dataclass(slots=True, eq=False)

@@ -158,7 +158,7 @@ class CachedFooter:
     """Field 7 of FileMetaData, its bytes; b"" if absent."""
 
     num_rows: Numbers
-    """Of each row group, shape (r,)."""
+    """Rows of each row group, shape (r,)."""
 
     columns: dict[int, RawColumn] = field(default_factory=dict)
     """By leaf ordinal."""

@@ -66,7 +66,7 @@ class FileProbe:
     bytes_read: int = 0
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         where = safe(self.path or "buffer")
         if self.error is not None:
             return f"{where}: {self.verdict}, it could not be read: {safe(str(self.error))}"
@@ -235,20 +235,20 @@ class ProbeReport:
         return sum(one.num_skipped_bytes for one in self.files)
 
     def __str__(self) -> str:
-        """A line for the predicate, and one for each file."""
+        """Return a line for the predicate, and one for each file."""
         files = f"{len(self.might_match):,} of {count(len(self.files), 'file')}"
         groups = f"{self.num_surviving:,} of {count(self.num_row_groups, 'row group')}"
         head = f"{safe(self.predicate)}: {files} and {groups} might match"
         return listed(head, map(str, self.files))
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         from parquet_bloomwriter.probing.summary import summary_of
 
         return summary_of(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the report as HTML, for notebooks."""
         from parquet_bloomwriter.reports.notebook import table_of
 
         return table_of(self)

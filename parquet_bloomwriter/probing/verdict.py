@@ -53,7 +53,7 @@ class Check:
     """Why nothing is known, or why a filter was not trusted."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         reason = f": {safe(self.reason)}" if self.reason else ""
         return f"{safe(self.text)}: {self.verdict} by {self.evidence}{reason}"
 
@@ -82,6 +82,6 @@ class RowGroupVerdict:
         return max(known, key=ranks.index, default=Evidence.NONE)
 
     def __str__(self) -> str:
-        """One line, and one for each condition."""
+        """Return one line, and one for each condition."""
         rows = f"row group {self.row_group}, {count(self.num_rows, 'row')}"
         return listed(f"{rows}: {self.verdict}", map(str, self.checks))

@@ -51,7 +51,7 @@ class ColumnAdvice:
     """Files in which the column has this ordinal."""
 
     physical_type: str
-    """As parquet.thrift spells it."""
+    """Name of the physical type in parquet.thrift."""
 
     verdict: Advice
     reason: str
@@ -70,7 +70,7 @@ class ColumnAdvice:
     """Values, less the nulls that statistics count."""
 
     num_compressed_bytes: int
-    """Of the column's chunks."""
+    """Compressed bytes of the column's chunks."""
 
     ndv: float | None = None
     """Distinct values per row group, estimated from a sample."""
@@ -106,7 +106,7 @@ class ColumnAdvice:
         return None if self.read_by_statistics is None else 1 - self.read_by_statistics
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"{name(self.name)}: {self.verdict}, {safe(self.reason)}"
 
 
@@ -166,13 +166,13 @@ class AdviseReport:
         return shlex.join(words)
 
     def __str__(self) -> str:
-        """A line for the files, one for each column, and the command."""
+        """Return a line for the files, one for each column, and the command."""
         head = f"{count(self.num_files, 'file')}, {count(self.num_row_groups, 'row group')}"
         lines = [str(column) for column in self.columns]
         return listed(head, [*lines, *([self.command] if self.command else [])])
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         remarks = [
             Remark(label="note", sentence=f"{name(column.name)}: {note}")
             for column in self.ranked

@@ -54,7 +54,7 @@ class ColumnFigures:
     """More than one if files disagree."""
 
     num_row_groups: int
-    """Of all files, with filter or without."""
+    """Row groups of all files, with filter or without."""
 
     filters: tuple[PlacedFilter, ...]
     """By position."""

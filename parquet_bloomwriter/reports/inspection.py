@@ -78,7 +78,7 @@ class FilterFacts:
     size that is no power of two, an unusual encoding of the header."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         sizes = "unreadable" if self.length is None else count(self.length, "byte")
         full = "" if self.fill is None else f", {percent(self.fill)} of its bits set"
         oddities = "".join(f"; {safe(text)}" for text in (self.problem, *self.oddities) if text)
@@ -100,17 +100,17 @@ class ColumnFilters:
     name: str
     ordinal: int
     physical_type: str
-    """As parquet.thrift spells it."""
+    """Name of the physical type in parquet.thrift."""
 
     num_row_groups: int
     num_compressed_bytes: int
-    """Of the column's chunks."""
+    """Compressed bytes of the column's chunks."""
 
     filters: tuple[FilterFacts, ...]
     """By row group; row groups without a filter are left out."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         rates = [one.fpp for one in self.filters if one.fpp is not None]
         worst = f", worst FPP {rate(max(rates))}" if rates else ""
         problems = sum(one.problem is not None for one in self.filters)
@@ -124,7 +124,7 @@ class FileFilters:
     """The filters of one file."""
 
     path: str | None
-    """None for a buffer."""
+    """Name of the file; None for a buffer."""
 
     size: int
     """Bytes."""
@@ -137,7 +137,7 @@ class FileFilters:
     schema."""
 
     def __str__(self) -> str:
-        """A line for the file, and one for each column."""
+        """Return a line for the file, and one for each column."""
         size = f"{count(self.num_filter_bytes, 'byte')}, {percent(self.share)} of the file"
         head = f"{safe(self.path or 'buffer')}: {count(len(self.filters), 'filter')}, {size}"
         return listed(head, map(str, self.columns))
@@ -158,7 +158,7 @@ class FileFilters:
         return self.num_filter_bytes / self.size if self.size else 0.0
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         return _summary_of((self,))
 
     _repr_html_ = notebook_html
@@ -171,11 +171,11 @@ class InspectReport:
     files: tuple[FileFilters, ...]
 
     def __str__(self) -> str:
-        """The files, one after the other."""
+        """Return the files, one after the other."""
         return "\n".join(map(str, self.files))
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         return _summary_of(self.files)
 
     _repr_html_ = notebook_html

@@ -76,7 +76,7 @@ class ChunkReport:
     """Exact false positive probability of the filter."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         sizes = f", {count(self.length, 'byte')}, NDV {self.ndv:,}" if self.length else ""
         achieved = "" if self.fpp is None else f", FPP {rate(self.fpp)}"
         reason = f": {safe(self.reason)}" if self.reason else ""
@@ -94,7 +94,7 @@ class ColumnReport:
     """0-based leaf ordinal."""
 
     physical_type: str
-    """As parquet.thrift spells it."""
+    """Name of the physical type in parquet.thrift."""
 
     asked_fpp: float
     """False positive probability asked for."""
@@ -149,7 +149,7 @@ class ColumnReport:
         return tuple(dict.fromkeys(chunk.reason for chunk in self.chunks if chunk.reason))
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         counts = [f"{self.count(status):,} {status}" for status in Status if self.count(status)]
         groups = f"filters of {count(len(self.chunks), 'row group')}: {', '.join(counts) or 'none'}"
         sizes = f", {count(self.bytes_added, 'byte')}, NDV {self.ndv:,}" if self.built else ""
@@ -211,7 +211,7 @@ class AddReport:
         return (*columns, *([] if grown is None else [grown]))
 
     def __str__(self) -> str:
-        """A line for the file, and one for each column."""
+        """Return a line for the file, and one for each column."""
         if self.written:
             done = "added"
         else:
@@ -224,7 +224,7 @@ class AddReport:
         )
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         remarks = _remarks_on(self)
         if self.fallback:
             sentence = f"filters go to the end of the file: {self.fallback}"
@@ -271,7 +271,7 @@ class StripReport:
     data: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """A line for the file, and one for each column."""
+        """Return a line for the file, and one for each column."""
         done = "would be taken out" if self.dry_run else "taken out"
         head = f"{_where(self)}{count(self.num_filters, 'filter')} {done}"
         left = [f"{count(self.left_bytes, 'byte')} stay"] if self.left_bytes else []
@@ -279,7 +279,7 @@ class StripReport:
         return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         remarks = []
         if self.columns:
             remarks.append(Remark(label="columns", sentence=_listed(map(name, self.columns))))
@@ -317,7 +317,7 @@ class RepairReport:
     data: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """A line for the file, and one for each filter that cannot be trusted."""
+        """Return a line for the file, and one for each filter that cannot be trusted."""
         done = "would be filled in" if self.dry_run else "filled in"
         head = f"{_where(self)}{count(self.num_repaired, 'length')} of filters {done}"
         return listed(
@@ -325,7 +325,7 @@ class RepairReport:
         )
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         headline = "no length of a filter is missing"
         if self.num_repaired:
             done = "would be filled in" if self.dry_run else "filled in"

@@ -78,7 +78,7 @@ class Report(Protocol):
     """What a verb returned."""
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         ...
 
 

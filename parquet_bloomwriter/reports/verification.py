@@ -95,7 +95,7 @@ class FilterCheck:
     """Whether the measured rate is as near the exact one as chance allows."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         reasons = "".join(f"; {safe(text)}" for text in (self.reason, *self.warnings) if text)
         return f"{name(self.column)}, row group {self.row_group}: {self.status}{reasons}"
 
@@ -105,7 +105,7 @@ class VerifyReport:
     """The filters of one file, compared with its values."""
 
     path: str | None
-    """None for a buffer."""
+    """Name of the file; None for a buffer."""
 
     size: int
     """Bytes."""
@@ -148,14 +148,14 @@ class VerifyReport:
         return sum(one.status is status for one in self.checks)
 
     def __str__(self) -> str:
-        """A line for the file, and one for each filter that is not OK."""
+        """Return a line for the file, and one for each filter that is not OK."""
         counts = [f"{self.count(status):,} {status}" for status in CheckStatus]
         looked_up = f"{count(self.num_looked_up, 'value')} looked up, {self.num_missing:,} missing"
         head = f"{safe(self.path or 'buffer')}: filters: {', '.join(counts)}; {looked_up}"
         return listed(head, map(str, (*self.failed, *self.unchecked)))
 
     def summary(self) -> Summary:
-        """Return a headline, a table and remarks, for whoever draws the report."""
+        """Return the report in short: a headline, a table and remarks, as plain values."""
         columns: dict[int, list[FilterCheck]] = defaultdict(list)
         for check in self.checks:
             columns[check.ordinal].append(check)

@@ -38,7 +38,7 @@ _EXACT_IN_FLOAT = 1 << 24
 _WIDE_BITS = 64
 _DOUBLE_DIGITS = 15
 _MAX_PRECISION = 38
-"""Of decimals, in every reader."""
+"""The greatest precision of decimals in every reader."""
 
 _ROUNDING = 1 << 12
 """More than half the distance of DOUBLE's neighbours at 2**64."""
