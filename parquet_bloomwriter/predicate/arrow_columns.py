@@ -1,4 +1,4 @@
-"""Columns of an Arrow schema by dotted name, fields of structs included."""
+"""Columns of an Arrow schema by dotted name, fields of structs included; families of types."""
 
 from __future__ import annotations
 
@@ -117,3 +117,22 @@ def _names(parent: pa.Schema | pa.DataType, above: str = "") -> Iterator[str]:
     for field in _fields(parent):
         inner = list(_names(field.type, f"{above}{field.name}."))
         yield from inner or [f"{above}{field.name}"]
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether values are text, in any of Arrow's layouts."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_)
+    )
+
+
+def is_binary(type_: pa.DataType) -> bool:
+    """Whether values are bytes, in any of Arrow's layouts."""
+    import pyarrow as pa
+
+    types = pa.types
+    is_sized = types.is_binary(type_) or types.is_large_binary(type_) or types.is_binary_view(type_)
+    return bool(is_sized or types.is_fixed_size_binary(type_))

@@ -30,7 +30,17 @@ from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.filters.stored import check_filter, read_filter_header
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
-from parquet_bloomwriter.probing.kernel_abi import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import (
+    EMPTY,
+    FIXED_HEADER,
+    HEADER_END,
+    HEADER_START,
+    MIGHT_BE_IN,
+    ODD,
+    PIECE_BYTES,
+    SHORTEST_HEADER,
+    TASK_WORDS,
+)
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 from parquet_bloomwriter.sbbf.murmur import stored_indexes
@@ -44,17 +54,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.batch_reader import BatchReader
     from parquet_bloomwriter.probing.footer_cache import BatchColumn, BitsetPlaces, FileBatch
 
-_SHORTEST_HEADER, _FIXED_HEADER = 15, 14
-"""Bytes of a header, and of all of it but the varint of the size."""
-
-_HEADER_PIECE = 32
-"""Bytes read for a header that is expected; fewer than any header with its bitset."""
-
 _VARINT_LIMITS = np.array([1 << 7, 1 << 14, 1 << 21, 1 << 28])
 _LOW_BITS, _MORE = 0x7F, 0x80
-_HEADER_START = 0x15
-_HEADER_END = np.frombuffer(encode_header(BYTES_PER_BLOCK)[2:], np.uint8)
-"""What follows the size in the header that every known writer makes."""
+_HEADER_END = np.array(HEADER_END, np.uint8)
 
 _FEW_HASHES, _BYTES_PER_HASH = 64, 8192
 """Blocks are read one by one for up to 64 hashes, or up to one hash for 8,192 bytes of the bitset:
@@ -216,14 +218,14 @@ class _Probe:
         """Find the bitsets of these row groups: usual headers are compared, others decoded."""
         offsets = self.column.filter_offsets[rows]
         lengths = self.column.filter_lengths[rows]
-        headers = (lengths - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
+        headers = (lengths - SHORTEST_HEADER) % BYTES_PER_BLOCK + SHORTEST_HEADER
         sizes = lengths - headers
         widths = np.searchsorted(_VARINT_LIMITS, 2 * sizes, "right") + 1
-        usual = (headers == widths + _FIXED_HEADER) & (sizes > 0) & (offsets > 0)
+        usual = (headers == widths + FIXED_HEADER) & (sizes > 0) & (offsets > 0)
         usual &= offsets <= self.batch.footer_starts[rows] - lengths
         for width in set(widths[usual].tolist()):
             mine = np.flatnonzero(usual & (widths == width))
-            read = self.reader.read(self.batch.file_of[rows[mine]], offsets[mine], _HEADER_PIECE)
+            read = self.reader.read(self.batch.file_of[rows[mine]], offsets[mine], PIECE_BYTES)
             mine = mine[_are_headers(read, sizes[mine], width)]
             self.places.starts[rows[mine]] = offsets[mine] + headers[mine]
             self.places.sizes[rows[mine]] = sizes[mine]
@@ -378,7 +380,7 @@ def _are_headers(
     bits = (2 * sizes[:, None]) >> (7 * np.arange(width)) & _LOW_BITS
     bits[:, :-1] |= _MORE
     same: NDArray[np.bool_] = (read[:, 1:stop] == bits).all(axis=1)
-    same &= read[:, 0] == _HEADER_START
+    same &= read[:, 0] == HEADER_START
     same &= (read[:, stop : stop + len(_HEADER_END)] == _HEADER_END).all(axis=1)
     return same
 

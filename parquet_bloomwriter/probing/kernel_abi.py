@@ -1,4 +1,4 @@
-"""What Python and the compiled loop `kernels.probe_usual` pass to each other.
+"""What Python and the compiled loop `kernels.probe_usual` pass to each other, and both know.
 
 A module of its own, so that numba is imported only to compile. A task is `TASK_WORDS` int64
 numbers:
@@ -26,3 +26,10 @@ set; the filter does not have the usual header, or could not be read."""
 
 WITH_HEADER = 4
 """Added to an answer if the header was read for it."""
+
+SHORTEST_HEADER, FIXED_HEADER = 15, 14
+"""Bytes of the header that every known writer makes: at least, and without the varint of the size.
+Bitsets are multiples of 32 bytes, so the header of a filter of n bytes has (n - 15) % 32 + 15."""
+
+HEADER_START, HEADER_END = 0x15, (0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0)
+"""The bytes of this header before and after the varint of the size."""

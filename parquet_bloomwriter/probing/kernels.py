@@ -16,17 +16,19 @@ from numba import types
 from parquet_bloomwriter.native.intrinsics import inline, load_u8, load_u32, load_u64, store_u64
 from parquet_bloomwriter.probing.kernel_abi import (
     EMPTY,
+    FIXED_HEADER,
+    HEADER_END,
+    HEADER_START,
     MIGHT_BE_IN,
     NOT_IN,
     ODD,
     PIECE_BYTES,
+    SHORTEST_HEADER,
     TASK_WORDS,
     WITH_HEADER,
 )
 from parquet_bloomwriter.sbbf.block import SALT
 
-_HEADER_START, _HEADER_END = 0x15, (0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0)
-_SHORTEST_HEADER, _FIXED_HEADER = 15, 14
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _PREAD = ir.FunctionType(_I64, [_I32, _I64, _I64, _I64]).as_pointer()
@@ -78,19 +80,19 @@ def probe_usual(pread: int, count: int, tasks: int, scratch: int) -> int:
         start = types.int64(load_u64(tasks, task + 5))
         size = types.int64(load_u64(tasks, task + 6))
         answer = ODD
-        if size == 0 and length > _SHORTEST_HEADER and 0 < offset <= limit - length:
-            header = (length - _SHORTEST_HEADER) % PIECE_BYTES + _SHORTEST_HEADER
+        if size == 0 and length > SHORTEST_HEADER and 0 < offset <= limit - length:
+            header = (length - SHORTEST_HEADER) % PIECE_BYTES + SHORTEST_HEADER
             bits = 2 * (length - header)
             width = 1 + (bits >= 1 << 7) + (bits >= 1 << 14) + (bits >= 1 << 21) + (bits >= 1 << 28)
-            usual = header == width + _FIXED_HEADER and bits > 0
+            usual = header == width + FIXED_HEADER and bits > 0
             if usual and _call(pread, descriptor, scratch, PIECE_BYTES, offset) == PIECE_BYTES:
                 answer += WITH_HEADER
-                same = load_u8(scratch, 0) == _HEADER_START
+                same = load_u8(scratch, 0) == HEADER_START
                 for k in range(width):
                     more = 128 if k < width - 1 else 0
                     same &= types.int64(load_u8(scratch, 1 + k)) == ((bits >> 7 * k) & 127) + more
                 for k in range(13):
-                    same &= types.int64(load_u8(scratch, 1 + width + k)) == _HEADER_END[k]
+                    same &= types.int64(load_u8(scratch, 1 + width + k)) == HEADER_END[k]
                 if same:
                     start = offset + header
                     size = length - header

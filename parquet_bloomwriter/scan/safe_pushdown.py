@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate import to_text
-from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name
+from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name, is_binary, is_text
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -121,9 +121,10 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
         ),
         Kind.DECIMAL: lambda stored, type_: types.is_decimal(type_) and type_.scale >= stored.scale,
         Kind.BOOLEAN: lambda _, type_: types.is_boolean(type_),
-        Kind.TEXT: lambda _, type_: _is_bytes(type_),
-        Kind.BINARY: lambda _, type_: _is_bytes(type_),
-        Kind.UUID: lambda _, type_: _is_bytes(type_),
+        **dict.fromkeys(
+            (Kind.TEXT, Kind.BINARY, Kind.UUID),
+            lambda _, type_: is_text(type_) or is_binary(type_),
+        ),
         Kind.DATE: lambda _, type_: types.is_date(type_),
         Kind.TIME: lambda _, type_: types.is_time(type_),
         Kind.TIMESTAMP: lambda stored, type_: (
@@ -131,15 +132,3 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
         ),
         Kind.INT96: lambda _, type_: type_ == pa.timestamp("ns"),
     }
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    checks = (
-        *(types.is_string, types.is_large_string, types.is_string_view),
-        *(types.is_binary, types.is_large_binary, types.is_binary_view),
-        types.is_fixed_size_binary,
-    )
-    return any(check(type_) for check in checks)

@@ -10,10 +10,13 @@ import pytest
 from parquet_bloomwriter import native
 from parquet_bloomwriter.probing.kernel_abi import (
     EMPTY,
+    HEADER_END,
+    HEADER_START,
     MIGHT_BE_IN,
     NOT_IN,
     ODD,
     PIECE_BYTES,
+    SHORTEST_HEADER,
     TASK_WORDS,
     WITH_HEADER,
 )
@@ -87,3 +90,11 @@ def test_a_length_that_does_not_fit_is_odd(tmp_path: Path, longer: int, nearer: 
     limit = file_of(path, 8192, encode_header(8192))
     ((answer, *place),) = asked(path, limit - OFFSET + longer, limit - nearer, HELD)
     assert (answer & 3, place) == (ODD, [0, 0])
+
+
+def test_the_header_that_the_loop_knows_is_the_one_that_is_written() -> None:
+    for size in (32, 1024, 2**20):
+        header = encode_header(size)
+        assert header[0] == HEADER_START
+        assert header.endswith(bytes(HEADER_END))
+        assert (size + len(header) - SHORTEST_HEADER) % 32 + SHORTEST_HEADER == len(header)

@@ -25,6 +25,7 @@ from uuid import UUID
 
 import numpy as np
 
+from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text
 from parquet_bloomwriter.predicate.expression import UUID_TEXT, Instant, TimeOfDay, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     NANOSECONDS,
@@ -110,8 +111,8 @@ def floor_finder(type_: pa.DataType) -> Finder:
         (types.is_timestamp, _timestamp),
         (types.is_date, _date),
         (types.is_time, _time),
-        (_is_string, _string),
-        (_is_binary, _binary),
+        (is_text, _string),
+        (is_binary, _binary),
         (types.is_boolean, _boolean),
     )
     return next((find for matches, find in finders if matches(type_)), _nothing)
@@ -140,22 +141,6 @@ def _inside(type_: pa.DataType) -> Finder:
 
 def _nothing(_value: Value, _type: pa.DataType) -> ArrowFloor:
     raise Incomparable("Ask for nulls only, or give a pyarrow expression.")
-
-
-def _is_string(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    checks = (types.is_string, types.is_large_string, types.is_string_view)
-    return any(check(type_) for check in checks)
-
-
-def _is_binary(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    checks = (types.is_binary, types.is_large_binary, types.is_binary_view)
-    return any(check(type_) for check in (*checks, types.is_fixed_size_binary))
 
 
 def _integer(value: Value, type_: pa.DataType) -> ArrowFloor:

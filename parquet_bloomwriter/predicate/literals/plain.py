@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
+from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
@@ -89,12 +90,10 @@ def _is_plain(type_: pa.DataType) -> bool:
     import pyarrow as pa
 
     types = pa.types
-    checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    strings = (types.is_string, types.is_large_string, types.is_string_view)
-    binaries = (types.is_binary, types.is_large_binary, types.is_binary_view)
-    others = (types.is_fixed_size_binary, types.is_null)
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     is_uuid = getattr(type_, "extension_name", "") == "arrow.uuid"
-    return is_uuid or any(check(type_) for check in (*checks, *strings, *binaries, *others))
+    is_string = is_text(type_) or is_binary(type_)
+    return is_uuid or is_string or any(check(type_) for check in (*numbers, types.is_null))
 
 
 def _of_integers(array: pa.Array, make: Callable[[int], Value]) -> list[Value | None]:
