@@ -16,12 +16,14 @@ PACKAGES = (
 MUTABLE = {
     "filters.check.Lookups",
     "replace.temporary.Temporary",
+    "probing.bloom._Probe",
     "probing.evaluation.Finding",
-    "probing.footer_cache.FilterPlaces",
-    "probing.footer_cache.KnownFile",
-    "probing.batch_reader.Pieces",
+    "predicate.bind.Domains",
+    "probing.batch_reader.BatchReader",
     "probing.files.Bindings",
     "probing.files._Opened",
+    "probing.footer_cache.BitsetPlaces",
+    "probing.footer_cache.CachedFooter",
 }
 """Dataclasses that hold the state of work under way."""
 

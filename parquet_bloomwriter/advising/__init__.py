@@ -1,6 +1,6 @@
-"""Which columns deserve a Bloom filter: evidence from footer and samples, and a verdict."""
+"""Which columns deserve Bloom filters: a profile from footer and samples, costs, a verdict."""
 
-from parquet_bloomwriter.advising.column_profile import ColumnEvidence, RowGroupSample
+from parquet_bloomwriter.advising.column_profile import ColumnProfile, RowGroupSample
 from parquet_bloomwriter.advising.cost_model import judge
 
-__all__ = ["ColumnEvidence", "RowGroupSample", "judge"]
+__all__ = ["ColumnProfile", "RowGroupSample", "judge"]

@@ -1,12 +1,12 @@
-"""What is known of one column, in a form that can be added up over files.
+"""The profile of a column: figures from footers and samples, which can be added up over files.
 
-A sample of one row group is the hashes of its first values. Kept of it are
+A sample of one row group is the hashes of its first values. Three things are kept of a sample:
 
-- n, the values read, and d, the distinct ones among them, with the distinct ones of the first half:
-  how d grows is carried on, d (N / n)**growth, to the N values of a whole row group;
-- a *sketch*: the smallest of the distinct hashes. Hashes are uniform, so those of two row groups
-  below a common limit are fair samples of their distinct values, and can be compared;
-- a few keys, the values of the smallest hashes, to be held against the statistics.
+- n, the values read; d, the distinct values among them; and how d grew from the first half to all.
+  The growth is carried on, d (N / n)**growth, to the N values of a whole row group.
+- A *sketch*: the smallest of the distinct hashes. Hashes are uniform, so the hashes of two row
+  groups below a common limit are fair samples of their distinct values, and can be compared.
+- A few keys, the values of the smallest hashes, to be compared with the statistics.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.bound import Key, Order
 
 SKETCH_HASHES = 128
-"""Hashes kept of each sample."""
+"""Hashes in the sketch of a sample, at most."""
 
 _MAX_SAMPLES = 24
-"""Samples kept of one column, over all files."""
+"""Samples kept of one column over all files, at most."""
 
 _ALL_HASHES = 1 << 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowGroupSample:
-    """Some values of one column chunk."""
+    """A sample of the values of one column chunk."""
 
     num_read: int
     """Values read, nulls left out, n; at least 1."""
 
     num_distinct: int
-    """Distinct ones among them, d."""
+    """Distinct values among the values read, d."""
 
     growth: float
     """Exponent with which d grows with n, in [0, 1]."""
@@ -58,22 +58,22 @@ class RowGroupSample:
     """Some of the values; empty where the column's statistics have no order."""
 
     has_fractions: bool = False
-    """Whether floating-point numbers with a fraction are among the values."""
+    """Whether some values are floating-point numbers with a fraction."""
 
     def ndv(self, num_values: int | None = None) -> float:
-        """Distinct values of a row group like this one with so many values; of this one if None."""
+        """Estimate the distinct values of a row group like this with `num_values`; None: with N."""
         values = self.num_values if num_values is None else num_values
         return min(values, self.num_distinct * math.pow(values / self.num_read, self.growth))
 
     @property
     def limit(self) -> int:
-        """Distinct hashes of the sample below this are all in the sketch."""
+        """The sketch holds all distinct hashes of the sample that are below this limit."""
         return _ALL_HASHES if self.num_distinct <= len(self.sketch) else int(self.sketch[-1]) + 1
 
     def share_in(self, other: RowGroupSample) -> float | None:
-        """Share of its distinct values that another row group has too; None if unknown.
+        """Estimate the share of the distinct values that another row group holds; None if unknown.
 
-        What was not read of the other one is taken to be like what was.
+        The values that were not read of the other row group are taken to be like those read.
         """
         limit = min(self.limit, other.limit) - 1
         mine = self.sketch[self.sketch <= np.uint64(limit)]
@@ -84,20 +84,20 @@ class RowGroupSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ColumnEvidence:
-    """One column in all row groups that have values of it, R in number."""
+class ColumnProfile:
+    """The profile of one column over all row groups with values, R in number."""
 
     unsupported: str | None
     """Why columns of this type get no filter."""
 
     unreadable: str | None
-    """Why no sample could be taken of some row group."""
+    """Why some row group could not be sampled."""
 
     notes: tuple[str, ...]
-    """What readers of such filters should know."""
+    """What readers of filters of this type should know."""
 
     is_floating: bool
-    """Whether they are floating-point numbers."""
+    """Whether the values are floating-point numbers."""
 
     order: Order | None
     """How the values compare in statistics."""
@@ -106,19 +106,19 @@ class ColumnEvidence:
     """Values without nulls, shape (R,)."""
 
     num_compressed_bytes: int
-    """Of all its chunks."""
+    """Compressed bytes of all chunks."""
 
     has_filter: NDArray[np.bool_]
-    """Where there is a filter that seems sound, shape (R,)."""
+    """Whether each row group has a filter that seems sound, shape (R,)."""
 
     num_dictionaries: int
     """Row groups that are dictionary-encoded throughout."""
 
     lows: tuple[Any, ...]
-    """Minima, ascending, of those row groups that have statistics."""
+    """Minima of the row groups with statistics, ascending."""
 
     highs: tuple[Any, ...]
-    """Their maxima, ascending."""
+    """Maxima of the row groups with statistics, ascending."""
 
     samples: tuple[RowGroupSample, ...]
 
@@ -128,11 +128,11 @@ class ColumnEvidence:
         return len(self.num_values)
 
     def ndv(self, num_values: int | None = None) -> float:
-        """Distinct values of a row group with so many values; of the sampled ones if None."""
+        """Estimate the distinct values of a row group of `num_values`; None: of those sampled."""
         return math.fsum(one.ndv(num_values) for one in self.samples) / len(self.samples)
 
     def num_within_bounds(self) -> float:
-        """Row groups that statistics leave to read for a value that is there, expected."""
+        """Estimate the row groups that statistics leave to read for a value that is stored."""
         unbounded = self.num_row_groups - len(self.lows)
         counts = [
             bisect_right(self.lows, key) - bisect_left(self.highs, key)
@@ -144,23 +144,23 @@ class ColumnEvidence:
         return unbounded + max(0.0, math.fsum(counts) / len(counts))
 
     def num_holding(self) -> float:
-        """Row groups that hold a value that is there, expected."""
+        """Estimate the row groups that hold a value that is stored."""
         shares = [one.share_in(other) for one, other in permutations(self.samples, 2)]
         known = [share for share in shares if share is not None]
         repeated = math.fsum(known) / len(known) if known else 0.0
         return 1 + (self.num_row_groups - 1) * repeated
 
 
-def merge_evidence(parts: Sequence[ColumnEvidence]) -> ColumnEvidence:
-    """Take the columns of several files together, as if their row groups were those of one.
+def merge_profiles(parts: Sequence[ColumnProfile]) -> ColumnProfile:
+    """Merge the profiles of a column in several files, as if all row groups were in one file.
 
-    Statistics count only where they compare as in the first file that has values.
+    Statistics are used only of files whose values compare as in the first file with values.
     """
     first = next((part for part in parts if part.num_row_groups), parts[0])
     comparable = [part for part in parts if part.order is first.order]
     samples = [one for part in comparable for one in part.samples]
     count = min(len(samples), _MAX_SAMPLES)
-    return ColumnEvidence(
+    return ColumnProfile(
         unsupported=next((part.unsupported for part in parts if part.unsupported), None),
         unreadable=next((part.unreadable for part in parts if part.unreadable), None),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),

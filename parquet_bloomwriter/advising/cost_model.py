@@ -1,19 +1,19 @@
-"""From evidence to a verdict: what would filters let readers skip, and is it worth their bytes?
+"""From the profile of a column to advice: how much would filters save, and is it worth their bytes?
 
-Of the R row groups with values, for one lookup of a value that is there, let
+Of the R row groups with values, for one lookup of a value that is stored, let
 
-    E   be those that statistics leave to read,         R if there are none
-    H   be those that hold it,                          at least 1
+    E   be those that statistics leave to read,         R if there are no statistics
+    H   be those that hold the value,                   at least 1
     f   be the rate of the filters.
 
-With filters, H + (E - H) f row groups are read instead of E. For a value that is nowhere, though
-among the others in order, E f are read. Filters are worth it if they save at least half a row group
-and a fifth of E per lookup of a value that is there: values that are asked for mostly are. They are
+With filters, H + (E - H) f row groups are read instead of E. For a value that is not stored, though
+between others in order, E f are read. Filters are worth it if they save at least half a row group
+and a fifth of E per lookup of a value that is stored: most lookups are for such values. Filters are
 recommended if they save at least two fifths of E, at no doubtful price.
 
-With a single row group there is nothing to choose between. Filters let readers skip the whole file,
-as one of many; whether there are many is not known here. They are recommended for values that are
-as many as keys are.
+With a single row group, filters let readers skip the whole file or nothing. Whether there are many
+files is not known here, so filters are recommended for values that are nearly all distinct, as keys
+are.
 
 Columns whose values are all in dictionaries are not recommended: Spark reads those first, whatever
 filters there are. Nothing is estimated where no reader would look up values.
@@ -34,38 +34,38 @@ from parquet_bloomwriter.text import percent
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.advising.column_profile import ColumnEvidence
+    from parquet_bloomwriter.advising.column_profile import ColumnProfile
 
 FEW_DISTINCT = 100
-"""Distinct values per row group that are few: absent ones are hardly ever asked for."""
+"""Distinct values per row group that are few: absent values are hardly ever looked up."""
 
 SMALL_DICTIONARY = 1000
-"""Values up to which reading a whole dictionary is no more work than reading a filter."""
+"""Values up to which a whole dictionary is read as quickly as a filter."""
 
 _LEAST_SAVED = 0.5
-"""Row groups per lookup."""
+"""Row groups per lookup that filters must save to be worth it."""
 
 _LEAST_SHARE_SAVED = 0.2
-"""Of the row groups that statistics leave."""
+"""Share of the row groups left by statistics that filters must save to be worth it."""
 
 _STRONG_SHARE_SAVED = 0.4
-"""The same, for filters that are recommended: two row groups with a key each save nearly a half."""
+"""The share that recommended filters save: for keys in two row groups, nearly a half."""
 
 _ALMOST_ONE = 1.25
-"""Row groups, or distinct values, that are as good as one."""
+"""Expected row groups, or distinct values, up to which there is practically a single one."""
 
 _ONE_PERCENT = 0.01
 
 _MOST_REPEATS = 20
-"""Values for each distinct one, up to which a column of a single row group is like a key."""
+"""Repeats of each value up to which a column of a single row group is like a key."""
 
 _SMALL_SHARE = 0.5
-"""Of the row groups: what statistics leave of a column that is sorted, or nearly so."""
+"""Share of row groups that statistics leave at most of a column that is nearly sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What is advised for one column, and the figures that say so."""
+    """The advice for one column, and the figures behind it."""
 
     verdict: Advice
     reason: str
@@ -78,23 +78,23 @@ class Judgement:
     skipped_absent: float | None = None
 
 
-def judge(evidence: ColumnEvidence, *, fpp: float) -> Judgement:
+def judge(profile: ColumnProfile, *, fpp: float) -> Judgement:
     """Judge one column.
 
     Args:
-        evidence: What is known of it.
+        profile: The column.
         fpp: False positive probability that filters are sized for.
 
     Raises:
         InvalidArgument: If `fpp` is out of range.
     """
-    settled = _settle(evidence)
+    settled = _settle(profile)
     if settled is not None:
         return settled
-    figures = _Figures.of(evidence, fpp)
-    verdict, reason = _verdict(evidence, figures)
-    notes = (*evidence.notes, *_notes(evidence))
-    count = evidence.num_row_groups
+    figures = _Figures.of(profile, fpp)
+    verdict, reason = _verdict(profile, figures)
+    notes = (*profile.notes, *_notes(profile))
+    count = profile.num_row_groups
     return Judgement(
         verdict=verdict,
         reason=reason,
@@ -108,141 +108,141 @@ def judge(evidence: ColumnEvidence, *, fpp: float) -> Judgement:
     )
 
 
-def _settle(evidence: ColumnEvidence) -> Judgement | None:
-    """Judge without any figure, if that is possible."""
-    reason = _why_no_candidate(evidence)
+def _settle(profile: ColumnProfile) -> Judgement | None:
+    """Return a judgement that needs no figures; None if figures are needed."""
+    reason = _why_no_candidate(profile)
     if reason is not None:
         return Judgement(verdict=Advice.SKIP, reason=reason)
-    if evidence.has_filter.all():
+    if profile.has_filter.all():
         reason = "every row group that has values has a filter"
         return Judgement(verdict=Advice.HAS_FILTER, reason=reason)
-    reason = _why_not_judged(evidence)
+    reason = _why_not_judged(profile)
     return None if reason is None else Judgement(verdict=Advice.SKIP, reason=reason)
 
 
-def _why_no_candidate(evidence: ColumnEvidence) -> str | None:
-    no_values = None if evidence.num_row_groups else "it has no values"
-    return evidence.unsupported or no_values
+def _why_no_candidate(profile: ColumnProfile) -> str | None:
+    no_values = None if profile.num_row_groups else "it has no values"
+    return profile.unsupported or no_values
 
 
-def _why_not_judged(evidence: ColumnEvidence) -> str | None:
-    if not evidence.samples:
-        return evidence.unreadable or "it has no values where samples were taken"
-    if any(sample.has_fractions for sample in evidence.samples):
+def _why_not_judged(profile: ColumnProfile) -> str | None:
+    if not profile.samples:
+        return profile.unreadable or "it has no values where samples were taken"
+    if any(sample.has_fractions for sample in profile.samples):
         return "floating-point numbers with fractions are hardly ever looked up by equality"
     return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Figures:
-    """Row groups, expected for one lookup; and what the filters would be."""
+    """Expected numbers of row groups for one lookup, and the size of the filters."""
 
     ndv: float
     left: float
-    """By statistics, E."""
+    """Left to read by statistics, E."""
 
     holding: float
-    """H."""
+    """Holding the value, H."""
 
     rate: float
-    """Expected of the filters, f."""
+    """Expected false positive rate of the filters, f."""
 
     num_filter_bytes: int
 
     @property
     def saved(self) -> float:
-        """By filters, for a value that is there."""
+        """Row groups that filters save, for a value that is stored."""
         return (self.left - self.holding) * (1 - self.rate)
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether filters save a lookup anything to speak of."""
+        """Whether filters save enough."""
         return self.saved >= max(_LEAST_SAVED, _LEAST_SHARE_SAVED * self.left)
 
     @classmethod
-    def of(cls, evidence: ColumnEvidence, fpp: float) -> _Figures:
+    def of(cls, profile: ColumnProfile, fpp: float) -> _Figures:
         size, rates = 0, 0.0
-        lacking = Counter(evidence.num_values[~evidence.has_filter].tolist())
+        lacking = Counter(profile.num_values[~profile.has_filter].tolist())
         for num_values, times in lacking.items():
-            ndv = evidence.ndv(num_values)
+            ndv = profile.ndv(num_values)
             blocks = num_blocks_for(math.ceil(ndv), fpp)
             num_bytes = blocks * BYTES_PER_BLOCK
             size += times * (num_bytes + len(encode_header(num_bytes)))
             rates += times * expected_fpp(ndv, blocks)
-        left = max(1.0, evidence.num_within_bounds())
+        left = max(1.0, profile.num_within_bounds())
         return cls(
-            ndv=evidence.ndv(),
+            ndv=profile.ndv(),
             left=left,
-            holding=min(left, evidence.num_holding()),
+            holding=min(left, profile.num_holding()),
             rate=rates / lacking.total(),
             num_filter_bytes=size,
         )
 
 
-def _verdict(evidence: ColumnEvidence, figures: _Figures) -> tuple[Advice, str]:
-    """The verdict and its reason."""
-    count = evidence.num_row_groups
-    if figures.ndv < _ALMOST_ONE and len(evidence.lows) == count:
+def _verdict(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, str]:
+    """Return the verdict and its reason."""
+    count = profile.num_row_groups
+    if figures.ndv < _ALMOST_ONE and len(profile.lows) == count:
         return Advice.SKIP, "a single value per row group, which statistics tell"
-    if evidence.num_dictionaries == count and figures.ndv <= SMALL_DICTIONARY:
+    if profile.num_dictionaries == count and figures.ndv <= SMALL_DICTIONARY:
         return Advice.SKIP, (
             f"{_about(figures.ndv)} per row group, all in dictionaries: "
             "readers that look at those (Spark does) skip as much"
         )
     if count == 1:
-        return _verdict_on_one(evidence, figures)
+        return _verdict_on_one(profile, figures)
     before = _roughly(figures.left / count)
     after = _roughly((figures.left - figures.saved) / count)
     if figures.is_worth_it:
         promise = f"a lookup reads {after} of the row groups instead of {before}"
-        doubt = _doubt(evidence, figures)
+        doubt = _doubt(profile, figures)
         return (Advice.CONSIDER, f"{promise}, but {doubt}") if doubt else (Advice.ADD, promise)
     if figures.left <= max(_ALMOST_ONE, _SMALL_SHARE * count):
         return Advice.SKIP, f"sorted: by statistics, a lookup reads {before} of the row groups"
     return Advice.SKIP, f"a lookup would read {after} of the row groups, and {before} without"
 
 
-def _verdict_on_one(evidence: ColumnEvidence, figures: _Figures) -> tuple[Advice, str]:
-    """The same for a single row group."""
+def _verdict_on_one(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, str]:
+    """Return the verdict on a column of a single row group."""
     values = f"{_about(figures.ndv)} in a single row group"
     if figures.ndv <= FEW_DISTINCT:
         return Advice.SKIP, f"only {values}"
     promise = f"{values}: a lookup skips the file unless it holds the value"
-    doubt = _doubt(evidence, figures)
-    if doubt is None and figures.ndv * _MOST_REPEATS < evidence.num_values[0]:
+    doubt = _doubt(profile, figures)
+    if doubt is None and figures.ndv * _MOST_REPEATS < profile.num_values[0]:
         doubt = "values that repeat so often are held by many files"
     return (Advice.CONSIDER, f"{promise}, but {doubt}") if doubt else (Advice.ADD, promise)
 
 
-def _doubt(evidence: ColumnEvidence, figures: _Figures) -> str | None:
-    """Why filters that save something may not pay, a clause; None if they should."""
-    if evidence.is_floating:
+def _doubt(profile: ColumnProfile, figures: _Figures) -> str | None:
+    """Return why filters that save enough may not be worth it, a clause; None if they are."""
+    if profile.is_floating:
         return "floating-point numbers are rarely looked up by equality"
-    if figures.num_filter_bytes > evidence.num_compressed_bytes:
+    if figures.num_filter_bytes > profile.num_compressed_bytes:
         return "the filters would take more bytes than the column"
-    if 2 * evidence.num_dictionaries > evidence.num_row_groups:
+    if 2 * profile.num_dictionaries > profile.num_row_groups:
         return "its values are in dictionaries, which Spark reads before it asks filters"
-    if evidence.num_row_groups > 1 and figures.saved < _STRONG_SHARE_SAVED * figures.left:
+    if profile.num_row_groups > 1 and figures.saved < _STRONG_SHARE_SAVED * figures.left:
         return "that is not much less"
     return None
 
 
-def _notes(evidence: ColumnEvidence) -> Iterator[str]:
-    if evidence.num_row_groups == 1:
+def _notes(profile: ColumnProfile) -> Iterator[str]:
+    if profile.num_row_groups == 1:
         yield "there is a single row group: filters let readers skip the whole file, or nothing"
-    if evidence.has_filter.any():
-        yield f"{int(evidence.has_filter.sum())} row groups have a filter already"
-    if evidence.unreadable is not None:
-        yield f"some row groups cannot be read: {evidence.unreadable}"
+    if profile.has_filter.any():
+        yield f"{int(profile.has_filter.sum())} row groups have a filter already"
+    if profile.unreadable is not None:
+        yield f"some row groups cannot be read: {profile.unreadable}"
 
 
 def _roughly(share: float) -> str:
-    """A share that was estimated, in whole percents where that says enough."""
+    """Write an estimated share, in whole percents where these say enough."""
     return percent(round(share, 2) if share >= _ONE_PERCENT else share)
 
 
 def _about(ndv: float) -> str:
-    """So many distinct values, to two digits."""
+    """Write a number of distinct values with two significant digits."""
     number = max(1, round(ndv))
     digits = max(0, len(str(number)) - 2)
     rounded = round(number, -digits)

@@ -1,4 +1,4 @@
-"""Take samples of a column: some values of a few row groups, so that the work is bounded."""
+"""Samples of a column: the first values of a few row groups, so that the work is bounded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.values import LeafReader
 
 _KEYS = 16
-"""Values kept of each sample."""
+"""Keys kept of each sample, at most."""
 
 _INT32_BITS, _INT64_BITS = 32, 64
 
 
-def take_sample(  # noqa: PLR0913  what to read, and what is known of it
+def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     reader: LeafReader,
     footer: Footer,
     leaf: Leaf,
@@ -38,11 +38,11 @@ def take_sample(  # noqa: PLR0913  what to read, and what is known of it
     num_values: int,
     num_nulls: int,
 ) -> RowGroupSample | None:
-    """Read the beginning of one column chunk; None if there are only nulls.
+    """Sample the beginning of one column chunk; None if all values are null.
 
     Args:
         reader: Reads the column.
-        footer: The file's.
+        footer: Of the file.
         leaf: The column.
         row_group: Ordinal, 0-based.
         most: Values to read at most, nulls included.
@@ -82,7 +82,7 @@ def take_sample(  # noqa: PLR0913  what to read, and what is known of it
 
 
 def _first_arrays(reader: LeafReader, row_group: int, most: int) -> tuple[list[pa.Array], int]:
-    """Read the first values; return those that are not null, and how many were read."""
+    """Read the first values; return those that are not null, and the number read."""
     arrays: list[pa.Array] = []
     read = 0
     for array in reader.batches(row_group, max_rows=most):
@@ -95,7 +95,7 @@ def _first_arrays(reader: LeafReader, row_group: int, most: int) -> tuple[list[p
 
 
 def _has_fractions(values: pa.Array) -> bool:
-    """Whether there are floating-point numbers that are no whole ones."""
+    """Whether some values are floating-point numbers with a fraction."""
     import pyarrow as pa
 
     if not pa.types.is_floating(values.type):
@@ -106,14 +106,14 @@ def _has_fractions(values: pa.Array) -> bool:
 
 
 def _is_dictionary(footer: Footer, leaf: Leaf, row_group: int) -> bool:
-    """Whether the reader gives the distinct values only."""
+    """Whether the reader returns the distinct values only."""
     return leaf.physical_type == PhysicalType.BYTE_ARRAY and is_fully_dictionary_encoded(
         footer, row_group, leaf.ordinal
     )
 
 
 def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:
-    """Exponent with which the number of distinct values grows from the first half to all."""
+    """Return the exponent with which distinct values grow from the first half to all."""
     half = len(np.unique(hashes[: (len(hashes) + 1) // 2]))
     if len(hashes) == 1:
         return 1.0
@@ -122,7 +122,7 @@ def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:
 
 
 def _growth_to(num_distinct: int, num_sampled: int, num_values: int) -> float:
-    """The same for a sample of a dictionary, of which it is known how many values it has."""
+    """Return the exponent for a sample of a dictionary, whose number of values is known."""
     if num_sampled >= min(num_distinct, num_values):
         return 0.0
     return min(1.0, math.log(num_distinct / num_sampled) / math.log(num_values / num_sampled))
@@ -135,7 +135,7 @@ def _keys(
     hashes: NDArray[np.uint64],
     wanted: NDArray[np.uint64],
 ) -> tuple[Key, ...]:
-    """The values of some hashes, in the order of the column's statistics."""
+    """Return the values of some hashes as keys of the column's statistics."""
     if order is None:
         return ()
     candidates = np.flatnonzero(hashes <= wanted[-1])
@@ -149,7 +149,7 @@ def _keys(
 
 
 def _key(leaf: Leaf, order: Order, value: float | bytes) -> Key:
-    """A stored value as its column's statistics compare it."""
+    """Return a stored value as a key of its column's statistics."""
     if not isinstance(value, bytes):
         if order is not Order.UNSIGNED:
             return value

@@ -1,7 +1,7 @@
 """Parquet footers: a view with every offset and its bytes, and edits to those bytes. No I/O."""
 
 from parquet_bloomwriter.metadata.footer import TAIL_BYTES, Footer, locate_footer, parse_footer
-from parquet_bloomwriter.metadata.schema import Leaf, PhysicalType, Repetition
+from parquet_bloomwriter.metadata.schema import Leaf, PhysicalType, Repetition, Schema
 
 __all__ = [
     "TAIL_BYTES",
@@ -9,6 +9,7 @@ __all__ = [
     "Leaf",
     "PhysicalType",
     "Repetition",
+    "Schema",
     "locate_footer",
     "parse_footer",
 ]

@@ -40,7 +40,7 @@ from parquet_bloomwriter.metadata.fields import (
     FileField,
     RowGroupField,
 )
-from parquet_bloomwriter.metadata.schema import Leaf, leaves_of
+from parquet_bloomwriter.metadata.schema import Leaf, Schema, leaves_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,8 +79,8 @@ _HIDDEN = (
 writers leave out or falsify what would tell about the values."""
 
 _MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
-_known_schemas: dict[bytes, tuple[Leaf, ...]] = {}
-"""By the schema's bytes: its leaves."""
+_known_schemas: dict[bytes, Schema] = {}
+"""By the schema's bytes; `clear_schemas` forgets them."""
 
 _FILE, _ELEMENT, _ROW_GROUP, _CHUNK = (
     FOOTER.names.index(kind).to_bytes(8, sys.byteorder)
@@ -120,7 +120,7 @@ class Footer:
     start: int
     """Absolute position of `data` in the file, in bytes."""
 
-    leaves: tuple[Leaf, ...]
+    schema: Schema
     """The c leaf columns."""
 
     file: Structs
@@ -131,6 +131,11 @@ class Footer:
 
     chunks: Structs
     """Column chunks with their ColumnMetaData, shape (r, c, slots), by `ChunkField`."""
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The c leaf columns, in order."""
+        return self.schema.leaves
 
     @property
     def num_row_groups(self) -> int:
@@ -246,15 +251,16 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
     table = scan(data, FOOTER, origin=start)
     file = Structs(table.values[:1], table.spans[:1])
     _check_file(file, data, table.stop, start)
-    schema, row_groups, chunks = _in_order(table) or _by_kind(table)
-    leaves = _leaves(file, schema, data, start)
-    shape = (len(row_groups.values), len(leaves), FOOTER.width)
+    elements, row_groups, chunks = _in_order(table) or _by_kind(table)
+    schema = _schema(file, elements, data, start)
+    num_leaves = len(schema.leaves)
+    shape = (len(row_groups.values), num_leaves, FOOTER.width)
     if chunks.values.shape != shape:
-        _check_columns(row_groups, chunks, len(leaves), start)
+        _check_columns(row_groups, chunks, num_leaves, start)
         chunks = Structs(chunks.values.reshape(shape), chunks.spans.reshape(*shape, 3))
     _hide_encrypted(chunks)
     return Footer(
-        data=data, start=start, leaves=leaves, file=file, row_groups=row_groups, chunks=chunks
+        data=data, start=start, schema=schema, file=file, row_groups=row_groups, chunks=chunks
     )
 
 
@@ -325,18 +331,23 @@ def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
     return structs("SchemaElement"), structs("RowGroup"), structs("ColumnChunk")
 
 
-def _leaves(file: Structs, schema: Structs, data: bytes, start: int) -> tuple[Leaf, ...]:
-    """The leaf columns; files of one table have the same schema, byte for byte."""
+def _schema(file: Structs, elements: Structs, data: bytes, start: int) -> Schema:
+    """Return the schema; files of one table have the same, byte for byte."""
     _, begin, end = file.spans[0, FileField.SCHEMA].tolist()
     encoded = data[begin:end]
-    leaves = _known_schemas.get(encoded)
-    if leaves is None:
-        leaves = leaves_of(data, schema.values, schema.spans, origin=start)
+    schema = _known_schemas.get(encoded)
+    if schema is None:
+        schema = Schema(leaves_of(data, elements.values, elements.spans, origin=start))
         if len(encoded) <= _MAX_KNOWN_BYTES:
             if len(_known_schemas) == _MAX_KNOWN:
                 _known_schemas.clear()
-            _known_schemas[encoded] = leaves
-    return leaves
+            _known_schemas[encoded] = schema
+    return schema
+
+
+def clear_schemas() -> None:
+    """Forget the schemas seen so far."""
+    _known_schemas.clear()
 
 
 def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start: int) -> None:

@@ -206,6 +206,17 @@ def logical_type_fields(data: bytes) -> tuple[int, Mapping[int, int]]:
     return sum(members), fields
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """The leaf columns of a file.
+
+    Files whose schemas are the same bytes share one `Schema` (`footer.parse_footer`), so schemas
+    are compared by identity, and serve as keys.
+    """
+
+    leaves: tuple[Leaf, ...]
+
+
 def leaves_of(
     data: bytes, values: NDArray[np.int64], spans: NDArray[np.int32], *, origin: int
 ) -> tuple[Leaf, ...]:

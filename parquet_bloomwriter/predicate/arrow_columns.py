@@ -1,4 +1,4 @@
-"""Dotted names -> columns of an Arrow schema, fields of structs included."""
+"""Columns of an Arrow schema by dotted name, fields of structs included; families of types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Column:
 
     @property
     def field(self) -> pc.Expression:
-        """The expression that refers to it."""
+        """The expression that refers to the column."""
         import pyarrow.compute as pc
 
         return pc.field(*self.path)
@@ -40,11 +40,11 @@ class Column:
 def column_at(schema: pa.Schema, path: str | tuple[str, ...]) -> Column:
     """Find a column by its dotted name, or by a tuple of names.
 
-    A top-level column of that very name comes first; else dots lead into structs.
+    A top-level column with exactly this name comes first; else dots lead into structs.
 
     Raises:
-        ColumnNotFound: If there is none, or more than one.
-        InvalidArgument: If it lies in a list or a map: a row has many values of it.
+        ColumnNotFound: If no column has the name, or several.
+        InvalidArgument: If the column lies in a list or a map: a row may have many values.
     """
     if isinstance(path, str):
         found = list(_by_name(schema, path, ()))
@@ -66,7 +66,7 @@ def column_at(schema: pa.Schema, path: str | tuple[str, ...]) -> Column:
 
 
 def _fields(parent: pa.Schema | pa.DataType) -> Iterator[pa.Field]:
-    """Yield the children of a schema or a struct that can be named; nothing else has any."""
+    """Yield the children of a schema or a struct whose names are UTF-8."""
     import pyarrow as pa
 
     if isinstance(parent, pa.Schema):
@@ -76,7 +76,7 @@ def _fields(parent: pa.Schema | pa.DataType) -> Iterator[pa.Field]:
 
 
 def has_name(field: pa.Field) -> bool:
-    """Whether the name is UTF-8. In a file that breaks this rule, nobody can ask for the column."""
+    """Whether the name is UTF-8. A column with another name, against the rules, cannot be named."""
     try:
         return isinstance(field.name, str)
     except UnicodeDecodeError:
@@ -117,3 +117,22 @@ def _names(parent: pa.Schema | pa.DataType, above: str = "") -> Iterator[str]:
     for field in _fields(parent):
         inner = list(_names(field.type, f"{above}{field.name}."))
         yield from inner or [f"{above}{field.name}"]
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether values are text, in any of Arrow's layouts."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_)
+    )
+
+
+def is_binary(type_: pa.DataType) -> bool:
+    """Whether values are bytes, in any of Arrow's layouts."""
+    import pyarrow as pa
+
+    types = pa.types
+    is_sized = types.is_binary(type_) or types.is_large_binary(type_) or types.is_binary_view(type_)
+    return bool(is_sized or types.is_fixed_size_binary(type_))

@@ -1,11 +1,11 @@
 """One column and literals -> a pyarrow expression.
 
 `compare` and `compare_with_any` follow SQL, with exact literals: each becomes a value of the
-column's own type, or a bound between two of them (`arrow_literals`).
+column's own type, or a bound between two of them (`literals.arrow`).
 
 `compare_as_pyarrow` is for conditions in pyarrow's lists that SQL does not know: a string with
-bytes, a boolean with a number, durations. pyarrow casts one side or the other, and says what it
-cannot compare. Pruning concludes nothing from them.
+bytes, a boolean with a number, durations. pyarrow casts one side or the other, and raises an error
+for what it cannot compare. Nothing is pruned for them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.expression import OPERATORS
 from parquet_bloomwriter.predicate.literals.arrow import (
+    ArrowFloor,
     Incomparable,
-    Place,
     compared_as,
-    placer,
+    floor_finder,
     rounded,
 )
 from parquet_bloomwriter.predicate.to_sql import spell_value
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
 _BETWEEN: dict[Operator, Operator] = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
-"""What becomes of an operator for the floor of a literal that is no value of the type itself."""
+"""The operator for the floor of a literal that is not a value of the column's type."""
 
 
 class Operand(Protocol):
-    """What is compared with literals: a column, or what is computed from columns."""
+    """One side of a comparison with literals: a column, or an expression of columns."""
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Name, for messages."""
         ...
 
     @property
     def type(self) -> pa.DataType:
-        """Of its values."""
+        """Type of the values."""
         ...
 
     @property
     def field(self) -> pc.Expression:
-        """The expression that yields them."""
+        """The expression that yields the values."""
         ...
 
 
 def compare(
     column: Operand, operator_: Operator, value: Value | None, *, is_negated: bool
 ) -> pc.Expression:
-    """Return what is true where `column operator value` is; or, negated, where it is false.
+    """Return what is true where `column operator value` is true; or, negated, where it is false.
 
     Raises:
         InvalidArgument: If SQL does not compare the literal with the column.
@@ -73,7 +73,7 @@ def compare(
     if value is None:
         return pc.scalar(value=False)
     operand = _prepared(column, [value])
-    found = operand.places[0]
+    found = operand.floors[0]
     if not found.is_exact and (found.floor is None or operator_ in ("=", "!=")):
         outcome = operator_ == "!=" or (operator_ in (">", ">=") and not found.is_nan)
         return pc.scalar(value=False) if outcome is is_negated else column.field.is_valid()
@@ -85,12 +85,12 @@ def compare(
 def compare_with_any(
     column: Operand, values: Sequence[Value], *, is_negated: bool, is_sql: bool
 ) -> pc.Expression:
-    """Return what is true where `column IN values` is; or, negated, where it is false.
+    """Return what is true where `column IN values` is true; or, negated, where it is false.
 
     Args:
-        column: What is compared.
+        column: The column.
         values: Literals without nulls.
-        is_negated: Whether to ask for the opposite.
+        is_negated: Whether to select the opposite.
         is_sql: Whether floats compare as by `=`. Otherwise as by pyarrow's `is_in`, which rounds
             them to the column's type, finds NaN, and tells the zeros apart.
 
@@ -102,7 +102,7 @@ def compare_with_any(
     if not is_sql:
         values = [rounded(value, column.type) for value in values]
     operand = _prepared(column, values)
-    members = [found.floor for found in operand.places if found.is_exact]
+    members = [found.floor for found in operand.floors if found.is_exact]
     if is_sql and 0.0 in members and pa.types.is_floating(operand.type):
         members += [0.0, -0.0]  # is_in tells them apart
     condition = operand.field.isin(pa.array(members, operand.type))
@@ -111,14 +111,14 @@ def compare_with_any(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
-    """An operand, ready to be compared with literals."""
+    """An operand with literals of a type that pyarrow compares it with."""
 
     field: pc.Expression
     type: pa.DataType
-    """Of the literals."""
+    """Type of the literals."""
 
-    places: list[Place]
-    """Of the literals, among the column's values."""
+    floors: list[ArrowFloor]
+    """Each literal, or the value of the type below it."""
 
 
 def _prepared(column: Operand, values: Sequence[Value]) -> _Prepared:
@@ -131,12 +131,12 @@ def _prepared(column: Operand, values: Sequence[Value]) -> _Prepared:
     if target != column.type:
         field = field.cast(target)
     is_dictionary = pa.types.is_dictionary(target)
-    found = _places(column, values, type_)
-    return _Prepared(field=field, type=target.value_type if is_dictionary else target, places=found)
+    found = _floors(column, values, type_)
+    return _Prepared(field=field, type=target.value_type if is_dictionary else target, floors=found)
 
 
-def _places(column: Operand, values: Sequence[Value], type_: pa.DataType) -> list[Place]:
-    find = placer(type_)
+def _floors(column: Operand, values: Sequence[Value], type_: pa.DataType) -> list[ArrowFloor]:
+    find = floor_finder(type_)
     found = []
     for value in values:
         try:
@@ -151,9 +151,9 @@ def _places(column: Operand, values: Sequence[Value], type_: pa.DataType) -> lis
 
 
 def joined(conditions: Sequence[pc.Expression], *, by_and: bool) -> pc.Expression:
-    """Join conditions by AND, or by OR; constants decide, or are left out.
+    """Join conditions by AND, or by OR; constants decide the result, or are left out.
 
-    pyarrow's `count_rows` counts all rows where it finds out by itself that a filter is false.
+    Without this, pyarrow's `count_rows` counts all rows if it finds that a filter is false.
     """
     import pyarrow.compute as pc
 
@@ -186,7 +186,7 @@ def compare_as_pyarrow(column: Column, operator_: str, value: object) -> pc.Expr
 
 
 def _membership(column: Column, values: pa.Array, *, is_negated: bool) -> pc.Expression:
-    """Compare with each value; pyarrow's `is_in` reads statistics wrongly where types differ."""
+    """Compare with each value, as pyarrow's `is_in` misreads statistics where types differ."""
     import pyarrow.compute as pc
 
     if values.type == column.type or not len(values):
@@ -212,7 +212,7 @@ def _array(values: Any) -> pa.Array:  # noqa: ANN401  a collection of any kind
 
 
 def _exact(value: object) -> object:
-    """Return a duration of pandas with its nanoseconds, which pyarrow cuts off."""
+    """Return a duration of pandas with its nanoseconds, which pyarrow would cut off."""
     import pyarrow as pa
 
     if isinstance(value, timedelta) and hasattr(value, "nanoseconds") and hasattr(value, "value"):
@@ -221,7 +221,7 @@ def _exact(value: object) -> object:
 
 
 def not_evaluated(text: str, why: str = "") -> InvalidArgument:
-    """Make the error for a part of a condition that no pyarrow expression is made of.
+    """Return the error for a part of a condition that cannot become a pyarrow expression.
 
     Args:
         text: The part.

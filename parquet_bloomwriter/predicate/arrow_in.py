@@ -1,15 +1,8 @@
 """pyarrow expressions -> trees.
 
-What is not understood is `Opaque`, and nothing is pruned for it: positions instead of names, casts,
-functions, literals of unknown kinds, and any surprise in the form that expressions are pickled in.
-
-Nulls are those of pyarrow: `is_in` is never null. That makes no difference to the rows asked for,
-except under a NOT: there the tree says what becomes of nulls.
-
-A pyarrow expression, taken apart.
-
-pyarrow lets nobody walk an expression, but pickles it as Arrow C++ serializes it: an Arrow IPC file
-with one record batch of one row. The metadata of its schema lists the tree in the order of writing:
+pyarrow has no way to walk an expression, but pickles it as Arrow C++ serializes it: an Arrow IPC
+file with one record batch of one row. The metadata of its schema lists the tree in the order of
+writing:
 
     call NAME, arguments, [options COLUMN], end NAME
     field_ref NAME                      a column
@@ -17,9 +10,14 @@ with one record batch of one row. The metadata of its schema lists the tree in t
     literal COLUMN                      the one value of a column of the batch
 
 Keys repeat. pyarrow's dictionary of the metadata would keep one of each, so the pairs are read
-through the Arrow C data interface (struct ArrowSchema, "metadata").
+through the Arrow C data interface (struct ArrowSchema, "metadata"). This format is internal to
+Arrow and may change; `take_apart` raises ValueError for anything else.
 
-This format is Arrow's own affair and may change; whatever is not as above is a `ValueError`.
+Parts that are not understood become `Opaque`, and nothing is pruned for them: positions instead of
+names, casts, functions, literals of unknown kinds, and any surprise in the format.
+
+Nulls follow pyarrow: `is_in` is never null. That makes no difference to the rows selected, except
+under a NOT: there the tree says what becomes of nulls.
 """
 
 from __future__ import annotations
@@ -32,6 +30,7 @@ from parquet_bloomwriter.predicate.dnf import membership, non_membership
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
+    Constant,
     Expression,
     IsIn,
     IsNull,
@@ -41,7 +40,6 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     UnknownKind,
 )
-from parquet_bloomwriter.predicate.expression import Constant as Always
 from parquet_bloomwriter.predicate.literals.plain import plain_value, plain_values
 
 if TYPE_CHECKING:
@@ -71,21 +69,21 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Literal:
     """A literal."""
 
     scalar: Any
     """A scalar of pyarrow."""
 
 
-Node: TypeAlias = Call | Field | Constant
+Node: TypeAlias = Call | Field | Literal
 
 
 def take_apart(expression: object) -> Node:
     """Return the tree of a pyarrow expression.
 
     Raises:
-        ValueError: If the format is not as expected.
+        ValueError: If the format is not the one described above.
         pyarrow.ArrowException: If the expression cannot be serialized (columns by position).
     """
     import pyarrow as pa
@@ -124,7 +122,7 @@ def _tree(pairs: Iterator[Pair], scalars: list[pa.Scalar]) -> Node:
 
 def _leaf(key: str, text: str, pairs: Iterator[Pair], scalars: list[pa.Scalar]) -> Node:
     if key == "literal":
-        return Constant(scalars[int(text)])
+        return Literal(scalars[int(text)])
     if key == "field_ref":
         return Field(text)
     if key != "nested_field_ref":
@@ -141,7 +139,7 @@ def _expect_end(pairs: Iterator[Pair]) -> None:
 
 
 class _ArrowSchema(ctypes.Structure):
-    """The first members of struct ArrowSchema."""
+    """The first members of struct ArrowSchema of the Arrow C data interface."""
 
     _fields_ = (
         ("format", ctypes.c_char_p),
@@ -174,7 +172,7 @@ _COMPARISONS: dict[str, tuple[Operator, Operator]] = {
     "greater": (">", "<"),
     "greater_equal": (">=", "<="),
 }
-"""With the column on the left, and on the right."""
+"""pyarrow's function -> the operator with the column on the left, and on the right."""
 
 _CONNECTIVES: dict[str, type[And | Or]] = {
     "and": And,
@@ -184,14 +182,14 @@ _CONNECTIVES: dict[str, type[And | Or]] = {
     "or_": Or,
     "or_kleene": Or,
 }
-"""Those that are not Kleene's are true for fewer rows, never for more."""
+"""Functions without Kleene's logic are true for fewer rows, never for more."""
 
 _MATCH, _SKIP = 0, 1
 """SetLookupOptions::NullMatchingBehavior of Arrow C++."""
 
 
 def from_arrow(expression: object) -> Expression:
-    """Make a tree of a pyarrow expression; there is none that is an error."""
+    """Make a tree of any pyarrow expression; `Opaque` if it cannot be taken apart."""
     import pyarrow as pa
 
     try:
@@ -213,9 +211,9 @@ def _condition(node: Node, *, is_negated: bool) -> Expression:
 def _of_node(node: Node, *, is_negated: bool) -> Expression | None:
     if isinstance(node, Field):
         return Comparison(node.path, "=", value=True)
-    if isinstance(node, Constant):
+    if isinstance(node, Literal):
         value = plain_value(node.scalar)
-        return Always(value) if isinstance(value, bool) else None
+        return Constant(value) if isinstance(value, bool) else None
     if node.function in _CONNECTIVES:
         kind = _CONNECTIVES[node.function]
         return kind(tuple(_condition(one, is_negated=is_negated) for one in _operands(node)))
@@ -238,15 +236,15 @@ def _operands(call: Call) -> Iterator[Node]:
 def _comparison(call: Call) -> Expression | None:
     as_written, mirrored = _COMPARISONS[call.function]
     match call.arguments:
-        case (Field(column), Constant(scalar)):
+        case (Field(column), Literal(scalar)):
             return Comparison(column, as_written, plain_value(scalar))
-        case (Constant(scalar), Field(column)):
+        case (Literal(scalar), Field(column)):
             return Comparison(column, mirrored, plain_value(scalar))
     return None
 
 
 def _test(call: Call, is_negated: bool) -> Expression | None:  # noqa: FBT001  passed on
-    """Make a tree of a question about one column."""
+    """Make a tree of a null test, or of `is_in`; None for anything else."""
     match call.arguments:
         case (Field(column),):
             pass
@@ -275,7 +273,7 @@ def _membership(column: str, call: Call, is_negated: bool) -> Expression | None:
 
 
 def _negation(operand: Expression) -> Expression:
-    """Negate; what is asked of `~field.isin(...)` reads as it does in pyarrow's filters."""
+    """Negate a tree; `~field.isin(...)` becomes the same tree as `not in` of pyarrow's filters."""
     match operand:
         case And((IsIn(column, values), Not(IsNull()))):
             return non_membership(column, values)
@@ -285,6 +283,6 @@ def _negation(operand: Expression) -> Expression:
 def _text(node: Node) -> str:
     if isinstance(node, Field):
         return node.path
-    if isinstance(node, Constant):
+    if isinstance(node, Literal):
         return str(node.scalar)
     return f"{node.function}({', '.join(_text(one) for one in node.arguments)})"

@@ -1,8 +1,8 @@
-"""Predicates -> pyarrow expressions that are true for the same rows.
+"""Trees, pyarrow's lists and pyarrow expressions -> pyarrow expressions true for the same rows.
 
 The expression is made from the tree that row groups are pruned by, so a literal means the same to
 both. Literals are compared exactly: each becomes a value of the column's own type, see
-`arrow_literals`. pyarrow would cast literals or columns to a common type, which fails for some
+`literals.arrow`. pyarrow would cast literals or columns to a common type, which fails for some
 values, rounds others, and differs between its reading of statistics and of rows.
 
 The expression is true where the condition is: negations are pushed down to the comparisons, so that
@@ -10,9 +10,9 @@ neither a comparison with null, nor its negation, nor NOT IN of a null is ever t
 floats are those of IEEE 754, as everywhere in Arrow: NaN equals nothing, and is neither below nor
 above anything.
 
-Left to pyarrow are expressions of pyarrow with a part that is not understood here, and conditions
-in its lists whose literal SQL would not compare with the column (bytes with a string, durations).
-
+pyarrow itself evaluates expressions of pyarrow with a part that is not understood here, and
+conditions in its lists whose literal SQL would not compare with the column (bytes with a string,
+durations).
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ if TYPE_CHECKING:
 
     _TrueFor: TypeAlias = Callable[[Expression], pc.Expression]
 
-    import pyarrow.compute as pc
-
 
 _MANY_CONDITIONS = 100
+"""Alternatives from which `column = value` become one IN."""
+
 _MOST_CONDITIONS = 2_000
-"""Joined by AND, or by OR. pyarrow recurses over them: some thousands more end its stack, and with
-it the process."""
+"""Conditions joined by AND, or by OR. pyarrow recurses over them: some thousands more overflow its
+stack, and end the process."""
 
 
 def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
-    """Return the pyarrow expression that is true for the rows a predicate asks for.
+    """Return the pyarrow expression that is true for the rows that a predicate selects.
 
     Args:
         filters: What `parse` takes.
-        schema: Of the data that the expression is for.
+        schema: Schema of the data.
 
     Raises:
         ColumnNotFound: If the schema has no such column.
@@ -115,27 +115,27 @@ def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns that a tree is about, and how its literals are meant."""
+    """The columns of a tree, and the rules by which its literals are compared."""
 
     schema: pa.Schema
     is_sql: bool
-    """Whether `compare_with_any` is to follow SQL."""
+    """Whether `compare_with_any` follows SQL."""
 
     only: Column | None = None
-    """The one column of the tree, if it is known."""
+    """The only column of the tree, if that is known."""
 
     def find(self, name: str) -> Column:
         """Find a column by its dotted name.
 
         Raises:
-            ColumnNotFound: If there is none, or more than one.
-            InvalidArgument: If it lies in a list or a map.
+            ColumnNotFound: If no column has the name, or several.
+            InvalidArgument: If the column lies in a list or a map.
         """
         return self.only or column_at(self.schema, name)
 
 
 def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Expression:
-    """Return what is true where the node is; or, negated, where it is false."""
+    """Return what is true where the node is true; or, negated, where the node is false."""
     import pyarrow.compute as pc
 
     match node:
@@ -183,7 +183,7 @@ def _joined(operands: Sequence[Expression], true_for: _TrueFor, *, by_and: bool)
 
 
 def _merged(operands: Sequence[Expression]) -> Sequence[Expression]:
-    """Make one IN of many alternatives `column = value`, which programs like to write."""
+    """Make one IN of many alternatives `column = value`, such as programs write."""
     if len(operands) <= _MANY_CONDITIONS:
         return operands
     values: dict[str, list[Value]] = {}

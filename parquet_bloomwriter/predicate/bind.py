@@ -1,4 +1,4 @@
-"""A predicate's tree and a file's columns -> what to look for in each row group.
+"""A predicate's tree and the columns of a schema -> what to look for in each row group.
 
 Negations are pushed down to the leaves by De Morgan's laws, which hold in three-valued logic too:
 
@@ -7,29 +7,30 @@ Negations are pushed down to the leaves by De Morgan's laws, which hold in three
 and a comparison with a null stays neither true nor false. With NaN, `NOT (x < 5)` and `x >= 5` are
 not the same for readers that follow IEEE 754: NaN is then taken to match.
 
-Whatever cannot be bound becomes `Undecided`, with the reason. Constants are conditions as well:
-TRUE is undecided, FALSE never matches. No operands at all are `AllOf(())` or `AnyOf(())`.
+A condition that cannot be bound becomes `Unknown`, with the reason. Constants are conditions as
+well: TRUE is unknown, FALSE never matches. No operands at all are `AllOf(())` or `AnyOf(())`.
 
-The columns of a file by name, as far as predicates can be bound to them.
+`literals.coerce` says what a literal means to a column, its `Domain`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
+    AlwaysFalse,
     AnyOf,
-    Differs,
+    InSet,
     Interval,
-    Members,
-    Never,
+    NotInSet,
     NotNull,
     Nulls,
     Order,
-    Undecided,
+    Unknown,
 )
 from parquet_bloomwriter.predicate.expression import (
     OPPOSITES,
@@ -43,41 +44,45 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
 )
 from parquet_bloomwriter.predicate.literals.coerce import domain_of
-from parquet_bloomwriter.predicate.literals.in_list import Listing, place_all
-from parquet_bloomwriter.predicate.literals.range import Unclear
+from parquet_bloomwriter.predicate.literals.range import LiteralSet, UnknownRange
 from parquet_bloomwriter.predicate.to_sql import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata import Leaf, Schema
     from parquet_bloomwriter.predicate.bound import Atom, Bound
     from parquet_bloomwriter.predicate.expression import Expression, Operator
     from parquet_bloomwriter.predicate.literals.coerce import Domain
-    from parquet_bloomwriter.predicate.literals.range import Spot
-
-_MAX_KNOWN = 128
+    from parquet_bloomwriter.predicate.literals.range import LiteralRange
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """All columns of a file."""
+@dataclass(slots=True, eq=False)
+class Domains:
+    """The columns of one schema, by name, as far as predicates can be bound to them."""
 
-    leaves: Sequence[Leaf]
     by_name: dict[str, list[Leaf]]
-    domains: dict[str, Domain | str] = field(default_factory=dict)
-    """Of the names asked for so far: the column's domain, or why there is none."""
+    _found: dict[str, Domain | str] = field(default_factory=dict)
+    """What `find` returned for columns that were asked for before."""
 
-    def domain(self, name: str) -> Domain | str:
-        """The column of a dotted path, or why no predicate can be bound to it, a clause."""
-        found = self.domains.get(name)
+    @classmethod
+    def of(cls, leaves: Iterable[Leaf]) -> Domains:
+        """Take all leaf columns of a schema."""
+        by_name: dict[str, list[Leaf]] = {}
+        for leaf in leaves:
+            by_name.setdefault(leaf.name, []).append(leaf)
+        return cls(by_name)
+
+    def find(self, name: str) -> Domain | str:
+        """Return the domain of a dotted path, or why no predicate can be bound to it, a clause."""
+        found = self._found.get(name)
         if found is None:
-            found = self._look_up(name)
-            if len(self.domains) < len(self.leaves):  # Names that are none are not all kept.
-                self.domains[name] = found
+            found = self._domain(name)
+            if name in self.by_name:
+                self._found[name] = found
         return found
 
-    def _look_up(self, name: str) -> Domain | str:
+    def _domain(self, name: str) -> Domain | str:
         leaves = self.by_name.get(name, [])
         if not leaves:
             inside = any(other.startswith(f"{name}.") for other in self.by_name)
@@ -89,43 +94,24 @@ class Columns:
         return domain_of(leaves[0])
 
 
-_known: dict[int, Columns] = {}
-"""By the identity of the tuple of leaves, which `Columns` keeps alive."""
+@lru_cache(maxsize=128)
+def domains_of(schema: Schema) -> Domains:
+    """Return the columns of a schema; those of the last schemas are kept."""
+    return Domains.of(schema.leaves)
 
 
-def columns_of(leaves: Sequence[Leaf]) -> Columns:
-    """The columns of a file; remembered for tuples, which cannot change."""
-    known = _known.get(id(leaves))
-    if known is not None:
-        return known
-    by_name: dict[str, list[Leaf]] = {}
-    for leaf in leaves:
-        by_name.setdefault(leaf.name, []).append(leaf)
-    columns = Columns(leaves, by_name)
-    if isinstance(leaves, tuple):
-        if len(_known) >= _MAX_KNOWN:
-            _known.clear()
-        _known[id(leaves)] = columns
-    return columns
+def bind(expression: Expression, domains: Domains) -> Bound:
+    """Return what to look for in the row groups of files with these columns."""
+    return _bind(expression, domains, negated=False)
 
 
-def bind(expression: Expression, leaves: Sequence[Leaf]) -> Bound:
-    """Bring a predicate and the columns of a file together.
-
-    Args:
-        expression: The predicate.
-        leaves: All leaf columns of the file. What is worked out about a tuple is remembered.
-    """
-    return _bind(expression, columns_of(leaves), negated=False)
-
-
-def _bind(expression: Expression, columns: Columns, *, negated: bool) -> Bound:
+def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
     match expression:
         case Not(operand):
-            return _bind(operand, columns, negated=not negated)
+            return _bind(operand, domains, negated=not negated)
         case And() | Or():
             operands = _operands(expression)
-            parts = tuple([_bind(one, columns, negated=negated) for one in operands])
+            parts = tuple([_bind(one, domains, negated=negated) for one in operands])
             if len(parts) == 1:
                 return parts[0]
             return AllOf(parts) if isinstance(expression, And) is not negated else AnyOf(parts)
@@ -133,12 +119,12 @@ def _bind(expression: Expression, columns: Columns, *, negated: bool) -> Bound:
             return _constant(expression, negated=negated)
         case Opaque():
             reason = "only comparisons of a column with literals are concluded from"
-            return Undecided(text=_text(expression, negated=negated), reason=reason)
-    return _condition(expression, columns, negated=negated)
+            return Unknown(text=_text(expression, negated=negated), reason=reason)
+    return _condition(expression, domains, negated=negated)
 
 
 def _operands(expression: And | Or) -> Iterator[Expression]:
-    """The operands, with those of operands of the same sort in their place, however deep."""
+    """Yield the operands; operands of the same connective are replaced by theirs, however deep."""
     kind = type(expression)
     pending = list(reversed(expression.operands))
     while pending:
@@ -153,16 +139,16 @@ def _constant(expression: Constant, *, negated: bool) -> Atom:
     value = expression.value is not negated
     text = expression.text or ("TRUE" if value else "FALSE")
     reason = expression.reason or f"the condition is always {'true' if value else 'false'}"
-    kind = Undecided if value else Never
+    kind = Unknown if value else AlwaysFalse
     return kind(text=text, reason=reason)
 
 
-def _condition(expression: Comparison | IsIn | IsNull, columns: Columns, *, negated: bool) -> Atom:
-    """Bind what is about one column."""
+def _condition(expression: Comparison | IsIn | IsNull, domains: Domains, *, negated: bool) -> Atom:
+    """Bind a condition on one column."""
     text = _text(expression, negated=negated)
-    domain = columns.domain(expression.column)
+    domain = domains.find(expression.column)
     if isinstance(domain, str):
-        return Undecided(text=text, reason=domain, column=expression.column)
+        return Unknown(text=text, reason=domain, column=expression.column)
     match expression:
         case IsNull():
             return _null(domain, text, negated=negated)
@@ -170,15 +156,15 @@ def _condition(expression: Comparison | IsIn | IsNull, columns: Columns, *, nega
             return _is_in(domain, values, text, negated=negated)
         case Comparison(_, operator, value):
             if value is None:
-                return _never(domain, text, "nothing equals null, nor is it less or greater")
-            spot = domain.spot(value)
-            if isinstance(spot, Unclear):
-                return _undecided(domain, text, spot.reason)
-            return _comparison(domain, operator, spot, text, negated=negated)
+                return _always_false(domain, text, "nothing equals null, nor is it less or greater")
+            found = domain.place(value)
+            if isinstance(found, UnknownRange):
+                return _unknown(domain, text, found.reason)
+            return _comparison(domain, operator, found, text, negated=negated)
 
 
 def _text(expression: Expression, *, negated: bool) -> str:
-    """The condition for people; a negated comparison by the opposite operator."""
+    """Return the condition for people; a negated comparison with the opposite operator."""
     if negated and isinstance(expression, Comparison):
         opposite = OPPOSITES[expression.operator]
         return to_text(Comparison(expression.column, opposite, expression.value))
@@ -189,64 +175,68 @@ def _null(domain: Domain, text: str, *, negated: bool) -> Atom:
     if negated:
         return NotNull(leaf=domain.leaf, text=text)
     if all(one is Repetition.REQUIRED for one in domain.leaf.repetitions):
-        return _never(domain, text, "the column is required: it holds no nulls")
+        return _always_false(domain, text, "the column is required: it holds no nulls")
     return Nulls(leaf=domain.leaf, text=text)
 
 
 def _is_in(domain: Domain, values: tuple[object, ...], text: str, *, negated: bool) -> Atom:
-    listing = place_all(domain, values)  # type: ignore[arg-type]  # the pattern loses their type
-    if isinstance(listing, Unclear):
-        return _undecided(domain, text, listing.reason)
+    from parquet_bloomwriter.predicate.literals.in_list import place_all
+
+    literals = place_all(domain, values)  # type: ignore[arg-type]  # the pattern loses their type
+    if isinstance(literals, UnknownRange):
+        return _unknown(domain, text, literals.reason)
     if not negated:
-        return _members(domain, listing, text)
-    if not listing.keys and listing.is_exact:
-        return _undecided(domain, text, "no value is in the list, so the condition is always true")
-    return _differs(domain, listing, text)
+        return _in_set(domain, literals, text)
+    if not literals.keys and literals.is_exact:
+        return _unknown(domain, text, "no value is in the list, so the condition is always true")
+    return _not_in_set(domain, literals, text)
 
 
 def _comparison(
-    domain: Domain, operator: Operator, spot: Spot, text: str, *, negated: bool
+    domain: Domain, operator: Operator, found: LiteralRange, text: str, *, negated: bool
 ) -> Atom:
     effective = OPPOSITES[operator] if negated else operator
     if effective not in {"=", "!="}:
-        return _interval(domain, effective, spot, text, negated=negated)
-    listing = Listing(spot.keys, spot.is_exact, spot.reason)
+        return _interval(domain, effective, found, text, negated=negated)
+    literals = LiteralSet(found.keys, found.is_exact, found.reason)
     if effective == "=":
-        return _members(domain, listing, text)
-    if not listing.keys and listing.is_exact:
+        return _in_set(domain, literals, text)
+    if not literals.keys and literals.is_exact:
         return NotNull(leaf=domain.leaf, text=text)
-    return _differs(domain, listing, text)
+    return _not_in_set(domain, literals, text)
 
 
-def _members(domain: Domain, listing: Listing, text: str) -> Atom:
-    if not listing.keys:
-        return _never(domain, text, listing.reason or "the list is empty")
-    return Members(
+def _in_set(domain: Domain, literals: LiteralSet, text: str) -> Atom:
+    if not literals.keys:
+        return _always_false(domain, text, literals.reason or "the list is empty")
+    return InSet(
         leaf=domain.leaf,
         text=text,
-        keys=None if domain.order is None else listing.keys,
-        plains=None if domain.encode is None else domain.encode(listing.keys),
+        keys=None if domain.order is None else literals.keys,
+        plains=None if domain.encode is None else domain.encode(literals.keys),
     )
 
 
-def _differs(domain: Domain, listing: Listing, text: str) -> Atom:
+def _not_in_set(domain: Domain, literals: LiteralSet, text: str) -> Atom:
     if domain.order is None or domain.order is Order.FLOATING:
-        return _undecided(domain, text, "statistics do not tell that all values are the same")
-    if not listing.is_exact:
-        return _undecided(domain, text, "readers differ in what equals the literal")
-    return Differs(leaf=domain.leaf, text=text, keys=frozenset(listing.keys))
+        return _unknown(domain, text, "statistics do not tell that all values are the same")
+    if not literals.is_exact:
+        return _unknown(domain, text, "readers differ in what equals the literal")
+    return NotInSet(leaf=domain.leaf, text=text, keys=frozenset(literals.keys))
 
 
-def _interval(domain: Domain, operator: Operator, spot: Spot, text: str, *, negated: bool) -> Atom:
+def _interval(
+    domain: Domain, operator: Operator, found: LiteralRange, text: str, *, negated: bool
+) -> Atom:
     if domain.order is None:
-        return _undecided(domain, text, "statistics have no defined order for the column's type")
-    if spot.order_problem:
-        return _undecided(domain, text, spot.order_problem)
-    low, high = _ends(operator, spot)
+        return _unknown(domain, text, "statistics have no defined order for the column's type")
+    if found.order_problem:
+        return _unknown(domain, text, found.order_problem)
+    low, high = _ends(operator, found)
     if domain.limits is not None:
         least, greatest = domain.limits
         if (low is not None and low > greatest) or (high is not None and high < least):
-            return _never(domain, text, domain.range_problem)
+            return _always_false(domain, text, domain.range_problem)
         low = None if low is not None and low <= least else low
         high = None if high is not None and high >= greatest else high
         if low is None and high is None:
@@ -255,22 +245,22 @@ def _interval(domain: Domain, operator: Operator, spot: Spot, text: str, *, nega
     return Interval(leaf=domain.leaf, text=text, low=low, high=high, matches_nan=matches_nan)
 
 
-def _ends(operator: Operator, spot: Spot) -> tuple[Any, Any]:
-    """Least and greatest key that may satisfy the comparison; None for no limit."""
+def _ends(operator: Operator, found: LiteralRange) -> tuple[Any, Any]:
+    """Return the least and the greatest key that may satisfy the comparison; None for no limit."""
     match operator:
         case "<":
-            return None, spot.before
+            return None, found.before
         case "<=":
-            return None, spot.at_most
+            return None, found.at_most
         case ">":
-            return spot.after, None
+            return found.after, None
         case _:
-            return spot.at_least, None
+            return found.at_least, None
 
 
-def _undecided(domain: Domain, text: str, reason: str) -> Undecided:
-    return Undecided(text=text, reason=reason, column=domain.leaf.name)
+def _unknown(domain: Domain, text: str, reason: str) -> Unknown:
+    return Unknown(text=text, reason=reason, column=domain.leaf.name)
 
 
-def _never(domain: Domain, text: str, reason: str) -> Never:
-    return Never(text=text, reason=reason, column=domain.leaf.name)
+def _always_false(domain: Domain, text: str, reason: str) -> AlwaysFalse:
+    return AlwaysFalse(text=text, reason=reason, column=domain.leaf.name)

@@ -1,21 +1,21 @@
-"""A predicate brought together with a file's columns: what to look for in each row group.
+"""A predicate bound to the columns of a file: what to look for in each row group.
 
     AllOf, AnyOf    of parts
-    Members         a value equal to one of these        statistics, Bloom filter, dictionary
-    Interval        a value from low to high             statistics
-    Differs         a value that is none of these        statistics
-    Nulls           a null                               null count
-    NotNull         a value that is no null              null count
-    Undecided       might match, and why nothing more can be said
-    Never           cannot match, and why
+    InSet           some value equals one of these       statistics, Bloom filter, dictionary
+    Interval        some value lies from low to high     statistics
+    NotInSet        some value is none of these          statistics
+    Nulls           some value is null                   null count
+    NotNull         some value is not null               null count
+    Unknown         might match; why no more is known
+    AlwaysFalse     cannot match; why
 
-There is no Not: `binding` pushes it down to the leaves. Each part is true of a row group if it
-might hold a row for which the original is true; so parts may be wider than what was written, never
-narrower.
+There is no Not: `bind` pushes negations down to the leaves. Each part is true of a row group that
+might hold a row for which the original is true; so parts may be wider than the condition as
+written, never narrower.
 
 Keys are values in the order of the column's statistics:
 
-    Order.SIGNED       int      INT32, INT64 and all that is stored in them, decimals unscaled
+    Order.SIGNED       int      INT32, INT64 and all types stored in them, decimals unscaled
     Order.UNSIGNED     int      unsigned INT32, INT64, by value: never negative
     Order.FLOATING     float    FLOAT, DOUBLE, FLOAT16; never NaN; -0.0 and 0.0 are equal
     Order.BYTES        bytes    BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, unsigned byte by byte
@@ -47,7 +47,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Members:
+class InSet:
     """Some value equals one of several."""
 
     leaf: Leaf
@@ -58,9 +58,9 @@ class Members:
     """The n values, ascending; None where the column's statistics have no order to compare in."""
 
     plains: tuple[tuple[bytes, ...], ...] | None
-    """For each of the n values, in the order of `keys`, the PLAIN bytes of all stored values that
-    are equal to it (both zeros, for instance); None where equal values may be stored in ways that
-    cannot be told beforehand, so that neither filters nor dictionaries help."""
+    """For each of the n values, in the order of `keys`, the PLAIN bytes of all equal stored values
+    (both zeros, for instance); None where equal values may be stored in unknown ways, so that
+    neither filters nor dictionaries help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +70,16 @@ class Interval:
     leaf: Leaf
     text: str
     low: Key | None
-    """None: no limit."""
+    """The least key; None for no limit."""
 
     high: Key | None
     matches_nan: bool
-    """Whether some readers take NaN to be in it, which statistics do not tell about."""
+    """Whether some readers take NaN to be in the interval; statistics say nothing about NaN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differs:
-    """Some value is none of several, or is a null."""
+class NotInSet:
+    """Some value is none of several, or is null."""
 
     leaf: Leaf
     text: str
@@ -103,7 +103,7 @@ class NotNull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undecided:
+class Unknown:
     """Any row group might match."""
 
     text: str
@@ -111,11 +111,11 @@ class Undecided:
     """Why nothing more can be said, a clause."""
 
     column: str | None = None
-    """Dotted path, if one column is concerned."""
+    """Dotted path, if the condition is about one column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Never:
+class AlwaysFalse:
     """No row group can match."""
 
     text: str
@@ -137,5 +137,5 @@ class AnyOf:
     parts: tuple[Bound, ...]
 
 
-Atom: TypeAlias = Members | Interval | Differs | Nulls | NotNull | Undecided | Never
+Atom: TypeAlias = InSet | Interval | NotInSet | Nulls | NotNull | Unknown | AlwaysFalse
 Bound: TypeAlias = Atom | AllOf | AnyOf

@@ -1,7 +1,7 @@
-"""pyarrow's filters, as `pq.read_table(filters=...)` takes them.
+"""pyarrow's filters, as `pq.read_table(filters=...)` takes them -> a tree.
 
-    [(column, operator, value), ...]                  all of them
-    [[(column, operator, value), ...], [...], ...]    all of any of these lists
+    [(column, operator, value), ...]                  all conditions
+    [[(column, operator, value), ...], [...], ...]    all conditions of any of these lists
 
 A column is a name, plain or dotted, or a tuple of names. Nulls follow pyarrow: `in` finds nulls if
 None is among the values, and `not in` is true of nulls otherwise.
@@ -52,7 +52,7 @@ def parse_dnf(filters: Sequence[Any]) -> Expression:
 
 
 def conjunctions(filters: Sequence[Any]) -> list[list[Predicate]]:
-    """Bring the filters into their longer form, a list of lists of tuples, and check it.
+    """Return the filters in their longer form, a list of lists of tuples, checked.
 
     Raises:
         InvalidArgument: If the lists are empty or malformed.
@@ -65,7 +65,7 @@ def conjunctions(filters: Sequence[Any]) -> list[list[Predicate]]:
 
 
 def membership(column: str, values: Iterable[Value | None]) -> Expression:
-    """`column in values` as pyarrow understands it: a null among the values finds nulls."""
+    """Make the tree of pyarrow's `column in values`: a null among the values finds nulls."""
     given = tuple(values)
     known = tuple(value for value in given if value is not None)
     if len(known) == len(given):
@@ -74,13 +74,13 @@ def membership(column: str, values: Iterable[Value | None]) -> Expression:
 
 
 def non_membership(column: str, values: Iterable[Value | None]) -> Expression:
-    """`column not in values` as pyarrow understands it: true of nulls unless one is a value."""
+    """Make the tree of pyarrow's `column not in values`: true of nulls unless None is a value."""
     members = membership(column, values)
     return Or((Not(members), IsNull(column))) if isinstance(members, IsIn) else Not(members)
 
 
 def of_predicate(predicate: Predicate) -> Expression:
-    """Make a tree of one condition; it is `Opaque` if no plain value stands for its literal."""
+    """Make a tree of one condition; `Opaque` if the literal is of an unknown kind."""
     path, operator, value = predicate
     column = path if isinstance(path, str) else ".".join(path)
     try:
@@ -94,9 +94,9 @@ def of_predicate(predicate: Predicate) -> Expression:
 
 
 def _values(values: object) -> list[Value | None]:
-    """Return the plain values of a collection, each exactly.
+    """Return the plain values of a collection, exactly.
 
-    Arrays have a type; `pa.array` would give one to a list, and round values to it.
+    A list is not made an array: `pa.array` would choose a type and round values to it.
     """
     import pyarrow as pa
 
@@ -115,7 +115,7 @@ def _joined(kind: type[And | Or], operands: list[Expression]) -> Expression:
 
 
 def _is_predicate(given: object) -> bool:
-    """Whether it looks like a predicate rather than a list of them."""
+    """Whether an argument looks like a predicate rather than a list of predicates."""
     return isinstance(given, list | tuple) and len(given) > 1 and isinstance(given[1], str)
 
 

@@ -1,12 +1,12 @@
-"""What is asked of a row: one small tree, whichever way it was written down.
+"""The tree of a predicate, in whichever notation it was written.
 
     Comparison  column = 5                IsNull  column IS NULL      And, Or   of any number
-    IsIn        column IN (1, 2)          Not     of one              Constant  true, false
-    Opaque      anything else: nothing is concluded from it
+    IsIn        column IN (1, 2)          Not     of one operand      Constant  true, false
+    Opaque      anything else: any row might satisfy it
 
-A row is asked for if the tree is true for it, in three-valued logic: a comparison with a null is
-neither true nor false. Trees say nothing about types; `binding` brings them and a file's columns
-together.
+A predicate selects the rows for which the tree is true, in three-valued logic: a comparison with a
+null is neither true nor false. Trees say nothing about types; `bind` combines a tree with the
+columns of a file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OPPOSITES: dict[Operator, Operator] = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Instant:
-    """A point in time, where `datetime` is too coarse or too short."""
+    """A point in time that is too fine, too early or too late for `datetime`."""
 
     nanoseconds: int
     """Since 1970-01-01 00:00:00; of UTC if `is_zoned`, of an unnamed clock otherwise."""
@@ -57,7 +57,7 @@ class Instant:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TimeOfDay:
-    """A time of day, where `time` is too coarse."""
+    """A time of day that is too fine for `time`."""
 
     nanoseconds: int
     """Since midnight."""
@@ -85,12 +85,12 @@ class Comparison:
 
     operator: Operator
     value: Value | None
-    """None compares with null: true for no row."""
+    """None is null: the comparison is true for no row."""
 
 
 @dataclass(frozen=True, slots=True)
 class IsIn:
-    """`column IN values`; nulls are not among the values."""
+    """`column IN values`; values without nulls."""
 
     column: str
     values: tuple[Value, ...]
@@ -112,14 +112,14 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """True where every operand is."""
+    """True where every operand is true."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True where any operand is."""
+    """True where any operand is true."""
 
     operands: tuple[Expression, ...]
 
@@ -130,7 +130,7 @@ class Constant:
 
     value: bool
     text: str = ""
-    """The condition that it stands for, if it was written as another."""
+    """The condition as it was written, if not as a constant."""
 
     reason: str = ""
     """Why the condition has this value, a clause."""
@@ -138,10 +138,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Something that any row may satisfy, as far as is known here."""
+    """A condition that is not understood here: any row may satisfy it."""
 
     text: str
-    """As it was written."""
+    """The condition as it was written."""
 
     is_sql: bool = field(default=False, compare=False, repr=False)
     """Whether the text is SQL, which `read_table` may be able to evaluate."""

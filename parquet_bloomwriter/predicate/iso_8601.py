@@ -1,7 +1,8 @@
-"""Dates and times: ISO 8601 text as SQL engines take it, and nanoseconds.
+"""Dates and times: ISO 8601 text as SQL engines read it, and nanoseconds.
 
-Only what all engines read alike is taken: `2024-01-31`, `2024-01-31 10:00[:00[.123456789]]` with a
-blank or a T, and a zone as `Z`, `+02`, `+02:00` or `+0200`.
+Only forms that all engines read alike are accepted: `2024-01-31`,
+`2024-01-31 10:00[:00[.123456789]]` with a blank or a T, and a zone as `Z`, `+02`, `+02:00` or
+`+0200`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TIMESTAMP = re.compile(rf"{_DATE}(?:[ T]{_TIME} ?{_ZONE}?)?", re.ASCII)
 
 
 def parse_date(text: str) -> date | None:
-    """Read `2024-01-31`; None if it is anything else."""
+    """Read `2024-01-31`; None if the text is anything else."""
     match = re.fullmatch(_DATE, text.strip(), re.ASCII)
     if match is None:
         return None
@@ -47,13 +48,13 @@ def parse_date(text: str) -> date | None:
 
 
 def parse_time(text: str) -> time | TimeOfDay | None:
-    """Read `10:00:00.5`; None if it is anything else."""
+    """Read `10:00:00.5`; None if the text is anything else."""
     match = _TIME_ONLY.fullmatch(text.strip())
     return None if match is None else _time_of(match)
 
 
 def parse_timestamp(text: str) -> datetime | Instant | None:
-    """Read a date with or without a time and a zone; None if it is anything else."""
+    """Read a date with or without a time and a zone; None if the text is anything else."""
     match = _TIMESTAMP.fullmatch(text.strip())
     if match is None:
         return None
@@ -80,10 +81,7 @@ def datetime_of(instant: Instant) -> datetime | Instant:
 
 
 def instant_of(value: date | Instant) -> Instant:
-    """Return the point in time, exactly; a date is its naive midnight.
-
-    Timestamps of pandas have nanoseconds of their own.
-    """
+    """Return the point in time, exactly, with the nanoseconds of pandas; a date at midnight."""
     if isinstance(value, Instant):
         return value
     if not isinstance(value, datetime):
@@ -97,7 +95,7 @@ def instant_of(value: date | Instant) -> Instant:
 
 
 def nanoseconds_of_time(value: time) -> int:
-    """Return nanoseconds since midnight, the time's zone aside."""
+    """Return nanoseconds since midnight, whatever the zone."""
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return seconds * NANOSECONDS_PER_SECOND + value.microsecond * 1_000
 
@@ -122,7 +120,7 @@ def _time_of(match: re.Match[str]) -> time | TimeOfDay | None:
 
 
 def _offset_of(match: re.Match[str]) -> timedelta | None:
-    """Return the zone's offset; None if there is none, or none that exists."""
+    """Return the offset of the zone; None if there is no zone, or no such zone."""
     if match["utc"]:
         return timedelta()
     if match["hours"] is None:

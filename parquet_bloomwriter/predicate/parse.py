@@ -1,4 +1,4 @@
-"""Whatever a predicate is written in -> one tree.
+"""A predicate in any notation -> its tree.
 
 "id = 42 AND kind IN ('a', 'b')"        SQL, the condition of a WHERE clause
 [("id", "=", 42)]                       pyarrow's filters: a conjunction,
@@ -18,7 +18,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.expression import Expression
 
 Filters: TypeAlias = Expression | str | Sequence[Any]
-"""What `parse` takes; expressions of pyarrow too, which have no types to be named by."""
+"""What `parse` takes; also expressions of pyarrow, which has no type stubs for them."""
 
 
 def parse(filters: object) -> Expression:
@@ -29,8 +29,8 @@ def parse(filters: object) -> Expression:
             returned as it is.
 
     Raises:
-        InvalidArgument: If it is none of these, or makes no sense. Parts that are well-formed but
-            say nothing about single columns (functions, arithmetic) become `Opaque` instead.
+        InvalidArgument: If it is of another type, or malformed. Well-formed parts that do not
+            compare a column with literals (functions, arithmetic) become `Opaque`.
     """
     if isinstance(filters, Expression):
         return filters
@@ -57,11 +57,17 @@ def _parse_sql(text: str) -> Expression:
 
 
 _KEPT_LENGTH = 4096
+"""Characters of SQL text whose tree is kept: short conditions are often parsed again."""
+
 _of_text = lru_cache(maxsize=64)(_parse_sql)
-"""Short texts are asked again and again, and trees do not change."""
+
+
+def clear_texts() -> None:
+    """Forget the trees of SQL texts parsed so far."""
+    _of_text.cache_clear()
 
 
 def is_arrow(filters: object) -> bool:
-    """Whether it is an expression of pyarrow. pyarrow is not imported to find out."""
+    """Whether filters are a pyarrow expression; pyarrow is not imported to find out."""
     compute = sys.modules.get("pyarrow.compute")
     return compute is not None and isinstance(filters, compute.Expression)

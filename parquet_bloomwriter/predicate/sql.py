@@ -1,19 +1,20 @@
-"""SQL text, the condition of a WHERE clause.
+"""SQL text, the condition of a WHERE clause -> a tree.
 
-sqlglot reads it, by PostgreSQL's rules: "double quotes" around names, 'single quotes' around
+sqlglot parses it, by PostgreSQL's rules: "double quotes" around names, 'single quotes' around
 strings, X'AB' for bytes. Understood are
 
     =  ==  !=  <>  <  <=  >  >=  [NOT] BETWEEN  [NOT] IN  IS [NOT] NULL  IS [NOT] TRUE, FALSE
     IS [NOT] DISTINCT FROM  <=>  AND  OR  NOT  parentheses
 
-between one column and literals, the literal on either side. Any other part is well-formed SQL that
-says nothing about single columns, and becomes `Opaque`. So does a node with an argument that is not
-known here: a later version of sqlglot may add one, and it may negate.
+between one column and literals (`sql_literals`), the literal on either side. All other parts become
+`Opaque` and prune nothing: LIKE, functions, arithmetic, comparisons of columns. `sql_rows` turns
+them into pyarrow expressions, by which rows are selected. A node with an argument that is not known
+here becomes `Opaque` as well: a later version of sqlglot may add one, and it may negate.
 
-Conditions that are never null themselves (`IS DISTINCT FROM`, `IS TRUE`) are the same as ordinary
-ones for rows that are asked for, but not under NOT: there the tree says what becomes of nulls.
+Conditions that are never null themselves (`IS DISTINCT FROM`, `IS TRUE`) select the same rows as
+ordinary conditions, but not under NOT: there the tree says what becomes of nulls.
 
-What stands between SQL text and its tree: sqlglot, its errors, and the text of its nodes.
+Here are also the errors about text that sqlglot cannot parse, and the SQL text of its nodes.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _CLAUSES = {"in", "is", "not", "between", "like"}
 
 _VALUES = {"literal", "null", "hexstring", "neg"}
 _SHOWN = 40
-"""Characters of the text that an error repeats."""
+"""Characters of the text that an error quotes."""
 
 _MAX_SUBSCRIPTS = 200
 
@@ -65,10 +66,10 @@ _EXAMPLE = "Give a condition such as id = 42 AND kind IN ('a', 'b')."
 
 
 def read_sql(text: str) -> Expr:
-    """Parse the condition of a WHERE clause; its WHERE may be there.
+    """Parse the condition of a WHERE clause, with or without the word WHERE.
 
     Raises:
-        InvalidArgument: If it is not one, or more than one.
+        InvalidArgument: If the text is not one condition.
     """
     if leading := _WHERE.match(text):
         text = " " * leading.end() + text[leading.end() :]  # positions stay
@@ -86,7 +87,7 @@ def read_sql(text: str) -> Expr:
 
 
 def has_only(node: Expr, *names: str) -> bool:
-    """Whether no other argument of a node is set: one that is not known may change its meaning."""
+    """Whether a node has no other arguments: an unknown argument may change its meaning."""
     return all(name in names or not value for name, value in node.args.items())
 
 
@@ -138,7 +139,7 @@ def _refuse_hexadecimal(tokens: list[Token], text: str) -> None:
 
 
 def _refuse_subscripts(tokens: list[Token], text: str) -> None:
-    """Refuse subscripts without end: sqlglot takes time by the square of those in a row."""
+    """Refuse very many subscripts: sqlglot takes time by the square of their number in a row."""
     from sqlglot.tokenizer_core import TokenType
 
     if text.count("[") <= _MAX_SUBSCRIPTS:
@@ -159,7 +160,7 @@ def _unclosed(error: TokenError, text: str) -> InvalidArgument:
 
 
 def _unexpected(error: ParseError, text: str) -> InvalidArgument:
-    """Compose the error: sqlglot tells what stands before the token it stopped at."""
+    """Make the error; sqlglot gives the text before the token at which it stopped."""
     cause = (error.errors or [{}])[0]
     start = len(cause.get("start_context") or "")
     is_unexpected = cause.get("description", "").startswith("Invalid expression")
@@ -172,7 +173,7 @@ def _unexpected(error: ParseError, text: str) -> InvalidArgument:
 
 
 def _place(text: str, start: int) -> str:
-    """Say where: the character, 1-based, and what stands there."""
+    """Say where the error is: the character, 1-based, and the text there."""
     rest = " ".join(text[start:].split())
     shown = rest if len(rest) <= _SHOWN else f"{rest[:_SHOWN]}..."
     return f"at character {start + 1}: {shown}"
@@ -186,14 +187,14 @@ OPERATORS_OF_SQL: dict[str, tuple[Operator, Operator, Callable[[int, int], bool]
     "gt": (">", "<", operator.gt),
     "gte": (">=", "<=", operator.ge),
 }
-"""By sqlglot's name of the node: as it is, with its sides swapped, and for two integers."""
+"""sqlglot's name of the node -> the operator, the operator with its sides swapped, its function."""
 
 
 def parse_sql(text: str) -> Expression:
-    """Make a tree of SQL text; a leading WHERE is taken, and left out.
+    """Make a tree of SQL text, which may begin with WHERE.
 
     Raises:
-        InvalidArgument: If it cannot be parsed, is a whole statement, or is no condition.
+        InvalidArgument: If the text cannot be parsed, is a whole statement, or is no condition.
     """
     try:
         return _parse(text)
@@ -215,7 +216,7 @@ def _parse(text: str) -> Expression:
 
 
 def _condition(node: Expr, *, is_negated: bool) -> Expression:
-    """Make a tree of a node; `is_negated` if it is under a NOT, or several."""
+    """Make a tree of a node; `is_negated` if the node is under a NOT."""
     while node.key == "paren":
         node = node.this
     try:
@@ -331,13 +332,13 @@ def _distinct(node: Expr, is_negated: bool) -> Expression | None:  # noqa: FBT00
 def _never_null(condition: Expression, column: str, *, is_negated: bool) -> Expression:
     """Make a condition false, instead of null, for rows where the column is null.
 
-    It makes no difference to the rows asked for unless the condition is under a NOT.
+    The rows that are selected are the same unless the condition is under a NOT.
     """
     return And((condition, Not(IsNull(column)))) if is_negated else condition
 
 
 def column_of(node: Expr) -> str | None:
-    """Return the dotted path of a column; None if it is anything else."""
+    """Return the dotted path of a column; None if the node is anything else."""
     while node.key == "paren":
         node = node.this
     if node.key == "column" and has_only(node, "this", "table", "db", "catalog"):

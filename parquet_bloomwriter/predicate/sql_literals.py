@@ -1,22 +1,20 @@
-"""Literals of SQL, as sqlglot has them -> plain values.
+"""Literals of SQL, as sqlglot has them -> plain values; and long IN lists, without sqlglot.
 
     42  -1        int           '2024-01-31'::date      DATE '2024-01-31'        date
     1.20          Decimal       CAST('...' AS type)     TIMESTAMP '...+02:00'    datetime, Instant
     1e3           float         X'00AB'   bytes         TIME '10:00:00'          time, TimeOfDay
     'text'        str           TRUE      bool          UUID '...'               UUID
 
-Casts that engines do not all read alike, or that round, are not literals here.
+Casts that round, or that engines read in different ways, are not literals here.
 
-Long IN lists in SQL text, read aside.
-
-sqlglot makes a node of every literal: 100,000 of them take over a second. So lists of nothing but
-plain numbers, or strings, are taken out of a long text first, and a string stands for each, a
-control character (shown as ?) and a number:
+sqlglot makes a node of every literal: 100,000 nodes take over a second. So lists of nothing but
+plain numbers, or strings, are cut out of a long text before sqlglot parses it. A string stands for
+each list, a control character (shown as ?) and a number:
 
     id IN (1, 2, ...)    ->    id IN ('?0')    ->    IsIn("id", (1, 2, ...))
 
-Only text without escapes, dollar quotes and comments is read so: there every quotation mark begins
-or ends a string or a name. If anything is unusual about the text, it is left to sqlglot as a whole.
+This is done only with text without escapes, dollar quotes and comments: there every quotation mark
+begins or ends a string or a name. sqlglot parses the whole text if anything about it is unusual.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def literal_value(node: Expr) -> Value | None:
     """Return the value of a literal, None for NULL.
 
     Raises:
-        UnknownKind: If it is no literal, or one that is not understood.
+        UnknownKind: If the node is no literal, or a literal that is not understood.
     """
     if node.key == "literal":
         return str(node.this) if node.args["is_string"] else number_of(node.this)
@@ -69,7 +67,7 @@ def number_of(text: str) -> int | Decimal | float:
     """Return an integer, a decimal if it has a point, a float if it has an exponent.
 
     Raises:
-        UnknownKind: If there is none, or a float would be infinite.
+        UnknownKind: If the text is no number, or a float would be infinite.
     """
     try:
         if text.isdecimal():
@@ -88,7 +86,7 @@ def negated(number: Value | None) -> int | Decimal | float:
     """Negate a number exactly: a minus would round decimals to 28 digits.
 
     Raises:
-        UnknownKind: If it is no number.
+        UnknownKind: If the value is no number.
     """
     if isinstance(number, Decimal):
         return number.copy_negate()
@@ -105,7 +103,7 @@ def _bytes(node: Expr) -> Value:
 
 
 def _cast(node: Expr) -> Value:
-    """Read a cast of a string, or one that changes nothing."""
+    """Return the value of a cast of a string, or of a cast that changes nothing."""
     value, target = literal_value(node.this), node.args["to"]
     known = all(name in ("this", "to", "_type") or not arg for name, arg in node.args.items())
     read = _CASTS.get(target.this.value) if known and not target.expressions else None
@@ -161,7 +159,7 @@ _KINDS: Mapping[str, Callable[[Expr], Value | None]] = {
 
 
 _LONG = 4_000
-"""Characters of a text that is worth it."""
+"""Characters from which a text is worth searching for lists."""
 
 _MARK = "\x01"
 _UNUSUAL = re.compile(r"[\\$\x01]|--|/\*")
@@ -181,35 +179,34 @@ _NUMBERS, _STRINGS = re.compile(_NUMBER, re.ASCII), re.compile(_STRING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortened:
-    """A text without its lists."""
+    """A text whose lists were cut out."""
 
     text: str
     lists: dict[Value, tuple[Value, ...]]
-    """Values by the string that stands for them."""
+    """The values of each list, by the string that stands for the list."""
 
 
 def shortened(text: str) -> Shortened | None:
-    """Take the lists out of a text; None if it is short, or unusual in any way."""
+    """Cut the lists out of a text; None if the text is short, unusual, or without lists."""
     if len(text) < _LONG or _UNUSUAL.search(text):
         return None
+    found = [match for match in _LISTS.finditer(text) if match["list"] is not None]
     lists: dict[Value, tuple[Value, ...]] = {}
-
-    def take_out(match: re.Match[str]) -> str:
-        if match["list"] is None:
-            return match[0]
-        mark = f"{_MARK}{len(lists)}"
-        lists[mark] = _values(match["list"])
-        return f"{match['before']}'{mark}'"
-
+    parts: list[str] = []
+    last = 0
     try:
-        short = _LISTS.sub(take_out, text)
+        for number, match in enumerate(found):
+            mark = f"{_MARK}{number}"
+            lists[mark] = _values(match["list"])
+            parts += [text[last : match.end("before")], f"'{mark}'"]
+            last = match.end()
     except UnknownKind:  # a number of thousands of digits
         return None
-    return Shortened(text=short, lists=lists) if lists else None
+    return Shortened(text="".join([*parts, text[last:]]), lists=lists) if lists else None
 
 
 def restored(tree: Expression, lists: dict[Value, tuple[Value, ...]]) -> Expression | None:
-    """Put the lists back into a tree; None if one of them is not where it should be."""
+    """Put the lists back into a tree; None if a list is not in an `IsIn`."""
     match tree:
         case IsIn(column, (mark,)) if mark in lists:
             return IsIn(column, lists[mark])

@@ -1,7 +1,8 @@
-"""Parts of SQL conditions that say nothing about single columns -> pyarrow expressions.
+"""Parts of SQL conditions that prune nothing, such as LIKE -> pyarrow expressions to filter rows.
 
-Pruning concludes nothing from `email LIKE '%.org'`, `a < b` or `lower(name) = 'ada'`; rows are
-selected by them all the same. Understood are, between columns, literals and what is computed,
+`sql` makes a tree of what compares one column with literals; `email LIKE '%.org'`, `a < b` and
+`lower(name) = 'ada'` stay SQL text in it (`Opaque`), from which no row group is excluded. Here the
+text becomes an expression. Understood are, between columns, literals and what is computed,
 
     = != < <= > >=   [NOT] IN   [NOT] BETWEEN   IS [NOT] NULL   IS [NOT] DISTINCT FROM   AND OR NOT
     [NOT] LIKE, ILIKE (ESCAPE)   ~ ~*   starts_with   ends_with   contains
@@ -62,7 +63,7 @@ def true_for_sql(text: str, schema: pa.Schema, *, is_negated: bool) -> pc.Expres
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Computed:
-    """What is computed from columns."""
+    """A column, or an expression of columns."""
 
     name: str
     type: pa.DataType
@@ -81,7 +82,7 @@ _Term: TypeAlias = _Computed | _Literal
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """One condition on the rows of a table."""
+    """A condition on the rows of a table, and how its parts become expressions."""
 
     schema: pa.Schema
     text: str
@@ -130,7 +131,7 @@ class _Rows:
         return self.condition(node.this, is_negated=not is_negated)
 
     def membership(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Compare with each of a list."""
+        """Compare with each value of a list."""
         if not has_only(node, "this", "expressions") or not node.expressions:
             self._refuse()
         one = self.term(node.this)
@@ -150,7 +151,7 @@ class _Rows:
         return joined([above, below], by_and=not is_negated)
 
     def null_test(self, node: Expr, is_negated: bool) -> pc.Expression:  # noqa: FBT001  as others
-        """Ask for nulls of something computed."""
+        """Test whether something computed is null."""
         if not has_only(node, "this", "expression", "negate") or node.expression.key != "null":
             self._refuse()
         field = self._operand(node.this).field
@@ -195,7 +196,7 @@ class _Rows:
     # Terms.
 
     def term(self, node: Expr) -> _Term:
-        """Return a literal, or what is computed."""
+        """Return a literal, or a computed expression."""
         while node.key == "paren":
             node = node.this
         try:
@@ -228,10 +229,10 @@ class _Rows:
         )
 
     def _computed(self, expression: pc.Expression) -> _Computed:
-        """Find out the type.
+        """Return an expression with its type.
 
         Raises:
-            pyarrow.ArrowException: If pyarrow cannot evaluate it.
+            pyarrow.ArrowException: If pyarrow cannot evaluate the expression.
         """
         import pyarrow.dataset as ds
 
@@ -257,7 +258,7 @@ class _Rows:
 
     def _string(self, node: Expr) -> str:
         if column_of(node) is not None:
-            self.term(node)  # says what is wrong with a string in double quotes
+            self.term(node)  # raises the error about a string in double quotes
         value = literal_value(node)
         if not isinstance(value, str):
             self._refuse()
@@ -269,7 +270,7 @@ class _Rows:
         return self.term(node.this), self.term(node.expression)
 
     def arithmetic(self, node: Expr) -> pc.Expression:
-        """Add, subtract or multiply; pyarrow complains of overflows."""
+        """Add, subtract or multiply; pyarrow raises an error where that overflows."""
         if not has_only(node, "this", "expression"):
             self._refuse()
         return _ARITHMETIC[node.key](*self._numbers(node.this, node.expression))
@@ -297,7 +298,7 @@ class _Rows:
         return numbers
 
     def remainder(self, node: Expr) -> pc.Expression:
-        """Divide integers, towards zero, and return what remains."""
+        """Divide integers, towards zero, and take the remainder."""
         divisor = self.term(node.expression)
         if not isinstance(divisor, _Literal) or not divisor.value:
             self._refuse()
@@ -347,7 +348,7 @@ class _Rows:
         return pc.utf8_slice_codeunits(self._text(node.this).field, start - 1, stop)
 
     def concatenation(self, node: Expr) -> pc.Expression:
-        """Join two texts; null if either is."""
+        """Join two texts; null if either is null."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -367,7 +368,7 @@ class _Rows:
         return pc.abs_checked(*self._numbers(node.this))
 
     def coalesce(self, node: Expr) -> pc.Expression:
-        """Take the first value that is no null."""
+        """Take the first value that is not null."""
         import pyarrow.compute as pc
 
         terms = [self.term(one) for one in (node.this, *node.expressions)]
@@ -426,7 +427,7 @@ class _Rows:
 
 
 def _why_unknown(node: Expr) -> str:
-    """Say why nothing is computed for a node of SQL text, a clause."""
+    """Return why a node cannot be computed, a clause; "" if no reason is known."""
     from sqlglot import expressions
 
     if node.key == "div":
@@ -440,7 +441,7 @@ def _why_unknown(node: Expr) -> str:
 def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Expression]:
     """Return two columns for pyarrow to compare; integers with floats as DOUBLE, as SQL does.
 
-    pyarrow would complain of integers that no DOUBLE equals.
+    pyarrow would raise an error for integers that no DOUBLE equals.
     """
     import pyarrow as pa
 
@@ -487,7 +488,7 @@ _PATTERNS: Mapping[str, tuple[str, bool]] = {
     "endswith": ("ends_with", False),
     "contains": ("match_substring", False),
 }
-"""By sqlglot's name of the node: pyarrow's function, and whether it ignores case."""
+"""sqlglot's name of the node -> pyarrow's function, and whether it ignores case."""
 
 _OF_TEXT = {"lower": "utf8_lower", "upper": "utf8_upper", "length": "utf8_length"}
 _CALENDAR = ("year", "quarter", "month", "day", "hour", "minute")

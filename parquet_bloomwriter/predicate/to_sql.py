@@ -1,4 +1,4 @@
-"""Trees in the words of SQL, for people."""
+"""Trees -> SQL text for people, and the names of their columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SHOWN = 3
-"""Values of a long IN list that are spelled out."""
+"""Values of an IN list that are written; of longer lists the count follows."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED = frozenset(
@@ -39,7 +39,7 @@ _RESERVED = frozenset(
     user using uuid values when where with
     """.split()  # noqa: SIM905  a list of them would fill a page
 )
-"""Names that are quoted, since they mean something else to one SQL engine or another."""
+"""Names that are quoted, because they mean something else to some SQL engine."""
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:

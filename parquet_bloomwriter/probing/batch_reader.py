@@ -1,4 +1,4 @@
-"""Pieces of one size, read from many open files at once.
+"""Reads of many pieces of one size, from all files of a batch at once.
 
 Local files are read by one compiled loop over `pread`, once that has been loaded; all others by
 their own `read_ranges`, several files at a time.
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _KERNELS = "probing.kernels"
 
 _LOAD_FROM = 5000
-"""Pieces read by a process from which loading the compiled loop pays, or once even compiling it."""
+"""Pieces that a process reads before loading the compiled loop pays, or even compiling it."""
 
 _REMOTE_THREADS = 16
 _TASKS_PER_THREAD = 256
-"""Fewer are not worth a thread more."""
+"""Lookups that are worth a thread of their own."""
 
 
 @dataclass(slots=True, eq=False)
-class Pieces:
-    """Reads from the files of one batch, and remembers which of them failed."""
+class BatchReader:
+    """Reads from the files of one batch, and remembers which files failed."""
 
     sources: Sequence[Source]
     """The open files."""
@@ -47,7 +47,7 @@ class Pieces:
     """Why a file cannot be read, by its ordinal."""
 
     descriptors: NDArray[np.int64] = field(init=False)
-    """Of local files; -1 for all others. Shape (files,)."""
+    """File descriptors of local files, -1 for all others, shape (files,)."""
 
     are_local: bool = field(init=False)
     """Whether all files are."""
@@ -68,7 +68,7 @@ class Pieces:
             size: Of each piece, bytes.
 
         Returns:
-            Shape (n, size). What belongs to a file in `failures` means nothing.
+            Shape (n, size). Rows of files in `failures` mean nothing.
         """
         found = np.zeros((len(starts), size), np.uint8)
         of_piece = self.descriptors[file_of]
@@ -93,25 +93,24 @@ class Pieces:
         return self.sources[file].read_at(start, stop)
 
     def probe(self, file_of: NDArray[np.int64], tasks: NDArray[np.int64]) -> bool:
-        """Let `kernels.probe_usual` work on tasks in local files; False if that cannot be.
+        """Let `kernels.probe_usual` work on tasks in local files.
 
         Args:
             file_of: Ordinals of the files, shape (n,).
-            tasks: Shape (n, 8); the file descriptors are filled in.
+            tasks: Shape (n, `TASK_WORDS`), see `kernel_abi`; file descriptors and answers are
+                filled in.
+
+        Returns:
+            Whether the tasks were done. They are not if some file is not local, or if the compiled
+            loop is not loaded and not worth loading.
         """
         if not (len(tasks) and self.are_local and _is_worth_it(len(tasks))):
             return False
         tasks[:, 0] = self.descriptors[file_of]
-        share = max(_TASKS_PER_THREAD, -(-len(tasks) // default_jobs()))
-        first, *others = (tasks[start : start + share] for start in range(0, len(tasks), share))
-        if others:
-            with ThreadPoolExecutor(len(others)) as pool:
-                running = [pool.submit(_probe_usual, other) for other in others]
-                _probe_usual(first)
-                for one in running:
-                    one.result()
+        if len(tasks) <= _TASKS_PER_THREAD:
+            _probe_usual(tasks)
         else:
-            _probe_usual(first)
+            _probe_in_threads(tasks)
         answers = tasks[:, -1]
         with_header, with_block = answers >= WITH_HEADER, answers & ODD != ODD
         if len(self.sources) == 1:
@@ -153,7 +152,7 @@ class Pieces:
                 source.traffic.add(count, count * size)
 
     def _read_one(self, file: int, start: int, found: NDArray[np.uint8]) -> None:
-        """Read one piece in the ordinary way, which knows what to do about interruptions."""
+        """Read one piece by its source, which also deals with interrupted and short reads."""
         if file in self.failures:
             return
         try:
@@ -191,6 +190,16 @@ class Pieces:
                 pass
 
 
+def _probe_in_threads(tasks: NDArray[np.int64]) -> None:
+    share = max(_TASKS_PER_THREAD, -(-len(tasks) // default_jobs()))
+    first, *others = (tasks[start : start + share] for start in range(0, len(tasks), share))
+    with ThreadPoolExecutor(max(1, len(others))) as pool:
+        running = [pool.submit(_probe_usual, other) for other in others]
+        _probe_usual(first)
+        for one in running:
+            one.result()
+
+
 def _probe_usual(tasks: NDArray[np.int64]) -> None:
     scratch = np.empty(PIECE_BYTES, np.uint8)
     native.kernels(_KERNELS).probe_usual(
@@ -199,10 +208,12 @@ def _probe_usual(tasks: NDArray[np.int64]) -> None:
 
 
 _read_so_far = 0
+"""Pieces read by this process, roughly: threads do not wait for each other to count."""
 
 
 def _is_worth_it(count: int) -> bool:
-    global _read_so_far  # noqa: PLW0603  races only make it a little late
+    """Whether to use the compiled loop for `count` more pieces."""
+    global _read_so_far  # noqa: PLW0603  see its definition
     if not hasattr(os, "pread"):
         return False
     _read_so_far += count

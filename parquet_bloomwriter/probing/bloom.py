@@ -1,18 +1,18 @@
 """Bloom filters probed where they lie: the header, and one block of 32 bytes for each value.
 
 A filter is the header, 15 to 19 bytes, and the bitset. `bloom_filter_length` tells the sizes of
-both before anything is read, because bitsets are multiples of 32 bytes: the header is read to
-confirm them. Where it is another, or the length is missing, it is decoded in the ordinary way. It
-is read once: what it says is kept with the footer.
+both before anything is read, because bitsets are multiples of 32 bytes; the header is read to
+confirm them. If the header is an unexpected one, or the length is missing, the header is decoded.
+Each header is read once: what it says is kept with the footer.
 
-One hash in each of many local filters, the usual case, is looked up by one compiled loop. All else
-takes the same steps here, with arrays.
+One hash in each of many local filters, the usual case, is looked up by one compiled loop. All other
+lookups take the same steps here, with arrays.
 
-What must not be trusted is never probed: a header that is broken or unknown, or of a draft unless
-the caller says that drafts are of Murmur3; a length that disagrees with the header; a place outside
-the file's data or that of another chunk's filter; and a bitset without a single bit, which is no
-filter of a chunk with values. If all blocks that were
-asked about are empty, more of the bitset is read until a bit is found.
+A filter that must not be trusted is never probed: with a header that is broken or unknown, or of a
+draft unless the caller says that drafts are of Murmur3; with a length that disagrees with the
+header; outside the file's data or in the place of another chunk's filter; or without a single bit
+set, though its chunk has values. If all blocks that were read are empty, more of the bitset is read
+until a bit is found.
 
 Source: Parquet specification, "Bloom Filter", section "File Format".
 """
@@ -30,7 +30,13 @@ from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.filters.stored import FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
-from parquet_bloomwriter.probing.kernel_abi import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import (
+    EMPTY,
+    MIGHT_BE_IN,
+    ODD,
+    PIECE_BYTES,
+    TASK_WORDS,
+)
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 from parquet_bloomwriter.sbbf.header import (
@@ -46,31 +52,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.hashing import Dialect
-    from parquet_bloomwriter.probing.batch_reader import Pieces
-    from parquet_bloomwriter.probing.footer_cache import Column, Family, FilterPlaces
-
-_HEADER_PIECE = 32
-"""Bytes read for a header that is expected; fewer than any header with its bitset."""
+    from parquet_bloomwriter.probing.batch_reader import BatchReader
+    from parquet_bloomwriter.probing.footer_cache import BatchColumn, BitsetPlaces, FileBatch
 
 _FEW_HASHES, _BYTES_PER_HASH = 64, 8192
-"""Up to so many hashes their blocks are read, or up to one for so many bytes of the bitset: a block
-takes as long as this much in one go. For more the whole bitset is read."""
+"""Blocks are read one by one for up to 64 hashes, or up to one hash for 8,192 bytes of the bitset:
+reading one block takes as long as reading so many bytes. For more the whole bitset is read."""
 
 _EMPTY = "all its bits are zero, though the chunk has values"
 _FIRST_LOOK = 4096
+"""Bytes of a bitset that are searched first for a bit that is set."""
+
 _SALT = np.array(SALT, np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hashes:
-    """The hashes of n values, those of equal bytes one behind the other."""
+    """The hashes of n values; a value that may be stored in several ways has several, in a row."""
 
     hashes: NDArray[np.uint64]
     firsts: NDArray[np.int64]
-    """Where the hashes of each value begin, and their number, shape (n + 1,)."""
+    """Index of each value's first hash, and the number of hashes, shape (n + 1,)."""
 
     of_drafts: NDArray[np.uint64] | None = None
-    """The same for filters of the Murmur3 drafts; None to distrust these filters."""
+    """The hashes for filters of the Murmur3 drafts; None to distrust these filters."""
 
     @classmethod
     def of(cls, plains: Sequence[Sequence[bytes]], kind: HashKind = XXHASH) -> Hashes:
@@ -78,8 +83,8 @@ class Hashes:
 
         Args:
             plains: By value.
-            kind: The hash function of filters whose headers do not name it; that of "xxhash" is of
-                filters whose headers do.
+            kind: The hash function of filters whose headers do not name theirs; with "xxhash" these
+                filters are distrusted.
         """
         ways = [way for ways in plains for way in ways]
         return cls(
@@ -97,81 +102,81 @@ class Hashes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Questions:
-    """Which hashes are looked up in the filters of which row groups of a family."""
+class FilterLookups:
+    """Which hashes are looked up in the filters of which row groups of a batch: m lookups."""
 
     rows: NDArray[np.int64]
     """Row groups, shape (m,)."""
 
     begins: NDArray[np.int64]
-    """The first hash of each, shape (m,)."""
+    """Index of the first hash for each row group, shape (m,)."""
 
     ends: NDArray[np.int64]
-    """Past the last hash of each, shape (m,)."""
+    """Index past the last hash for each row group, shape (m,)."""
 
-    def take(self, chosen: NDArray[np.bool_]) -> Questions:
-        """Some of them."""
-        return Questions(self.rows[chosen], self.begins[chosen], self.ends[chosen])
+    def take(self, chosen: NDArray[np.bool_]) -> FilterLookups:
+        """Return some of the lookups."""
+        return FilterLookups(self.rows[chosen], self.begins[chosen], self.ends[chosen])
 
 
 def probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
-    family: Family,
-    column: Column,
+    batch: FileBatch,
+    column: BatchColumn,
     hashes: NDArray[np.uint64],
-    questions: Questions,
-    pieces: Pieces,
-    places: FilterPlaces,
+    lookups: FilterLookups,
+    reader: BatchReader,
+    places: BitsetPlaces,
     draft_hashes: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.bool_]:
     """Look up hashes in the filters of some row groups.
 
     Args:
-        family: The files.
+        batch: The files.
         column: The column, of all row groups.
         hashes: Of all values.
-        questions: Which of them are looked up where.
-        pieces: Reads from the files.
-        places: Where the bitsets lie; what is learned about that is added.
-        draft_hashes: Of all values, for filters of the Murmur3 drafts; None to distrust these. It
-            must be given whenever `places` was learned with it, and only then.
+        lookups: Which of the hashes are looked up in which row groups.
+        reader: Reads from the files.
+        places: Where the bitsets lie; filled in where that was not known.
+        draft_hashes: Of all values, for filters of the Murmur3 drafts; None to distrust these. To
+            be given whenever `places` was learned with draft hashes, and only then.
 
     Returns:
-        For each question, whether any of its hashes might be in the filter; True also where the
-        filter must not be trusted (`places` then tells why) or cannot be read. Shape (m,).
+        For each lookup, whether any of its hashes might be in the filter; True also where the
+        filter must not be trusted (`places` then has the reason) or cannot be read. Shape (m,).
     """
-    probe = _Probe(family, column, hashes, pieces, places, draft_hashes)
-    return probe.ask(questions)
+    return _Probe(batch, column, hashes, reader, places, draft_hashes).look_up(lookups)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Probe:
-    family: Family
-    column: Column
+    """The arguments of `probe_filters`; `places` and the failures of `reader` are added to."""
+
+    batch: FileBatch
+    column: BatchColumn
     hashes: NDArray[np.uint64]
-    pieces: Pieces
-    places: FilterPlaces
+    reader: BatchReader
+    places: BitsetPlaces
     draft_hashes: NDArray[np.uint64] | None
 
-    def ask(self, questions: Questions) -> NDArray[np.bool_]:
-        """Answer questions, the simple ones together."""
+    def look_up(self, lookups: FilterLookups) -> NDArray[np.bool_]:
         # The compiled loop knows released filters only.
-        if self.draft_hashes is None and (questions.ends - questions.begins == 1).all():
-            might = self._ask_usual(questions)
+        if self.draft_hashes is None and (lookups.ends - lookups.begins == 1).all():
+            might = self._look_up_usual(lookups)
             if might is not None:
                 return might
-        return self._ask_any(questions)
+        return self._look_up_any(lookups)
 
-    def _ask_usual(self, questions: Questions) -> NDArray[np.bool_] | None:
-        """Look up one hash each, header and block in one go; None if files are not local."""
-        rows, places = questions.rows, self.places
+    def _look_up_usual(self, lookups: FilterLookups) -> NDArray[np.bool_] | None:
+        """Look up one hash in each filter by the compiled loop; None if it cannot be used."""
+        rows, places = lookups.rows, self.places
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
         tasks[:, 1] = self.column.filter_offsets[rows]
         tasks[:, 2] = self.column.filter_lengths[rows]
-        tasks[:, 3] = self.family.footer_starts[rows]
-        tasks[:, 4] = self.hashes[questions.begins].view(np.int64)
-        tasks[:, 6] = places.sizes[rows]  # Before starts: other threads write them last.
+        tasks[:, 3] = self.batch.footer_starts[rows]
+        tasks[:, 4] = self.hashes[lookups.begins].view(np.int64)
         tasks[:, 5] = places.starts[rows]
-        if not self.pieces.probe(self.family.file_of[rows], tasks):
+        tasks[:, 6] = places.sizes[rows]
+        if not self.reader.probe(self.batch.file_of[rows], tasks):
             return None
         places.starts[rows], places.sizes[rows] = tasks[:, 5], tasks[:, 6]
         answers = tasks[:, 7] & ODD
@@ -183,61 +188,61 @@ class _Probe:
         doubtful = np.flatnonzero((answers == EMPTY) & ~places.has_bits[rows])
         might[doubtful] = ~self._have_bits(rows[doubtful])
         odd = answers == ODD
-        might[odd] = self._ask_any(questions.take(odd))
+        might[odd] = self._look_up_any(lookups.take(odd))
         return might
 
-    def _ask_any(self, questions: Questions) -> NDArray[np.bool_]:
-        """Answer questions of any kind about files of any kind."""
-        rows = questions.rows
+    def _look_up_any(self, lookups: FilterLookups) -> NDArray[np.bool_]:
+        """Look up any number of hashes in filters of any kind, in files of any kind."""
+        rows = lookups.rows
         unseen = self.places.sizes[rows] == UNSEEN
         if unseen.any():
-            self._expect(rows[unseen])
+            self._read_headers(rows[unseen])
         might = np.ones(len(rows), np.bool_)
         usable = self.places.sizes[rows] > 0
         some = np.maximum(_FEW_HASHES, self.places.sizes[rows] // _BYTES_PER_HASH)
-        many = questions.ends - questions.begins > some
+        many = lookups.ends - lookups.begins > some
         few = usable & ~many
-        might[few] = self._few(questions.take(few))
+        might[few] = self._few(lookups.take(few))
         for index in np.flatnonzero(usable & many).tolist():
             might[index] = self._many(
-                int(rows[index]), int(questions.begins[index]), int(questions.ends[index])
+                int(rows[index]), int(lookups.begins[index]), int(lookups.ends[index])
             )
         return might
 
     # Headers.
 
-    def _expect(self, rows: NDArray[np.int64]) -> None:
-        """Learn where the bitsets of these row groups lie."""
+    def _read_headers(self, rows: NDArray[np.int64]) -> None:
+        """Find the bitsets of these row groups: usual headers are compared, others decoded."""
         offsets = self.column.filter_offsets[rows]
         lengths = self.column.filter_lengths[rows]
         headers = usual_header_length(lengths)
         sizes = lengths - headers
         widths = zigzag_widths(sizes)
         usual = (headers == widths + USUAL_FIXED_BYTES) & (sizes > 0) & (offsets > 0)
-        usual &= offsets <= self.family.footer_starts[rows] - lengths
+        usual &= offsets <= self.batch.footer_starts[rows] - lengths
         for width in set(widths[usual].tolist()):
             mine = np.flatnonzero(usual & (widths == width))
-            read = self.pieces.read(self.family.file_of[rows[mine]], offsets[mine], _HEADER_PIECE)
+            read = self.reader.read(self.batch.file_of[rows[mine]], offsets[mine], PIECE_BYTES)
             mine = mine[are_usual_headers(read, sizes[mine], width)]
             self.places.starts[rows[mine]] = offsets[mine] + headers[mine]
             self.places.sizes[rows[mine]] = sizes[mine]
         for row in rows[self.places.sizes[rows] == UNSEEN].tolist():
-            self._look(row)
+            self._decode_header(row)
 
-    def _look(self, row: int) -> None:
-        """Read one header in the ordinary way."""
-        file = int(np.searchsorted(self.family.rows, row, "right")) - 1
-        if file in self.pieces.failures:
+    def _decode_header(self, row: int) -> None:
+        """Read and decode one header, and check its filter."""
+        file = int(np.searchsorted(self.batch.rows, row, "right")) - 1
+        if file in self.reader.failures:
             return
         reader = FilterReader(
-            limit=self.family.files[file].start,
-            edges=self.family.files[file].edges,
-            read_at=lambda start, stop: self.pieces.read_at(file, start, stop),
+            limit=self.batch.files[file].start,
+            edges=self.batch.files[file].edges,
+            read_at=lambda start, stop: self.reader.read_at(file, start, stop),
         )
         try:
             stored = reader.read(
                 self.column.leaf,
-                row - int(self.family.rows[file]),
+                row - int(self.batch.rows[file]),
                 offset=int(self.column.filter_offsets[row]),
                 length=int(self.column.filter_lengths[row]),
             )
@@ -245,7 +250,7 @@ class _Probe:
         except MalformedFilter as error:
             self._distrust(row, error.problem)
         except (BloomwriterError, OSError) as error:
-            self.pieces.failures[file] = error
+            self.reader.failures[file] = error
         else:
             self.places.of_drafts[row] = header.compression is None
             self.places.starts[row] = stored.offset + header.length
@@ -257,41 +262,41 @@ class _Probe:
 
     # Blocks.
 
-    def _few(self, questions: Questions) -> NDArray[np.bool_]:
-        """Read the block of every hash."""
-        counts = questions.ends - questions.begins
+    def _few(self, lookups: FilterLookups) -> NDArray[np.bool_]:
+        """Look up hashes by reading the block of each."""
+        counts = lookups.ends - lookups.begins
         total = int(counts.sum())
         if not total:
             return np.zeros(len(counts), np.bool_)
-        question = np.arange(len(counts))
+        lookup = np.arange(len(counts))
         if total == len(counts) and (counts == 1).all():
-            which = questions.begins
+            which = lookups.begins
         else:
-            question = np.repeat(question, counts)
+            lookup = np.repeat(lookup, counts)
             firsts = counts.cumsum() - counts
-            which = np.arange(total) + (questions.begins - firsts)[question]
-        rows = questions.rows[question]
+            which = np.arange(total) + (lookups.begins - firsts)[lookup]
+        rows = lookups.rows[lookup]
         hashes, blocks = self._places_in_filters(rows, which)
         starts = self.places.starts[rows] + BYTES_PER_BLOCK * blocks
-        read = self.pieces.read(self.family.file_of[rows], starts, BYTES_PER_BLOCK)
+        read = self.reader.read(self.batch.file_of[rows], starts, BYTES_PER_BLOCK)
         words = read.view("<u4")
         masks = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> np.uint32(27))
         is_in = ((words & masks) == masks).all(axis=1)
-        might = _any_by(question, is_in, len(counts))
+        might = _any_by(lookup, is_in, len(counts))
         self.places.has_bits[rows[words.any(axis=1)]] = True
-        doubtful = np.flatnonzero(~might & ~self.places.has_bits[questions.rows])
+        doubtful = np.flatnonzero(~might & ~self.places.has_bits[lookups.rows])
         if len(doubtful):
-            might[doubtful] = ~self._have_bits(questions.rows[doubtful])
+            might[doubtful] = ~self._have_bits(lookups.rows[doubtful])
         return might
 
     def _places_in_filters(
         self, rows: NDArray[np.int64], which: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the hashes that are looked up in n filters, and the numbers of their blocks.
+        """Return the hashes that are looked up in n filters, and the ordinals of their blocks.
 
         Args:
             rows: Row groups, shape (n,).
-            which: The hash looked up in each, shape (n,).
+            which: Index of the hash looked up in each, shape (n,).
         """
         hashes = self.hashes[which]
         num_blocks = (self.places.sizes[rows] // BYTES_PER_BLOCK).astype(np.uint64)
@@ -304,7 +309,7 @@ class _Probe:
         return hashes, blocks.astype(np.int64)
 
     def _many(self, row: int, begin: int, end: int) -> bool:
-        """Read the whole bitset."""
+        """Look up the hashes from `begin` up to `end` by reading the whole bitset."""
         start, size = int(self.places.starts[row]), int(self.places.sizes[row])
         read = self._read(row, start, start + size)
         if read is None:
@@ -319,18 +324,18 @@ class _Probe:
         return bool(filter_.check_hashes(hashes[begin:end]).any())
 
     def _have_bits(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether bitsets have any bit; those that have none, or cannot be read, are of no use."""
+        """Whether any bit is set in the bitsets of row groups; False also if reading fails."""
         looked_at = np.minimum(self.places.sizes[rows], _FIRST_LOOK)
         for size in np.unique(looked_at).tolist():
             mine = rows[looked_at == size]
-            read = self.pieces.read(self.family.file_of[mine], self.places.starts[mine], size)
+            read = self.reader.read(self.batch.file_of[mine], self.places.starts[mine], size)
             self.places.has_bits[mine] = read.any(axis=1)
         for row in rows[~self.places.has_bits[rows]].tolist():
             self._search_bits(row)
         return self.places.has_bits[rows]
 
     def _search_bits(self, row: int) -> None:
-        """Read a bitset to its end, or to its first bit."""
+        """Read a bitset up to its first bit that is set; distrust it if there is none."""
         start = int(self.places.starts[row])
         stop = start + int(self.places.sizes[row])
         step = _FIRST_LOOK
@@ -346,15 +351,15 @@ class _Probe:
         self._distrust(row, _EMPTY)
 
     def _read(self, row: int, start: int, stop: int) -> bytes | None:
-        """Read from the file of a row group; None if that fails."""
-        file = int(np.searchsorted(self.family.rows, row, "right")) - 1
+        """Read bytes of the file of a row group; None if that fails."""
+        file = int(np.searchsorted(self.batch.rows, row, "right")) - 1
         try:
-            return self.pieces.read_at(file, start, stop)
+            return self.reader.read_at(file, start, stop)
         except (BloomwriterError, OSError) as error:
-            self.pieces.failures[file] = error
+            self.reader.failures[file] = error
             return None
 
 
 def _any_by(group: NDArray[np.int64], flags: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
-    """For each of `count` groups, whether any of its flags is set."""
+    """Return, for each of `count` groups, whether any of its flags is set."""
     return np.bincount(group[flags], minlength=count).astype(np.bool_)

@@ -1,11 +1,12 @@
-"""The values of a column chunk that is dictionary-encoded throughout: all in its first page.
+"""Look values up in the dictionary page of a column chunk that is dictionary-encoded throughout.
 
     PageHeader {1: type, 2: uncompressed_page_size, 3: compressed_page_size, 4: crc,
                 7: DictionaryPageHeader {1: num_values, 2: encoding}}
     then the values, PLAIN encoded, compressed with the chunk's codec
 
-Looked at only where the footer shows that no data page is encoded otherwise, where the page is
-small, and where there is no filter to ask: a filter costs fewer bytes.
+All values of such a chunk are in this page, its first. It is read only if the footer shows that no
+data page is encoded in another way, if the page is small, and if there is no filter, which would
+cost fewer bytes.
 
 Source: parquet.thrift, PageHeader; Parquet specification, "Dictionary Encoding".
 """
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer, Leaf
 
 MAX_PAGE_BYTES = 64 * 1024
-"""Pages larger than this are not cheap to look at."""
+"""Larger pages are not worth reading."""
 
 _MAX_VALUES_BYTES = 16 * MAX_PAGE_BYTES
 _DICTIONARY_PAGE = 2
 _PLAIN_ENCODINGS = (0, 2)  # PLAIN, PLAIN_DICTIONARY
 _CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
-"""parquet.thrift, CompressionCodec, by what pyarrow calls it. LZO and the old LZ4 are left out."""
+"""parquet.thrift, CompressionCodec -> pyarrow's name. LZO and the old LZ4 are left out."""
 
 _WIDTHS = {
     PhysicalType.INT32: 4,
@@ -77,7 +78,7 @@ def holds_any(
     """Whether a column chunk holds a value with any of these PLAIN bytes.
 
     Returns:
-        None if its dictionary does not tell, or is not cheap to look at.
+        None if the dictionary does not tell, or is not worth reading.
 
     Raises:
         BloomwriterError, OSError: If reading fails.
@@ -91,7 +92,7 @@ def holds_any(
 
 
 def _page_of(footer: Footer, row_group: int, column: int) -> tuple[int, int] | None:
-    """Where the dictionary page lies: from its own position to that of the first data page."""
+    """Return where the dictionary page begins and ends: at the first data page."""
     chunk = footer.chunks.values[row_group, column]
     start = int(chunk[ChunkField.DICTIONARY_PAGE_OFFSET])
     stop = int(chunk[ChunkField.DATA_PAGE_OFFSET])
@@ -99,12 +100,12 @@ def _page_of(footer: Footer, row_group: int, column: int) -> tuple[int, int] | N
         return None
     try:
         return (start, stop) if is_fully_dictionary_encoded(footer, row_group, column) else None
-    except MalformedFile:  # It has passed the scan of the footer, but is no list of such structs.
+    except MalformedFile:  # A list, but not of the structs that it should hold.
         return None
 
 
 def _values_of(page: bytes, codec: int) -> tuple[bytes, int] | None:
-    """The PLAIN bytes of a dictionary page, and the number of values in them."""
+    """Return the PLAIN bytes of a dictionary page, and the number of values in them."""
     try:
         table = scan(page, _PAGE_HEADER)
     except MalformedFile:
@@ -136,7 +137,7 @@ def _decompressed(body: bytes, codec: str | None, size: int) -> bytes | None:
 
 def _holds_any(page: tuple[bytes, int], leaf: Leaf, plains: Iterable[bytes]) -> bool | None:
     values, count = page
-    if count <= 0:  # None is known to be absent from a chunk with values.
+    if count <= 0:  # A chunk with values has a dictionary with values.
         return None
     if leaf.physical_type == PhysicalType.BYTE_ARRAY:
         stored = _byte_arrays(values, count)
@@ -146,7 +147,7 @@ def _holds_any(page: tuple[bytes, int], leaf: Leaf, plains: Iterable[bytes]) -> 
         return None
     numbers = np.frombuffer(values, np.uint8)
     if leaf.physical_type == PhysicalType.INT96 and are_odd_instants(numbers):
-        return None  # They are equal to others of other bytes.
+        return None  # They equal values of other bytes.
     rows = numbers.reshape(count, width)
     return any(
         len(plain) == width and bool((rows == np.frombuffer(plain, np.uint8)).all(axis=1).any())

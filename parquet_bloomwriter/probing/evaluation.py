@@ -1,8 +1,9 @@
-"""A bound predicate against the row groups of a family: statistics first, then Bloom, then more.
+"""A bound predicate compared with the row groups of a batch of files.
 
-Every condition gets a code for each row group, the verdict and its evidence in one; the predicate's
-verdict follows from them. Filters are asked only about row groups that statistics leave over, and
-dictionaries only where there is no filter.
+Statistics come first (`statistics` decodes minima and maxima, here keys are compared with them),
+then Bloom filters, where statistics leave row groups over, then small dictionaries, where there is
+no filter. Every condition gets a `Code` for each row group, verdict and evidence in one number; the
+predicate's verdict follows from them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
+    AlwaysFalse,
     AnyOf,
-    Differs,
+    InSet,
     Interval,
-    Members,
-    Never,
+    NotInSet,
     NotNull,
     Nulls,
-    Undecided,
+    Unknown,
 )
-from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
+from parquet_bloomwriter.probing.bloom import FilterLookups, Hashes, probe_filters
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED
 
 if TYPE_CHECKING:
@@ -38,17 +39,20 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.predicate.bound import Atom, Bound, Key
-    from parquet_bloomwriter.probing.batch_reader import Pieces
-    from parquet_bloomwriter.probing.footer_cache import Column, Family
+    from parquet_bloomwriter.probing.batch_reader import BatchReader
+    from parquet_bloomwriter.probing.footer_cache import BatchColumn, FileBatch
 
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
     KeyRange = tuple[Numbers, Numbers]
     """Of n row groups: the first key, and past the last."""
 
+    Columns = dict[int, BatchColumn]
+    """By leaf ordinal."""
+
 
 class Code(IntEnum):
-    """Verdict and evidence of one condition in one row group. Those from 4 cannot match."""
+    """Verdict and evidence of one condition in one row group; from 4 on, it cannot match."""
 
     UNKNOWN = 0
     MIGHT_BY_STATISTICS = 1
@@ -60,7 +64,7 @@ class Code(IntEnum):
     NOT_BY_LITERAL = 7
 
 
-# As plain numbers: arrays compare with members of an enumeration ten times as slowly.
+# Plain numbers: arrays compare with members of an enumeration ten times as slowly.
 _UNKNOWN, _MIGHT_BY_STATISTICS, _FIRST_NOT = (
     np.uint8(code) for code in (Code.UNKNOWN, Code.MIGHT_BY_STATISTICS, Code.NOT_BY_STATISTICS)
 )
@@ -71,20 +75,20 @@ _MIGHT_BY_BLOOM, _NOT_BY_BLOOM, _NOT_BY_LITERAL = (
 
 @dataclass(slots=True, eq=False)
 class Finding:
-    """What was found out about one condition."""
+    """The verdicts on one condition."""
 
     atom: Atom
     codes: NDArray[np.uint8]
-    """`Code` of each row group of the family, shape (n,)."""
+    """`Code` of each row group of the batch, shape (n,)."""
 
     reasons: dict[int, str] = field(default_factory=dict)
-    """Of single row groups: why nothing is known, or why a filter was not trusted."""
+    """By row group: why nothing is known, or why a filter was not trusted."""
 
     default_reason: str = ""
-    """Of all others of which nothing is known."""
+    """Why nothing is known of row groups without a reason of their own."""
 
     keys: KeyRange | None = None
-    """Of members: which of them statistics leave over in each row group."""
+    """Of an `InSet`: which of its keys statistics leave over in each row group."""
 
     @property
     def might(self) -> Flags:
@@ -94,7 +98,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """Everything that was found out about one family."""
+    """The verdicts on a predicate for one batch of files."""
 
     might: Flags
     """Whether each row group might match the predicate, shape (n,)."""
@@ -103,11 +107,11 @@ class Findings:
     """In the order of the predicate."""
 
     num_filters: int
-    """Filters that were looked into."""
+    """Filters in which values were looked up."""
 
 
 def atoms_of(bound: Bound) -> Iterator[Atom]:
-    """The conditions of a predicate, in its order."""
+    """Yield the conditions of a predicate, in its order."""
     if isinstance(bound, AllOf | AnyOf):
         for part in bound.parts:
             yield from atoms_of(part)
@@ -116,75 +120,82 @@ def atoms_of(bound: Bound) -> Iterator[Atom]:
 
 
 def leaves_of(bound: Bound) -> tuple[Leaf, ...]:
-    """The columns that a predicate needs, each once."""
-    asked = (atom.leaf for atom in atoms_of(bound) if not isinstance(atom, Undecided | Never))
-    return tuple(dict.fromkeys(asked))
+    """Return the columns that a predicate needs, each once."""
+    needed = {
+        atom.leaf.ordinal: atom.leaf
+        for atom in atoms_of(bound)
+        if not isinstance(atom, Unknown | AlwaysFalse)
+    }
+    return tuple(needed.values())
 
 
 def evaluate(
-    bound: Bound, family: Family, pieces: Pieces, hashes: Callable[[Members], Hashes]
+    bound: Bound, batch: FileBatch, reader: BatchReader, hashes: Callable[[InSet], Hashes]
 ) -> Findings:
-    """Find out which row groups of a family might match.
+    """Find out which row groups of a batch might match.
 
     Args:
-        bound: The predicate, bound to the family's schema.
-        family: Files whose columns were learned.
-        pieces: Reads from the same files, in the same order.
-        hashes: Gives the hashes of an atom's values.
+        bound: The predicate, bound to the batch's schema.
+        batch: Files whose columns were learned.
+        reader: Reads from the same files, in the same order.
+        hashes: Returns the hashes of a condition's values.
     """
-    columns = {leaf: family.column(leaf) for leaf in leaves_of(bound)}
-    findings = {id(atom): _by_footer(atom, columns, family) for atom in atoms_of(bound)}
-    members = [one for one in findings.values() if _can_be_probed(one.atom)]
-    might = _combined(bound, findings, family.num_row_groups)
+    columns = {leaf.ordinal: batch.column(leaf) for leaf in leaves_of(bound)}
+    findings = tuple([_by_footer(atom, columns, batch) for atom in atoms_of(bound)])
+    probed = [
+        one for one in findings if isinstance(one.atom, InSet) and one.atom.plains is not None
+    ]
+    might = _combined(bound, findings, batch)
     num_filters = 0
-    if members and might.any():
-        for finding in members:
-            num_filters += _ask_filters(finding, might, columns, family, pieces, hashes)
-        might = _combined(bound, findings, family.num_row_groups)
+    if probed and might.any():
+        for finding in probed:
+            num_filters += _ask_filters(finding, might, columns, batch, reader, hashes)
+        might = _combined(bound, findings, batch)
         if might.any():
-            for finding in members:
-                _ask_dictionaries(finding, might, family, pieces)
-            might = _combined(bound, findings, family.num_row_groups)
-    for file in pieces.failures:
-        rows = slice(*family.rows[file : file + 2].tolist())
+            for finding in probed:
+                _ask_dictionaries(finding, might, batch, reader)
+            might = _combined(bound, findings, batch)
+    for file in reader.failures:
+        rows = slice(*batch.rows[file : file + 2].tolist())
         might[rows] = True
-        for finding in findings.values():
+        for finding in findings:
             finding.codes[rows] = _UNKNOWN
-    return Findings(might, tuple(findings.values()), num_filters)
+    return Findings(might, findings, num_filters)
 
 
-def _combined(bound: Bound, findings: dict[int, Finding], count: int) -> Flags:
-    finding = findings.get(id(bound))
-    if finding is not None:
-        return finding.might
-    if isinstance(bound, AllOf):
-        might = np.ones(count, np.bool_)
-        for part in bound.parts:
-            might &= _combined(part, findings, count)
+def _combined(bound: Bound, findings: Sequence[Finding], batch: FileBatch) -> Flags:
+    """Return whether each row group might match; findings are in the order of `atoms_of`."""
+    remaining = iter(findings)
+
+    def combine(part: Bound) -> Flags:
+        if not isinstance(part, AllOf | AnyOf):
+            return next(remaining).might
+        is_all = isinstance(part, AllOf)
+        might = np.full(batch.num_row_groups, is_all)
+        for flags in map(combine, part.parts):
+            might = might & flags if is_all else might | flags
         return might
-    might = np.zeros(count, np.bool_)
-    for part in bound.parts if isinstance(bound, AnyOf) else ():
-        might |= _combined(part, findings, count)
-    return might
+
+    return combine(bound)
 
 
 # Footers.
 
 
-def _by_footer(atom: Atom, columns: dict[Leaf, Column], family: Family) -> Finding:
-    count = family.num_row_groups
-    if isinstance(atom, Undecided):
+def _by_footer(atom: Atom, columns: Columns, batch: FileBatch) -> Finding:
+    count = batch.num_row_groups
+    if isinstance(atom, Unknown):
         return Finding(atom, np.full(count, _UNKNOWN), default_reason=atom.reason)
-    if isinstance(atom, Never):
+    if isinstance(atom, AlwaysFalse):
         return Finding(atom, np.full(count, _NOT_BY_LITERAL), default_reason=atom.reason)
-    column = columns[atom.leaf]
+    column = columns[atom.leaf.ordinal]
     keys = None
-    if isinstance(atom, Members):
+    if isinstance(atom, InSet):
         keys = _key_range(atom, column)
         known, possible = column.bounds.known, keys[1] > keys[0]
     else:
         known, possible = _JUDGES[type(atom)](atom, column)
-    if not isinstance(atom, Nulls | Differs):
+    if not isinstance(atom, Nulls | NotInSet):
         no_values = column.has_no_values
         if no_values.any():
             known, possible = known | no_values, possible & ~no_values
@@ -202,11 +213,11 @@ def _why_unknown(atom: Atom) -> str:
 
 
 Judgement = tuple["Flags", "Flags"]
-"""Whether statistics say anything about each row group, and whether by them it might match."""
+"""Whether statistics tell anything of each row group, and whether it might match by them."""
 
 
-def _key_range(atom: Members, column: Column) -> KeyRange:
-    """The keys within the bounds of each row group: from the first, up to before the last."""
+def _key_range(atom: InSet, column: BatchColumn) -> KeyRange:
+    """Return which keys lie within the bounds of each row group."""
     bounds = column.bounds
     count = len(bounds.known)
     num_keys = len(atom.plains or atom.keys or ())
@@ -239,7 +250,7 @@ def _is_beyond_by_truncation(key: Key, high: Key) -> bool:
     return isinstance(key, bytes) and isinstance(high, bytes) and key.startswith(high)
 
 
-def _judge_interval(atom: Interval, column: Column) -> Judgement:
+def _judge_interval(atom: Interval, column: BatchColumn) -> Judgement:
     bounds = column.bounds
     if atom.matches_nan or not bounds.known.any():
         return np.zeros_like(bounds.known), np.ones_like(bounds.known)
@@ -264,7 +275,7 @@ def _judge_interval(atom: Interval, column: Column) -> Judgement:
     return bounds.known, possible
 
 
-def _judge_differs(atom: Differs, column: Column) -> Judgement:
+def _judge_differs(atom: NotInSet, column: BatchColumn) -> Judgement:
     bounds = column.bounds
     same = bounds.known & (bounds.low == bounds.high) & (column.num_nulls == 0)
     possible = np.ones(len(same), np.bool_)
@@ -275,22 +286,22 @@ def _judge_differs(atom: Differs, column: Column) -> Judgement:
 
 
 def _may_be_cut_short(bound: Key, leaf: Leaf) -> bool:
-    """Whether different values may have this as their minimum and maximum."""
+    """Whether this may be the minimum and the maximum of different values."""
     return isinstance(bound, bytes) and len(bound) != leaf.type_length
 
 
-def _judge_nulls(_atom: Nulls, column: Column) -> Judgement:
+def _judge_nulls(_atom: Nulls, column: BatchColumn) -> Judgement:
     return column.num_nulls >= 0, column.num_nulls != 0
 
 
-def _judge_not_null(_atom: NotNull, column: Column) -> Judgement:
+def _judge_not_null(_atom: NotNull, column: BatchColumn) -> Judgement:
     known = column.num_nulls >= 0
     return known, np.ones_like(known)
 
 
-_JUDGES: dict[type, Callable[[Any, Column], Judgement]] = {
+_JUDGES: dict[type, Callable[[Any, BatchColumn], Judgement]] = {
     Interval: _judge_interval,
-    Differs: _judge_differs,
+    NotInSet: _judge_differs,
     Nulls: _judge_nulls,
     NotNull: _judge_not_null,
 }
@@ -299,36 +310,30 @@ _JUDGES: dict[type, Callable[[Any, Column], Judgement]] = {
 # Filters and dictionaries.
 
 
-def _can_be_probed(atom: Atom) -> bool:
-    return isinstance(atom, Members) and atom.plains is not None
-
-
 def _ask_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     finding: Finding,
     might: Flags,
-    columns: dict[Leaf, Column],
-    family: Family,
-    pieces: Pieces,
-    hashes: Callable[[Members], Hashes],
+    columns: Columns,
+    batch: FileBatch,
+    reader: BatchReader,
+    hashes: Callable[[InSet], Hashes],
 ) -> int:
-    """Ask the filters about what statistics leave over; return how many were asked."""
+    """Look the values up that statistics leave over; return how many filters that took."""
     atom, keys = finding.atom, finding.keys
-    assert isinstance(atom, Members)  # noqa: S101  for the type checker; see _can_be_probed
+    assert isinstance(atom, InSet)  # noqa: S101  for the type checker; see `evaluate`
     assert keys is not None  # noqa: S101  likewise
-    column = columns[atom.leaf]
+    column = columns[atom.leaf.ordinal]
     rows = np.flatnonzero(might & finding.might & (column.filter_offsets != ABSENT))
     if not len(rows):
         return 0
     first, last = keys
     of_atom = hashes(atom)
-    questions = Questions(rows, of_atom.firsts[first[rows]], of_atom.firsts[last[rows]])
-    places = family.places(atom.leaf, of_atom.dialect)
+    lookups = FilterLookups(rows, of_atom.firsts[first[rows]], of_atom.firsts[last[rows]])
+    places = batch.places(atom.leaf, of_atom.dialect)
     is_news = not places.has_bits[rows].all()
-    is_in = probe_filters(
-        family, column, of_atom.hashes, questions, pieces, places, of_atom.of_drafts
-    )
+    is_in = probe_filters(batch, column, of_atom.hashes, lookups, reader, places, of_atom.of_drafts)
     if is_news:
-        family.remember(atom.leaf, places, of_atom.dialect)
+        batch.remember(atom.leaf, places, of_atom.dialect)
     trusted = places.sizes[rows] > 0
     finding.codes[rows[trusted & is_in]] = _MIGHT_BY_BLOOM
     finding.codes[rows[trusted & ~is_in]] = _NOT_BY_BLOOM
@@ -341,25 +346,25 @@ def _ask_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
 def _ask_dictionaries(
     finding: Finding,
     might: Flags,
-    family: Family,
-    pieces: Pieces,
+    batch: FileBatch,
+    reader: BatchReader,
 ) -> None:
-    """Ask the dictionaries where no filter gave an answer."""
+    """Look the values up in dictionaries where no filter gave an answer."""
     atom = finding.atom
-    assert isinstance(atom, Members)  # noqa: S101  for the type checker; see _can_be_probed
+    assert isinstance(atom, InSet)  # noqa: S101  for the type checker; see `evaluate`
     open_ = might & (finding.codes <= _MIGHT_BY_STATISTICS)
     if not open_.any() or atom.plains is None or finding.keys is None:
         return
     first, last = finding.keys
-    starts = family.rows.tolist()
+    starts = batch.rows.tolist()
     for file, (start, stop) in enumerate(pairwise(starts)):
         rows = start + np.flatnonzero(open_[start:stop])
-        if not len(rows) or file in pieces.failures:
+        if not len(rows) or file in reader.failures:
             continue
-        footer = family.files[file].footer()
+        footer = batch.files[file].footer()
         for row in rows.tolist():
             plains = [way for ways in atom.plains[first[row] : last[row]] for way in ways]
-            _ask_dictionary(finding, row, footer, row - start, plains, pieces, file)
+            _ask_dictionary(finding, row, footer, row - start, plains, reader, file)
 
 
 def _ask_dictionary(  # noqa: PLR0913, PLR0917  one row group of one file
@@ -368,23 +373,23 @@ def _ask_dictionary(  # noqa: PLR0913, PLR0917  one row group of one file
     footer: Footer,
     row_group: int,
     plains: list[bytes],
-    pieces: Pieces,
+    reader: BatchReader,
     file: int,
 ) -> None:
     from parquet_bloomwriter.probing.dictionary import holds_any
 
     atom = finding.atom
-    assert isinstance(atom, Members)  # noqa: S101  for the type checker; see _can_be_probed
+    assert isinstance(atom, InSet)  # noqa: S101  for the type checker; see `evaluate`
     try:
         found = holds_any(
             footer,
             row_group,
             atom.leaf,
             plains,
-            lambda start, stop: pieces.read_at(file, start, stop),
+            lambda start, stop: reader.read_at(file, start, stop),
         )
     except (BloomwriterError, OSError) as error:
-        pieces.failures[file] = error
+        reader.failures[file] = error
         return
     if found is not None:
         finding.codes[row] = Code.MIGHT_BY_DICTIONARY if found else Code.NOT_BY_DICTIONARY

@@ -1,7 +1,7 @@
-"""Which row groups of which files can hold what is asked for: open, look, judge, close.
+"""Which row groups of which files can hold the rows asked for: open, look, judge, close.
 
-Files are worked on in batches, as many as may be open at once; those of a batch that have the same
-schema and writer are judged together. Footers come from memory where they were read before. Local
+As many files as the system allows are open at once. Those among them that have the same schema and
+writer are judged together, as a `FileBatch`. Footers that were read before come from memory. Local
 files are opened one after the other, because that takes microseconds; as soon as it takes longer (a
 cold cache, a network), many at a time.
 """
@@ -11,31 +11,31 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, FileProblem
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import columns_of
-from parquet_bloomwriter.predicate.bind import bind
+from parquet_bloomwriter.predicate.bind import bind, domains_of
 from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
-from parquet_bloomwriter.probing.batch_reader import Pieces
+from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import Hashes
 from parquet_bloomwriter.probing.evaluation import evaluate, leaves_of
-from parquet_bloomwriter.probing.footer_cache import Family, family_key, known_file
+from parquet_bloomwriter.probing.footer_cache import FileBatch, batch_key, cached_footer
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
 from parquet_bloomwriter.source import open_for_reading
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.metadata import Leaf
-    from parquet_bloomwriter.predicate.bound import Bound, Members
+    from parquet_bloomwriter.metadata import Leaf, Schema
+    from parquet_bloomwriter.predicate.bound import Bound, InSet
     from parquet_bloomwriter.predicate.expression import Expression
-    from parquet_bloomwriter.probing.evaluation import Findings
-    from parquet_bloomwriter.probing.footer_cache import KnownFile
+    from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.probing.partitions import Partition
     from parquet_bloomwriter.source import Source
 
@@ -43,16 +43,16 @@ Failure = TypeVar("Failure", BloomwriterError | OSError, BloomwriterError | OSEr
 
 
 class Openable(Protocol):
-    """A file that can be opened; spelled out, it is the file's name."""
+    """A file that can be opened; `str` gives its name, "" if it has none."""
 
     def open(self) -> AbstractContextManager[Source]:
-        """Open it for reading."""
+        """Open the file for reading."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Something that is open already, or bytes."""
+    """An open file, or bytes."""
 
     source: Any
 
@@ -60,16 +60,26 @@ class Given:
         return str(getattr(self.source, "name", "") or "")
 
     def open(self) -> AbstractContextManager[Source]:
-        """What is open stays open."""
+        """Return the source; an open file stays open."""
         return open_for_reading(self.source)
 
 
 _MOST_FILES, _LEAST_FILES = 256, 32
-"""Files that are open at once, where the system allows four times as many; and in any case."""
+"""Files that are open at once: at most a quarter of what the system allows, within these limits."""
 
 _THREADS = 16
 _SLOW_SECONDS = 0.002
-"""A file that takes longer than this to open and view is waited for, not worked on."""
+"""Opening a file and parsing its footer takes longer than this only where it waits for a disk or a
+network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SchemaBinding:
+    """What a predicate means for the files of one schema."""
+
+    bound: Bound
+    ordinals: tuple[int, ...]
+    """Ordinals of the leaf columns that are needed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,14 +88,12 @@ class Bindings:
 
     expression: Expression
     columns: tuple[str, ...] = ()
-    seen: dict[int, tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]] = field(default_factory=dict)
-    """By the identity of the leaves: these, the bound predicate, the ordinals of its columns."""
-
-    hashed: dict[int, Hashes] = field(default_factory=dict)
-    """By the identity of an atom."""
+    seen: dict[Schema, SchemaBinding] = field(default_factory=dict)
+    hashed: dict[InSet, Hashes] = field(default_factory=dict)
+    """Hashes of the values of conditions, each of which is a key by identity."""
 
     hash_kind: HashKind = XXHASH
-    """The hash function of filters whose headers do not name it; "xxhash" to distrust these."""
+    """The hash function of filters whose headers do not name theirs; "xxhash" distrusts these."""
 
     reads_paths: bool = False
     """Whether paths tell the values of columns."""
@@ -97,11 +105,11 @@ class Bindings:
     def of(
         cls, expression: Expression, hash_kind: HashKind = XXHASH, *, reads_paths: bool = False
     ) -> Bindings:
-        """Begin with no schema."""
+        """Begin without any schema."""
         return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
 
     def in_partition(self, partition: Partition) -> Bindings:
-        """The same for the files with these columns in their paths."""
+        """Begin anew, for files with these columns in their paths."""
         return replace(self, seen={}, hashed={}, partition=partition)
 
     @property
@@ -109,29 +117,36 @@ class Bindings:
         """Whether paths alone exclude the files, whatever they store."""
         return self.partition is not None and self.partition.excludes(self.expression)
 
-    def bound(self, leaves: tuple[Leaf, ...]) -> Bound:
-        """The predicate for one schema."""
-        return self._binding(leaves)[1]
+    def to(self, schema: Schema) -> SchemaBinding:
+        """Return what the predicate means for one schema."""
+        found = self.seen.get(schema)
+        if found is None:
+            bound = bind(self.expression_for(schema), domains_of(schema))
+            ordinals = tuple(leaf.ordinal for leaf in leaves_of(bound))
+            found = self.seen[schema] = SchemaBinding(bound=bound, ordinals=ordinals)
+        return found
 
-    def wanted(self, leaves: tuple[Leaf, ...]) -> tuple[int, ...]:
-        """The columns of one schema that are needed."""
-        return self._binding(leaves)[2]
+    def expression_for(self, schema: Schema) -> Expression:
+        """Return the predicate as far as paths leave it open."""
+        if self.partition is None:
+            return self.expression
+        return self.partition.decided(self.expression, {leaf.name for leaf in schema.leaves})
 
-    def hashes(self, atom: Members) -> Hashes:
-        """The hashes of an atom's values."""
-        if id(atom) not in self.hashed:
-            self.hashed[id(atom)] = Hashes.of(atom.plains or (), self.hash_kind)
-        return self.hashed[id(atom)]
+    def hashes(self, atom: InSet) -> Hashes:
+        """Return the hashes of a condition's values."""
+        if atom not in self.hashed:
+            self.hashed[atom] = Hashes.of(atom.plains or (), self.hash_kind)
+        return self.hashed[atom]
 
     def check_columns(self, paths: Sequence[str]) -> None:
-        """See that every column is in some file, or is a partition key in some path.
+        """Check that every column is in some file, or is a partition key in some path.
 
         Raises:
-            ColumnNotFound: If one is not.
+            ColumnNotFound: If a column is not.
         """
         quoted = quoted_columns(self.expression)
         names = (*self.columns, *quoted)
-        schemas = [leaves for leaves, _, _ in self.seen.values()]
+        schemas = [schema.leaves for schema in self.seen]
         if any(all(_has(leaves, name) for name in names) for leaves in schemas):
             return
         for name in names if schemas else ():
@@ -149,28 +164,14 @@ class Bindings:
                 error.remedy = suggestion(name, known)
                 raise
 
-    def _binding(self, leaves: tuple[Leaf, ...]) -> tuple[tuple[Leaf, ...], Bound, tuple[int, ...]]:
-        found = self.seen.get(id(leaves))
-        if found is None:
-            bound = bind(self._on(leaves), leaves)
-            found = (leaves, bound, tuple(leaf.ordinal for leaf in leaves_of(bound)))
-            self.seen[id(leaves)] = found
-        return found
-
-    def _on(self, leaves: Sequence[Leaf]) -> Expression:
-        """The predicate, as far as paths leave it open."""
-        if self.partition is None:
-            return self.expression
-        return self.partition.decided(self.expression, {leaf.name for leaf in leaves})
-
 
 def _in_paths(name: str, paths: Sequence[str]) -> bool:
-    """Whether some path names it as a column of a partition."""
+    """Whether some path names the column: `year=2023/`."""
     return any(f"/{name}=" in f"/{path}" for path in paths)
 
 
 def _names_in_paths(paths: Sequence[str]) -> Iterator[str]:
-    """The columns that folders such as `year=2023` name, from the outermost of the first path."""
+    """Yield the columns that folders name, from the outermost folder of the first path on."""
     for path in paths:
         for folder in path.split("/")[:-1]:
             name, is_given, _ = folder.partition("=")
@@ -184,11 +185,11 @@ def _has(leaves: Sequence[Leaf], name: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Opened:
-    """One file of a batch."""
+    """One of the files that are open at once, or why it is not."""
 
     path: str | None
     source: Source | None = None
-    known: KnownFile | None = None
+    footer: CachedFooter | None = None
     error: BloomwriterError | OSError | None = None
 
 
@@ -200,25 +201,37 @@ def probe_locations(locations: Sequence[Openable], bindings: Bindings) -> ProbeR
     """
     groups = _by_partition(locations, bindings)
     found: dict[int, FileProbe] = {}
-    num_filters = sum(
-        _probe_group(group, places, locations, found)
-        for group, places in groups
-        if not group.is_excluded
-    )
+    num_filters = 0
     for group, places in groups:
+        there = [locations[place] for place in places]
         if group.is_excluded:
-            found.update((place, _by_path(locations[place])) for place in places)
+            found.update(zip(places, map(_by_path, there), strict=True))
+            continue
+        probed = _probe_group(there, group)
+        found.update(zip(places, probed.files, strict=True))
+        num_filters += probed.num_filters
     files = tuple(found[place] for place in range(len(locations)))
     _check_columns(groups, locations, bindings)
     return ProbeReport(expression=bindings.expression, files=files, num_filters=num_filters)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Probed:
+    """Files that were probed."""
+
+    files: Sequence[FileProbe]
+    """In the order given."""
+
+    num_filters: int
+    """Filters in which values were looked up."""
+
+
 Groups: TypeAlias = "list[tuple[Bindings, list[int]]]"
-"""Files by what their paths say: the predicate for them, and where they are in the list of all."""
+"""Files by what their paths say: the predicate for them, and their indexes in the list of all."""
 
 
 def _by_partition(locations: Sequence[Openable], bindings: Bindings) -> Groups:
-    """Group files by what their paths decide; many partitions are few groups."""
+    """Group files by what their paths decide: many partitions make few groups."""
     groups: dict[Hashable, tuple[Bindings, list[int]]] = {}
     for place, location in enumerate(locations):
         partition = _partition_of(location, bindings)
@@ -241,46 +254,45 @@ def _partition_of(location: Openable, bindings: Bindings) -> Partition | None:
     return partition_of(path, getattr(location, "inner", ""), bindings.columns)
 
 
-def _probe_group(
-    bindings: Bindings,
-    places: Sequence[int],
-    locations: Sequence[Openable],
-    found: dict[int, FileProbe],
-) -> int:
-    """Probe files of one partition; return how many filters were asked."""
+def _probe_group(locations: Sequence[Openable], bindings: Bindings) -> _Probed:
+    """Probe files of one partition, as many at once as may be open."""
+    files: list[FileProbe] = []
     num_filters, at_once = 0, _files_at_once()
-    for first in range(0, len(places), at_once):
-        some = places[first : first + at_once]
-        probed, filters = _probe_batch([locations[place] for place in some], bindings)
-        found.update(zip(some, probed, strict=True))
-        num_filters += filters
-    return num_filters
+    for first in range(0, len(locations), at_once):
+        probed = _probe_at_once(locations[first : first + at_once], bindings)
+        files.extend(probed.files)
+        num_filters += probed.num_filters
+    return _Probed(files=files, num_filters=num_filters)
 
 
 def _by_path(location: Openable) -> FileProbe:
-    """The verdict on a file that is not opened."""
+    """Return the verdict on a file that is excluded by its path."""
     return FileProbe(path=str(location) or None, known=None, findings=None, is_excluded=True)
 
 
 def _check_columns(groups: Groups, locations: Sequence[Openable], bindings: Bindings) -> None:
-    """See that every column is in some file; look into excluded files only if one seems missing.
+    """Check that every column is in some file; open excluded files only if a column seems missing.
 
     Raises:
-        ColumnNotFound: If a column is in none.
+        ColumnNotFound: If a column is in none of the files.
     """
     paths = [str(location) for location in locations if str(location)]
-    excluded = [(group, places) for group, places in groups if group.is_excluded]
+    excluded = [
+        (group, [locations[place] for place in places])
+        for group, places in groups
+        if group.is_excluded
+    ]
     for group, _ in groups:
         bindings.seen.update(group.seen)
     if not bindings.seen and not all(_in_paths(name, paths) for name in bindings.columns):
-        for group, places in excluded[:1]:
-            _probe_group(group, places[:1], locations, {})
+        for group, there in excluded[:1]:
+            _probe_group(there[:1], group)
             bindings.seen.update(group.seen)
     try:
         bindings.check_columns(paths)
     except ColumnNotFound:
-        for group, places in excluded:
-            _probe_group(group, places, locations, {})
+        for group, there in excluded:
+            _probe_group(there, group)
             bindings.seen.update(group.seen)
         bindings.check_columns(paths)
 
@@ -296,70 +308,61 @@ def _files_at_once() -> int:
     return max(_LEAST_FILES, min(_MOST_FILES, allowed // 4))
 
 
-def _probe_batch(
-    locations: Sequence[Openable], bindings: Bindings
-) -> tuple[Iterable[FileProbe], int]:
-    entered: list[AbstractContextManager[Source]] = []
-    try:
-        opened = _open_all(locations, bindings, entered)
-        families = defaultdict(list)
+def _probe_at_once(locations: Sequence[Openable], bindings: Bindings) -> _Probed:
+    """Probe files that are open at the same time."""
+    with ExitStack() as stack:
+        opened = _open_all(locations, bindings, stack)
+        batches: defaultdict[Hashable, list[int]] = defaultdict(list)
+        probes: dict[int, FileProbe] = {}
         for place, one in enumerate(opened):
-            if one.known is not None:
-                families[family_key(one.known)].append(place)
-        probes: dict[int, FileProbe] = {
-            place: FileProbe(path=one.path, known=None, findings=None, error=one.error)
-            for place, one in enumerate(opened)
-            if one.known is None
-        }
+            if one.footer is None:
+                probes[place] = FileProbe(path=one.path, known=None, findings=None, error=one.error)
+            else:
+                batches[batch_key(one.footer)].append(place)
         num_filters = 0
-        for places in families.values():
-            findings, members = _judge([opened[place] for place in places], bindings)
-            probes.update(zip(places, members, strict=True))
-            num_filters += findings.num_filters
-    finally:
-        for manager in entered:
-            manager.__exit__(None, None, None)
-    return (probes[place] for place in range(len(opened))), num_filters
+        for places in batches.values():
+            probed = _judge([opened[place] for place in places], bindings)
+            probes.update(zip(places, probed.files, strict=True))
+            num_filters += probed.num_filters
+    files = [probes[place] for place in range(len(opened))]
+    return _Probed(files=files, num_filters=num_filters)
 
 
-def _judge(opened: Sequence[_Opened], bindings: Bindings) -> tuple[Findings, Iterable[FileProbe]]:
-    """Judge the files of one family."""
-    known = [one.known for one in opened if one.known is not None]
+def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
+    """Judge the files of one batch."""
+    footers = [one.footer for one in opened if one.footer is not None]
     sources = [one.source for one in opened if one.source is not None]
-    family = Family.of(known)
-    pieces = Pieces(sources)
-    findings = evaluate(bindings.bound(known[0].leaves), family, pieces, bindings.hashes)
-    probes = [
+    batch, reader = FileBatch.of(footers), BatchReader(sources)
+    bound = bindings.to(footers[0].schema).bound
+    findings = evaluate(bound, batch, reader, bindings.hashes)
+    files = [
         FileProbe(
             path=one.path,
-            known=one.known,
+            known=one.footer,
             findings=findings,
             first_row=first,
-            error=_blamed(pieces.failures.get(place), one.path),
+            error=_blamed(reader.failures.get(place), one.path),
             requests=source.traffic.requests,
             bytes_read=source.traffic.bytes,
         )
         for place, (one, source, first) in enumerate(
-            zip(opened, sources, family.rows.tolist(), strict=False)
+            zip(opened, sources, batch.rows.tolist(), strict=False)
         )
     ]
-    return findings, probes
+    return _Probed(files=files, num_filters=findings.num_filters)
 
 
-def _open_all(
-    locations: Sequence[Openable],
-    bindings: Bindings,
-    entered: list[AbstractContextManager[Source]],
-) -> list[_Opened]:
-    """Open files and view their footers; what was opened is noted in `entered`."""
+def _open_all(locations: Sequence[Openable], bindings: Bindings, stack: ExitStack) -> list[_Opened]:
+    """Open files and parse their footers; `stack` closes the files that were opened."""
+
+    def ordinals(schema: Schema) -> tuple[int, ...]:
+        return bindings.to(schema).ordinals
 
     def open_one(location: Openable) -> _Opened:
         one = _Opened(str(location) or None)
         try:
-            manager = location.open()
-            one.source = manager.__enter__()
-            entered.append(manager)
-            one.known = known_file(one.source, bindings.wanted)
+            one.source = stack.enter_context(location.open())
+            one.footer = cached_footer(one.source, ordinals)
         except (BloomwriterError, OSError) as error:
             one.error = _blamed(error, one.path)
         return one
@@ -373,7 +376,7 @@ def _open_all(
 
 
 def _blamed(error: Failure, path: str | None) -> Failure:
-    """Say which file it was, and no longer that it was left unchanged: reading changes nothing."""
+    """Add the path to an error, and drop "left unchanged": reading changes nothing."""
     if isinstance(error, FileProblem):
         error.path, error.outcome = error.path or path, ""
     return error
@@ -382,7 +385,7 @@ def _blamed(error: Failure, path: str | None) -> Failure:
 def _while_quick(
     locations: Sequence[Openable], open_one: Callable[[Openable], _Opened]
 ) -> Iterator[_Opened]:
-    """Open files until several have taken long; the first may do so for other reasons."""
+    """Open files until several have taken long; a first one may do so for other reasons."""
     num_slow = 0
     for location in locations:
         began = time.perf_counter()

@@ -1,10 +1,12 @@
-"""What probing needs of a footer: little enough to be kept for thousands of files.
+"""Footers kept in memory, with what probing needs of them, as long as their files stay the same.
 
-A `KnownFile` is one footer's bytes, and the numbers of those columns that were asked about. Files
-of one table have the same schema and writer: a `Family` is several of them taken together, as if
-their row groups were those of one file. All is looked at once for a family, not for each file.
+A `CachedFooter` is the bytes of one footer, and the numbers of the columns that were asked about:
+little enough to be kept for thousands of files. Files of one table have the same schema and writer:
+a `FileBatch` is several of them taken together, as if their row groups were those of one file, so
+that they are judged by one operation on arrays instead of one for each file.
 
-Footers that were read before, kept in memory as long as their files stay the same.
+Threads share `CachedFooter`s. What is learned about a file is put into its dictionaries as whole
+objects, which do not change afterwards. Two threads may learn the same thing twice.
 """
 
 from __future__ import annotations
@@ -13,16 +15,18 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.filters.stored import SHARED, shared_offsets
-from parquet_bloomwriter.hashing import Dialect
-from parquet_bloomwriter.metadata import Leaf, Repetition, parse_footer
+from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.metadata.footer import clear_schemas
+from parquet_bloomwriter.predicate.bind import domains_of
 from parquet_bloomwriter.predicate.literals.coerce import order_of
+from parquet_bloomwriter.predicate.parse import clear_texts
 from parquet_bloomwriter.probing.statistics import (
     BOUND_FIELDS,
     Bounds,
@@ -33,19 +37,16 @@ from parquet_bloomwriter.probing.statistics import (
 from parquet_bloomwriter.source import read_footer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.metadata import Footer
-
-    Numbers: TypeAlias = NDArray[np.int64]
-    from collections.abc import Callable, Hashable
-
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.metadata import Footer, Leaf, Schema
     from parquet_bloomwriter.source import Source
 
-    Leaves: TypeAlias = tuple[Leaf, ...]
+    Numbers: TypeAlias = NDArray[np.int64]
 
 _NUMBER_FIELDS = np.array(
     [
@@ -61,7 +62,7 @@ _NUM_VALUES, _NULL_COUNT, _OFFSET, _LENGTH = range(4)
 _BOUNDS = slice(4, None)
 
 UNSEEN, DISTRUSTED = 0, -1
-"""In place of a bitset's size: its header was not read yet; it must not be probed."""
+"""In place of the size of a bitset: its header was not read yet; the filter must not be probed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,10 +75,16 @@ class RawColumn:
     stops: NDArray[np.int32]
     """Positions past the bounds, relative to the footer, shape (r, 4)."""
 
+    is_shared: NDArray[np.bool_] | None
+    """Whether another column chunk's filter has the same offset, shape (r,); None if none has."""
+
 
 @dataclass(slots=True, eq=False)
-class FilterPlaces:
-    """Where the bitsets of n column chunks lie, as far as their headers were read."""
+class BitsetPlaces:
+    """Where the bitsets of n column chunks lie, as far as their headers were read.
+
+    An evaluation fills in one of its own; those kept with a footer do not change.
+    """
 
     starts: Numbers
     """Absolute positions of the bitsets, shape (n,)."""
@@ -89,55 +96,54 @@ class FilterPlaces:
     """Whether a bit was seen that is set, shape (n,)."""
 
     of_drafts: NDArray[np.bool_]
-    """Whether a filter is one of the Murmur3 drafts and was asked for as such, shape (n,)."""
+    """Whether a filter is one of the Murmur3 drafts and was looked up as such, shape (n,)."""
 
     problems: dict[int, str] = field(default_factory=dict)
     """Why filters are distrusted, by index."""
 
     @classmethod
-    def unseen(cls, count: int) -> FilterPlaces:
-        """Nothing is known of `count` chunks."""
+    def unseen(cls, count: int) -> BitsetPlaces:
+        """Begin with `count` chunks of which nothing is known."""
         numbers, flags = np.zeros((2, count), np.int64), np.zeros((2, count), np.bool_)
         return cls(*numbers, *flags)
 
     @classmethod
-    def distrusted(cls, rows: NDArray[np.bool_], problem: str) -> FilterPlaces:
-        """Nothing is known but that some of the chunks have a problem, shape (n,)."""
+    def distrusted(cls, rows: NDArray[np.bool_], problem: str) -> BitsetPlaces:
+        """Begin with n chunks of which nothing is known, but that `rows` have a problem."""
         places = cls.unseen(len(rows))
         places.sizes[rows] = DISTRUSTED
         places.problems.update(dict.fromkeys(np.flatnonzero(rows).tolist(), problem))
         return places
 
     @classmethod
-    def together(cls, parts: Sequence[FilterPlaces]) -> FilterPlaces:
-        """One after the other."""
-        sizes, starts, has_bits, of_drafts = (  # Sizes first: other threads write them last.
+    def together(cls, parts: Sequence[BitsetPlaces]) -> BitsetPlaces:
+        """Return a copy of several, one after the other."""
+        starts, sizes, has_bits, of_drafts = (
             np.concatenate([getattr(part, name) for part in parts])
-            for name in ("sizes", "starts", "has_bits", "of_drafts")
+            for name in ("starts", "sizes", "has_bits", "of_drafts")
         )
         problems: dict[int, str] = {}
         first = 0
         for part in parts:
-            if part.problems:
-                problems.update((first + index, why) for index, why in part.problems.copy().items())
+            problems.update((first + index, why) for index, why in part.problems.items())
             first += len(part.sizes)
         return cls(starts, sizes, has_bits, of_drafts, problems)
 
-    def part(self, start: int, stop: int) -> FilterPlaces:
-        """Those from `start` up to `stop`, sharing memory."""
+    def part(self, start: int, stop: int) -> BitsetPlaces:
+        """Return those from `start` up to `stop`, sharing memory."""
         problems = (
             {index - start: why for index, why in self.problems.items() if start <= index < stop}
             if self.problems
             else {}
         )
         rows = slice(start, stop)
-        return FilterPlaces(
+        return BitsetPlaces(
             self.starts[rows], self.sizes[rows], self.has_bits[rows], self.of_drafts[rows], problems
         )
 
 
 @dataclass(slots=True, eq=False)
-class KnownFile:
+class CachedFooter:
     """One footer."""
 
     data: bytes
@@ -146,37 +152,43 @@ class KnownFile:
     start: int
     """Absolute position of `data` in the file, bytes."""
 
-    leaves: tuple[Leaf, ...]
+    schema: Schema
     created_by: bytes
     column_orders: bytes
-    """As they stand in the footer; b"" if they do not."""
+    """Field 7 of FileMetaData, its bytes; b"" if absent."""
 
     num_rows: Numbers
-    """Of each row group, shape (r,)."""
+    """Rows of each row group, shape (r,)."""
 
     columns: dict[int, RawColumn] = field(default_factory=dict)
     """By leaf ordinal."""
 
-    filters: dict[tuple[int, Dialect], FilterPlaces] = field(default_factory=dict)
+    filters: dict[tuple[int, Dialect], BitsetPlaces] = field(default_factory=dict)
     """By leaf ordinal, and by what filters of drafts are taken for."""
 
-    decoded: dict[int, Column] = field(default_factory=dict)
-    """Columns of files that are looked at alone, by leaf ordinal."""
+    decoded: dict[int, BatchColumn] = field(default_factory=dict)
+    """By leaf ordinal; filled where the file is a batch by itself."""
 
     _edges: tuple[Numbers | None] | None = None
+    """What `edges` returned, in a tuple: None is a result as well."""
 
     @classmethod
-    def of(cls, footer: Footer) -> KnownFile:
-        """Keep what is needed of a footer, but none of its tables."""
+    def of(cls, footer: Footer) -> CachedFooter:
+        """Keep what is needed of a footer, without its tables."""
         _, start, stop = footer.file.spans[0, FileField.COLUMN_ORDERS].tolist()
         return cls(
             data=footer.data,
             start=footer.start,
-            leaves=footer.leaves,
+            schema=footer.schema,
             created_by=footer.created_by,
             column_orders=footer.data[start:stop] if start >= 0 else b"",
             num_rows=footer.row_groups.value(RowGroupField.NUM_ROWS).copy(),
         )
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaf columns, in order."""
+        return self.schema.leaves
 
     @property
     def num_row_groups(self) -> int:
@@ -185,7 +197,7 @@ class KnownFile:
 
     @property
     def weight(self) -> int:
-        """Bytes that it takes in memory with a column or two, roughly."""
+        """Bytes that the footer takes in memory with a column or two, roughly."""
         return len(self.data) + 4096 + 512 * len(self.num_rows)
 
     @property
@@ -196,17 +208,17 @@ class KnownFile:
         return sums
 
     def edges(self) -> Numbers | None:
-        """Where something begins in the file: see `Footer.edges`."""
+        """Return where something begins in the file: see `Footer.edges`."""
         if self._edges is None:
             self._edges = (self.footer().edges(),)
         return self._edges[0]
 
     def footer(self) -> Footer:
-        """View the footer anew."""
+        """Parse the footer's bytes again."""
         return parse_footer(self.data, start=self.start)
 
     def learn(self, ordinals: Sequence[int], footer: Footer | None = None) -> None:
-        """Take the numbers of these columns out of the footer, unless they are there."""
+        """Take the numbers of these columns out of the footer, unless they were taken before."""
         missing = [ordinal for ordinal in ordinals if ordinal not in self.columns]
         if not missing:
             return
@@ -216,16 +228,26 @@ class KnownFile:
             self.columns[ordinal] = RawColumn(
                 chunks.values[:, ordinal, _NUMBER_FIELDS],
                 chunks.spans[:, ordinal, _BOUND_FIELDS, STOP],
+                shared[:, ordinal] if shared[:, ordinal].any() else None,
             )
-            if shared[:, ordinal].any():
-                for dialect in get_args(Dialect):
-                    places = FilterPlaces.distrusted(shared[:, ordinal], SHARED)
-                    self.filters[ordinal, dialect] = places
+
+    def places(self, ordinal: int, dialect: Dialect) -> BitsetPlaces | None:
+        """Return what is known of the bitsets of a column, not to be changed; None if nothing is.
+
+        Args:
+            ordinal: Of the leaf.
+            dialect: What filters of drafts are taken for.
+        """
+        known = self.filters.get((ordinal, dialect))
+        is_shared = self.columns[ordinal].is_shared
+        if known is None and is_shared is not None:
+            return BitsetPlaces.distrusted(is_shared, SHARED)
+        return known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
-    """One column of a family: its n chunks, file after file."""
+class BatchColumn:
+    """One column of a batch of files: its n chunks, file after file."""
 
     leaf: Leaf
     num_values: Numbers
@@ -251,10 +273,10 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
+class FileBatch:
     """Files of the same schema and writer, taken together: n row groups."""
 
-    files: tuple[KnownFile, ...]
+    files: tuple[CachedFooter, ...]
     rows: Numbers
     """Where the row groups of each file begin among the n, and n itself, shape (files + 1,)."""
 
@@ -265,7 +287,7 @@ class Family:
     """Where the footer begins in each row group's file, shape (n,)."""
 
     @classmethod
-    def of(cls, files: Sequence[KnownFile]) -> Family:
+    def of(cls, files: Sequence[CachedFooter]) -> FileBatch:
         """Take files together."""
         counts = [len(file.num_rows) for file in files]
         rows = np.array([0, *accumulate(counts)], np.int64)
@@ -281,8 +303,8 @@ class Family:
         """Row groups, n."""
         return int(self.rows[-1])
 
-    def column(self, leaf: Leaf) -> Column:
-        """Gather one column; every file must have learned it."""
+    def column(self, leaf: Leaf) -> BatchColumn:
+        """Return one column; every file must have learned it."""
         if len(self.files) > 1:
             return self._gathered(leaf)
         decoded = self.files[0].decoded
@@ -290,7 +312,7 @@ class Family:
             decoded[leaf.ordinal] = self._gathered(leaf)
         return decoded[leaf.ordinal]
 
-    def _gathered(self, leaf: Leaf) -> Column:
+    def _gathered(self, leaf: Leaf) -> BatchColumn:
         raw = [file.columns[leaf.ordinal] for file in self.files]
         first = self.files[0]
         if len(raw) == 1:
@@ -303,7 +325,7 @@ class Family:
             data = b"".join(file.data for file in self.files)
         ordered = type_ordered(first.column_orders)
         num_values = numbers[:, _NUM_VALUES]
-        return Column(
+        return BatchColumn(
             leaf=leaf,
             num_values=num_values,
             num_nulls=_nulls(leaf, num_values, numbers[:, _NULL_COUNT]),
@@ -320,24 +342,24 @@ class Family:
             filter_lengths=numbers[:, _LENGTH],
         )
 
-    def places(self, leaf: Leaf, dialect: Dialect = "xxhash") -> FilterPlaces:
-        """Where the column's bitsets lie, as far as was learned before.
+    def places(self, leaf: Leaf, dialect: Dialect = "xxhash") -> BitsetPlaces:
+        """Return where the column's bitsets lie, as far as was learned before; a copy to add to.
 
         Args:
             leaf: The column.
             dialect: What filters of drafts are taken for; with "xxhash" they are distrusted.
         """
-        known = [file.filters.get((leaf.ordinal, dialect)) for file in self.files]
+        known = [file.places(leaf.ordinal, dialect) for file in self.files]
         if not any(known):
-            return FilterPlaces.unseen(self.num_row_groups)
+            return BitsetPlaces.unseen(self.num_row_groups)
         parts = [
-            part or FilterPlaces.unseen(file.num_row_groups)
+            part or BitsetPlaces.unseen(file.num_row_groups)
             for part, file in zip(known, self.files, strict=True)
         ]
-        return parts[0] if len(parts) == 1 else FilterPlaces.together(parts)
+        return BitsetPlaces.together(parts)
 
-    def remember(self, leaf: Leaf, places: FilterPlaces, dialect: Dialect = "xxhash") -> None:
-        """Keep what was learned with each file."""
+    def remember(self, leaf: Leaf, places: BitsetPlaces, dialect: Dialect = "xxhash") -> None:
+        """Keep what was learned with each file; `places` must not change from now on."""
         if len(self.files) == 1:
             self.files[0].filters[leaf.ordinal, dialect] = places
             return
@@ -346,9 +368,9 @@ class Family:
             file.filters[leaf.ordinal, dialect] = places.part(start, stop)
 
 
-def family_key(file: KnownFile) -> tuple[object, ...]:
-    """What files of one family have in common; those of one schema share their leaves."""
-    return id(file.leaves), file.created_by, file.column_orders
+def batch_key(file: CachedFooter) -> tuple[object, ...]:
+    """Return what files of one batch have in common."""
+    return file.schema, file.created_by, file.column_orders
 
 
 def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers) -> Numbers:
@@ -358,24 +380,24 @@ def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers) -> Numbers:
 
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Memory that footers kept may take, roughly."""
+"""Memory that the footers kept may take, roughly."""
 
 
 class FooterCache:
     """Footers by the identity of their files; those used least recently go first.
 
-    A file that changes changes its identity, so what is found is never stale.
+    A file that changes gets another identity, so no footer here is stale.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         """Keep footers of `max_bytes` bytes in all."""
         self._max_bytes = max_bytes
-        self._files: OrderedDict[Hashable, tuple[KnownFile, int]] = OrderedDict()
+        self._files: OrderedDict[Hashable, tuple[CachedFooter, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
-    def get(self, identity: Hashable) -> KnownFile | None:
-        """The footer of a file, if it is kept."""
+    def get(self, identity: Hashable) -> CachedFooter | None:
+        """Return the footer of a file, if it is kept."""
         with self._lock:
             found = self._files.get(identity)
             if found is None:
@@ -383,7 +405,7 @@ class FooterCache:
             self._files.move_to_end(identity)
             return found[0]
 
-    def put(self, identity: Hashable, file: KnownFile) -> None:
+    def put(self, identity: Hashable, file: CachedFooter) -> None:
         """Keep a footer."""
         weight = file.weight
         with self._lock:
@@ -409,33 +431,39 @@ class FooterCache:
 
 
 CACHE = FooterCache()
-"""The one of this process."""
+"""The footers that this process keeps."""
 
 
 def clear_cache() -> None:
-    """Forget the footers that were read so far."""
+    """Forget the footers that were read so far, and what was derived from schemas and predicates.
+
+    A footer is kept as long as its file stays the same, so nothing needs to be cleared for right
+    answers: this gives memory back, and lets measurements begin anew.
+    """
     CACHE.clear()
+    for clear in (clear_schemas, domains_of.cache_clear, type_ordered.cache_clear, clear_texts):
+        clear()
 
 
-def known_file(source: Source, wanted: Callable[[Leaves], Sequence[int]]) -> KnownFile:
-    """The footer of a source, read unless it is kept.
+def cached_footer(source: Source, wanted: Callable[[Schema], Sequence[int]]) -> CachedFooter:
+    """Return the footer of a source, read unless it is kept.
 
     Args:
         source: An open file.
-        wanted: Gives the ordinals of the leaves whose numbers are needed.
+        wanted: Returns the ordinals of the leaves whose numbers are needed.
 
     Raises:
-        FileProblem: If it is no Parquet file, or cannot be worked on.
-        OSError: If it cannot be read.
+        FileProblem: If the file is no Parquet file, or cannot be worked on.
+        OSError: If the file cannot be read.
     """
     identity = source.identity
     file = None if identity is None else CACHE.get(identity)
     if file is not None:
-        file.learn(wanted(file.leaves))
+        file.learn(wanted(file.schema))
         return file
     footer = read_footer(source, check_head=False)
-    file = KnownFile.of(footer)
-    file.learn(wanted(file.leaves), footer)
+    file = CachedFooter.of(footer)
+    file.learn(wanted(file.schema), footer)
     if identity is not None:
         CACHE.put(identity, file)
     return file

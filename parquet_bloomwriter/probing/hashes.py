@@ -1,9 +1,9 @@
-"""One value or many -> the hashes to look up in a column's filters.
+"""Values given to `BloomFile` -> the hashes to look up in a column's filters.
 
-A value may be stored in several ways (both zeros), so it may have several hashes; none if the
-column cannot hold it; and it may be unclear, which might be contained. Integers, text and binary
-that come as arrays, and need no coercion, are hashed by compiled loops; all else goes value by
-value, by the rules of `predicate.literals`.
+A value may be stored in several ways (both zeros), so it may have several hashes. It has none if
+the column cannot hold it, and is *unclear* if that is not known: then it might be contained.
+Arrays of integers, text and binary that need no coercion are hashed by compiled loops; all other
+values one by one, by the rules of `predicate.literals`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from parquet_bloomwriter.metadata.logical_types import Kind
 from parquet_bloomwriter.predicate.expression import UnknownKind
 from parquet_bloomwriter.predicate.literals.coerce import domain_of
 from parquet_bloomwriter.predicate.literals.plain import plain_value
-from parquet_bloomwriter.predicate.literals.range import Unclear
+from parquet_bloomwriter.predicate.literals.range import UnknownRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.literals.coerce import Domain
 
 _EXACT = (int, str, bytes)
-"""Python's types whose values Arrow takes over as they are."""
+"""Python's types whose values Arrow does not change."""
 
 _WORDS = {PhysicalType.INT32: np.int32, PhysicalType.INT64: np.int64}
 _INT32_BITS = 32
@@ -41,22 +41,22 @@ _INT32_BITS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookups:
-    """What to look up for n values."""
+    """The hashes to look up for n values."""
 
     hashes: NDArray[np.uint64]
     shared: NDArray[np.int64] | None
-    """Where the hashes of each value begin, and their number, shape (n + 1,); None if every value
-    has one."""
+    """Index of each value's first hash, and the number of hashes, shape (n + 1,); None if every
+    value has one hash."""
 
     unclear: NDArray[np.bool_]
-    """Values that might be contained whatever filters say, shape (n,)."""
+    """Values that might be contained, whatever filters say, shape (n,)."""
 
     of_drafts: NDArray[np.uint64] | None = None
-    """The same hashes for filters of the Murmur3 drafts; None to distrust these filters."""
+    """The hashes for filters of the Murmur3 drafts; None to distrust these filters."""
 
     @property
     def firsts(self) -> NDArray[np.int64]:
-        """Where the hashes of each value begin, and their number, shape (n + 1,)."""
+        """Index of each value's first hash, and the number of hashes, shape (n + 1,)."""
         return np.arange(self.num_values + 1) if self.shared is None else self.shared
 
     @property
@@ -71,7 +71,7 @@ class Lookups:
         return self.of_drafts
 
     def any_of(self, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each value, whether any of its hashes was found; `found` is by hash."""
+        """Return for each value whether any of its hashes was found; `found` is by hash."""
         if self.shared is None:
             return found | self.unclear
         counts = np.concatenate([[0], np.cumsum(found)])
@@ -79,7 +79,7 @@ class Lookups:
 
 
 def is_collection(values: object) -> bool:
-    """Whether these are several values rather than one."""
+    """Whether an argument is several values rather than one."""
     is_one = isinstance(values, str | bytes | bytearray | memoryview)
     is_one = is_one or getattr(values, "shape", None) == ()  # An array of NumPy without dimensions.
     return not is_one and hasattr(values, "__len__") and hasattr(values, "__iter__")
@@ -109,9 +109,9 @@ def lookups_of(
 
 
 def _as_array(values: Any) -> pa.Array | None:  # noqa: ANN401  as above
-    """One Arrow array; None if Arrow cannot make one of just these values.
+    """Return an Arrow array of just these values; None if Arrow would change some.
 
-    Of Python's objects of several kinds it makes values of one: of times, dates.
+    Arrow turns Python's objects of several kinds into values of one kind: times into dates.
     """
     import pyarrow as pa
 
@@ -166,19 +166,19 @@ def _hash_integers(array: pa.Array, domain: Domain, hash_kind: HashKind) -> Look
 
 
 def _valid(array: pa.Array) -> NDArray[np.bool_] | None:
-    """Which values are no nulls; None if all are."""
+    """Return which values are not null; None if none is null."""
     return np.asarray(array.is_valid()) if array.null_count else None
 
 
 def _one_each(
     hashes: NDArray[np.uint64], has_hash: NDArray[np.bool_] | None, *, is_unclear: bool
 ) -> Lookups:
-    """Lookups of values that have one hash, or none where `has_hash` is False.
+    """Make the lookups of values that have one hash each, or none.
 
     Args:
-        hashes: Of the values that have one.
-        has_hash: Which have one; None if all do.
-        is_unclear: Whether those without one might be contained.
+        hashes: Of the values that have a hash.
+        has_hash: Which values have a hash; None if all have.
+        is_unclear: Whether values without a hash might be contained.
     """
     if has_hash is None:
         return Lookups(hashes, None, np.zeros(len(hashes), np.bool_))
@@ -197,14 +197,14 @@ def _hash_apart(values: Iterable[object], domain: Domain, hash_kind: HashKind) -
 
 
 def _ways(given: object, domain: Domain) -> tuple[bytes, ...] | None:
-    """PLAIN bytes of all stored values that are equal to one value; None if that is unclear."""
+    """Return the PLAIN bytes of all stored values that equal a value; None if that is unclear."""
     if domain.encode is None:
         return None
     try:
         value = plain_value(given)
     except UnknownKind:
         return None
-    spot = None if value is None else domain.spot(value)
-    if spot is None or isinstance(spot, Unclear):
+    found = None if value is None else domain.place(value)
+    if found is None or isinstance(found, UnknownRange):
         return None
-    return tuple(way for ways in domain.encode(spot.keys) for way in ways) if spot.keys else ()
+    return tuple(way for ways in domain.encode(found.keys) for way in ways) if found.keys else ()

@@ -1,4 +1,4 @@
-"""What Python and the compiled loop `kernels.probe_usual` pass to each other.
+"""What Python and the compiled loop `kernels.probe_usual` pass to each other, and both know.
 
 A module of its own, so that numba is imported only to compile. A task is `TASK_WORDS` int64
 numbers:

@@ -1,4 +1,4 @@
-"""Probe or read many pieces of files in one call; the rules are in `parquet_bloomwriter.native`.
+"""Compiled loops that probe or read many pieces of files; `native` has the rules for kernels.
 
 The operating system's `pread` comes as an address: a call from Python costs more than the reading
 of a block that is in the page cache.

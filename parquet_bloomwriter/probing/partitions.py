@@ -3,9 +3,9 @@
 A path has no types. Readers guess them, and guess differently: `month=01` is the number 1 to Spark
 and DuckDB unless a schema says text. So a condition on such a column is decided only where all
 readings of its text agree: as text, as a number (exactly, and as DOUBLE), as a date, as a boolean,
-whichever make sense for both the text and the literal. Where none does, or they disagree, any row
-might match. So it might where a text begins like a number or a date and is none by these rules:
-some reader takes 0x10 for 16, and 2020-1-1 for a day.
+whichever make sense for both the text and the literal. Where no reading makes sense, or readings
+disagree, any row might match; also where a text begins like a number or a date, but is neither by
+these rules: some reader takes 0x10 for 16, and 2020-1-1 for a day.
 
 - `__HIVE_DEFAULT_PARTITION__` is null. An empty value may be null or empty text.
 - Names and values are percent-encoded by most writers, not by all: both spellings are possible.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
 Texts = tuple[str | None, ...]
-"""What a value may be, spelled out; None is null."""
+"""The texts that a value may be; None is null."""
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _BOOLEANS = ("true", "false")
@@ -58,13 +58,13 @@ _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """The columns in one path that a predicate is about."""
+    """The columns of a predicate whose values stand in a path."""
 
     values: Mapping[str, Texts]
     """By name."""
 
     hides_stored: bool
-    """Whether a stored column of the same name does not count."""
+    """Whether readers see these columns instead of stored columns of the same names."""
 
     def decided(
         self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
@@ -73,7 +73,7 @@ class Partition:
 
         Args:
             expression: The predicate.
-            stored: Names of the columns that the file has itself.
+            stored: Names of the columns that are stored in the file.
             is_negated: Whether the expression stands under a NOT, or an odd number of them.
         """
         match expression:
@@ -108,12 +108,12 @@ class Partition:
 
 
 def partition_of(path: str, inner: str, columns: Collection[str]) -> Partition | None:
-    """Find the columns of a predicate in a path; None if there are none.
+    """Return the columns of a predicate that a path names; None if it names none.
 
     Args:
         path: Of a file.
-        inner: The end of it, from the folder that is read; "" if no folder is.
-        columns: Names that the predicate has.
+        inner: The end of the path, from the folder that is read; "" if no folder is read.
+        columns: Names in the predicate.
     """
     for part in (inner, path):
         values: dict[str, Texts] = {}
@@ -143,7 +143,7 @@ def outcome(expression: Expression) -> bool | None:
 
 
 def _segments(path: str) -> Iterator[tuple[str, Texts]]:
-    """Yield the columns that folders of a path name, and what their values may be."""
+    """Yield the columns that folders of a path name, and the texts that their values may be."""
     for segment in path.split("/")[:-1]:
         raw_name, equals, raw = segment.partition("=")
         if not equals or not raw_name:
@@ -156,7 +156,7 @@ def _segments(path: str) -> Iterator[tuple[str, Texts]]:
 def _outcomes(
     expression: Comparison | IsIn | IsNull, text: str | None, *, of_null: bool
 ) -> set[bool]:
-    """What a condition may be for one value; `of_null` if it is neither true nor false."""
+    """Return what a condition may be for one value; `of_null` if it is neither true nor false."""
     if isinstance(expression, IsNull):
         return {text is None}
     if text is None:
@@ -207,7 +207,7 @@ def _as_texts(text: str, value: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _has_other_readings(text: str) -> bool:
-    """Whether some reader may take text for a number or date that is none here: 0x10, 2020-1-1."""
+    """Whether some reader may take text for a number or date that is neither here: 0x10."""
     text = text.strip()
     if _NUMBER.fullmatch(text) or parse_date(text) is not None:
         return False
@@ -222,7 +222,7 @@ def _are_times(*texts: str) -> bool:
 
 
 def _as_numbers(text: str, value: str | float | Decimal) -> Iterator[tuple[Any, Any]]:
-    """Yield both exactly and as DOUBLE, and the number rounded or cut to an integer."""
+    """Yield both numbers exactly and as DOUBLE, and the path's rounded or cut to an integer."""
     number, literal = _number(text), _number(value)
     if number is not None and literal is not None:
         yield number, literal

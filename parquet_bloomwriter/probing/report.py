@@ -1,6 +1,7 @@
-"""What `probe` found out, file by file and row group by row group.
+"""The result of `probe`: verdicts on files and row groups, and why.
 
-Thousands of files are probed in milliseconds; their reports are made when they are looked at.
+Thousands of files are probed in milliseconds, so the details of a file (`FileProbe.row_groups`) are
+made only when they are asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.errors import BloomwriterError
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.evaluation import Finding
-    from parquet_bloomwriter.probing.footer_cache import KnownFile
+    from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.reports.summary import Summary
 
 
@@ -41,31 +42,31 @@ _EVIDENCE = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FileProbe:
-    """One file."""
+    """The verdict on one file."""
 
     path: str | None
-    """As it was named; None for a buffer or an open file without a name."""
+    """The name it was given by; None for a buffer or an open file without a name."""
 
-    known: KnownFile | None = field(repr=False)
+    known: CachedFooter | None = field(repr=False)
     findings: Findings | None = field(repr=False)
-    """Of the whole family; None if the file could not be read."""
+    """Of all files that were judged together; None if the file could not be read."""
 
     first_row: int = field(default=0, repr=False)
-    """Where its row groups begin in the family."""
+    """Index in `findings` of the file's first row group."""
 
     error: BloomwriterError | OSError | None = None
-    """Why the file could not be read; it might match then."""
+    """Why the file could not be read; then it might match."""
 
     is_excluded: bool = False
-    """Whether its path excludes it, by columns of partitions; it was not opened then."""
+    """Whether the path excludes the file, by columns of partitions; then it was not opened."""
 
     requests: int = 0
-    """Reads that it took."""
+    """Reads from the file."""
 
     bytes_read: int = 0
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         where = safe(self.path or "buffer")
         if self.error is not None:
             return f"{where}: {self.verdict}, it could not be read: {safe(str(self.error))}"
@@ -91,21 +92,21 @@ class FileProbe:
         return tuple(np.flatnonzero(self.findings.might[self.first_row : stop]).tolist())
 
     def explained(self) -> Iterator[tuple[str, str]]:
-        """Yield conditions and what is said of them, each pair once."""
+        """Yield conditions and why nothing is known of them, or no row matches; each pair once."""
         if self.findings is None:
             return
         rows = slice(self.first_row, self.first_row + self.num_row_groups)
         might = self.findings.might[rows]
         for finding in self.findings.atoms:
             codes = finding.codes[rows]
-            told = ((codes == Code.UNKNOWN) & might) | (codes == Code.NOT_BY_LITERAL)
-            numbers = (self.first_row + np.flatnonzero(told)).tolist()
+            explained = ((codes == Code.UNKNOWN) & might) | (codes == Code.NOT_BY_LITERAL)
+            numbers = (self.first_row + np.flatnonzero(explained)).tolist()
             reasons = {finding.reasons.get(row) or finding.default_reason for row in numbers}
             yield from ((finding.atom.text, reason) for reason in sorted(reasons) if reason)
 
     @property
     def verdict(self) -> Verdict:
-        """Whether any row group might match. A file that cannot be read might."""
+        """Whether any row group might match. A file that could not be read might."""
         might = self.error is not None or bool(self.surviving)
         return Verdict.MIGHT_MATCH if might else Verdict.CANNOT_MATCH
 
@@ -147,21 +148,21 @@ class Explanation:
     """Each once, as SQL."""
 
     num_files: int
-    """Files of which this is said."""
+    """Files with this reason."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProbeReport:
-    """All files that were asked."""
+    """The verdicts on all files that were probed."""
 
     expression: Expression
     """The predicate."""
 
     files: tuple[FileProbe, ...]
-    """In the order in which they were given."""
+    """In the order given."""
 
     num_filters: int
-    """Bloom filters that were looked into."""
+    """Bloom filters in which values were looked up."""
 
     @property
     def predicate(self) -> str:
@@ -187,7 +188,7 @@ class ProbeReport:
     def explanations(self) -> tuple[Explanation, ...]:
         """Every distinct reason once, of all files together, the most frequent first.
 
-        Row groups that another condition excludes need no reason, and count for none.
+        Row groups that another condition excludes are left out.
         """
         conditions: dict[str, dict[str, None]] = defaultdict(dict)
         files: dict[str, set[int]] = defaultdict(set)
@@ -205,7 +206,7 @@ class ProbeReport:
 
     @property
     def num_excluded(self) -> int:
-        """Files that their paths exclude, by columns of partitions; they were not opened."""
+        """Files that were not opened, because their paths exclude them."""
         return sum(one.is_excluded for one in self.files)
 
     @property
@@ -220,7 +221,7 @@ class ProbeReport:
 
     @property
     def requests(self) -> int:
-        """Reads that it took."""
+        """Reads from all files."""
         return sum(one.requests for one in self.files)
 
     @property
@@ -234,20 +235,20 @@ class ProbeReport:
         return sum(one.num_skipped_bytes for one in self.files)
 
     def __str__(self) -> str:
-        """A line for the predicate, and one for each file."""
+        """Return a line for the predicate, and one for each file."""
         files = f"{len(self.might_match):,} of {count(len(self.files), 'file')}"
         groups = f"{self.num_surviving:,} of {count(self.num_row_groups, 'row group')}"
         head = f"{safe(self.predicate)}: {files} and {groups} might match"
         return listed(head, map(str, self.files))
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        from parquet_bloomwriter.probing.summary import probed
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        from parquet_bloomwriter.probing.summary import summary_of
 
-        return probed(self)
+        return summary_of(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the report as HTML, for notebooks."""
         from parquet_bloomwriter.reports.notebook import table_of
 
         return table_of(self)

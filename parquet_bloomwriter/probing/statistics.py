@@ -1,19 +1,20 @@
-"""Minimum, maximum and null count of column chunks, as far as they can be trusted.
+"""Minimum, maximum and null count of column chunks, decoded as far as they can be trusted.
 
-Source: parquet.thrift, Statistics and ColumnOrder. Its rules, and what writers made of them:
+`evaluation` compares them with the keys of a predicate. The rules, and what writers made of them:
 
 - `min_value` and `max_value` follow the column's order only if the file has `column_orders` and the
-  column's is TypeDefinedOrder. Without that they are taken for signed and floating-point numbers,
-  about whose order nobody was ever in doubt.
-- `min` and `max` are deprecated: writers compared them as signed. They are taken for signed and
-  floating-point numbers, and for nothing else.
-- INT96, INTERVAL and unknown types have no order (`predicate.ordering`).
+  column's is TypeDefinedOrder. Without that, only those of signed and floating-point numbers are
+  used: all writers have compared these in the same way.
+- `min` and `max` are deprecated: writers compared them as signed. They are used for signed and
+  floating-point numbers only.
+- INT96, INTERVAL and unknown types have no order (`predicate.literals.coerce`).
 - Bounds of bytes may be truncated: a maximum is then a prefix, incremented; some writers forget to
-  increment. Who compares with a maximum takes whatever begins with it as not beyond.
-- NaN is neither minimum nor maximum; where it stands in their place, nothing is known. Other NaNs
-  are not counted, so bounds say nothing about them.
-- Early versions of parquet-rs compared unsigned numbers and decimals as signed ones.
-- `null_count` that is absent does not mean 0.
+  increment. So a value that begins with the maximum is not taken to be beyond it.
+- A minimum or maximum that is NaN tells nothing. Bounds say nothing about NaN among the values.
+- Early versions of parquet-rs compared unsigned numbers and decimals as signed.
+- A missing `null_count` does not mean 0.
+
+Source: parquet.thrift, Statistics and ColumnOrder.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ BOUND_FIELDS = (
 """The fields whose bytes `decode_bounds` looks at, in this order."""
 
 _ALWAYS_CLEAR = (Order.SIGNED, Order.FLOATING, Order.BOOLEAN)
-"""Orders that writers never disagreed on."""
+"""Orders that all writers have followed."""
 
 _DTYPES = {
     (PhysicalType.INT32, Order.SIGNED): "<i4",
@@ -82,16 +83,16 @@ class Bounds:
     low: NDArray[Any]
     high: NDArray[Any]
     known: NDArray[np.bool_]
-    """Where the other two hold anything."""
+    """Whether `low` and `high` mean anything."""
 
     @classmethod
     def unknown(cls, count: int) -> Bounds:
-        """Bounds of `count` chunks of which nothing is known."""
+        """Make the bounds of `count` chunks of which nothing is known."""
         nothing = np.zeros(count, np.int64)
         return cls(nothing, nothing, np.zeros(count, np.bool_))
 
 
-def decode_bounds(  # noqa: PLR0913  three of them are what a writer says of itself
+def decode_bounds(  # noqa: PLR0913  all that decides how bytes are read
     leaf: Leaf,
     order: Order | None,
     data: bytes,
@@ -130,7 +131,7 @@ def decode_bounds(  # noqa: PLR0913  three of them are what a writer says of its
 
 @lru_cache(maxsize=64)
 def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
-    """For each leaf, whether its order is TypeDefinedOrder; empty if the file does not say.
+    """Return for each leaf whether its order is TypeDefinedOrder; empty if the file does not say.
 
     Args:
         column_orders: Field 7 of FileMetaData, a list as Thrift compact bytes; b"" if absent.
@@ -139,13 +140,13 @@ def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
         return ()
     try:
         table = scan(b"\x19" + column_orders + b"\x00", _COLUMN_ORDERS)
-    except MalformedFile:  # It was a list for the scan of the footer, but maybe not of unions.
+    except MalformedFile:  # The scan of the footer saw a list, but perhaps not of unions.
         return ()
     return tuple((table.spans[table.kinds == 2, 1, 0] >= 0).tolist())  # noqa: PLR2004  ColumnOrder
 
 
 def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`null_count` of n chunks, -1 where it is absent or impossible."""
+    """Return `null_count` of n chunks, -1 where it is absent or impossible."""
     return np.where((counts >= 0) & (counts <= values), counts, -1)
 
 
@@ -169,7 +170,7 @@ def _numbers(
 
 
 def _widened(stored: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as keys."""
+    """Return numbers as keys."""
     if stored.dtype.kind != "f":
         return stored.astype(_KEY_DTYPES[stored.dtype.kind])
     with np.errstate(invalid="ignore"):  # Signalling NaNs are nothing special here.

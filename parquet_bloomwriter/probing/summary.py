@@ -1,4 +1,4 @@
-"""Which row groups, or files, can hold what was asked for; those that might match come first."""
+"""The summary of a `ProbeReport`; what might match comes first."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _FILES = (
 )
 
 
-def probed(report: ProbeReport) -> Summary:
-    """Row groups of one file, or files."""
+def summary_of(report: ProbeReport) -> Summary:
+    """Return the summary: the row groups of one file, or the files."""
     files = sorted(report.files, key=lambda one: one.verdict is Verdict.CANNOT_MATCH)
     is_single = len(files) == 1
     return Summary(
@@ -84,7 +84,7 @@ def _row_group_row(one: RowGroupVerdict) -> list[Content]:
         one.evidence.value,
         f"{one.num_rows:,}",
         f"{one.num_bytes:,}",
-        clipped("; ".join(map(_told, one.checks))),
+        clipped("; ".join(map(_checked, one.checks))),
     ]
 
 
@@ -101,7 +101,7 @@ def _file_row(file: FileProbe) -> list[Content]:
     ]
 
 
-def _told(check: Check) -> str:
+def _checked(check: Check) -> str:
     word = "might" if check.verdict is Verdict.MIGHT_MATCH else "cannot"
     known = "nothing is known" if check.evidence is Evidence.NONE else check.evidence.value
     return f"{check.text}: {word}, {known}"
@@ -115,7 +115,7 @@ def _unread(report: ProbeReport) -> Iterable[Remark]:
 
 
 def _unknown(files: Iterable[FileProbe], *, is_single: bool) -> Iterable[Remark]:
-    """Say why nothing is known, or a filter was not trusted, in the files that are shown."""
+    """Yield why nothing is known, or a filter was not trusted, in the files that are shown."""
     places: dict[tuple[str, str], list[int]] = defaultdict(list)
     for file in files:
         for one in file.row_groups:

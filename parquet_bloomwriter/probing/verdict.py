@@ -1,6 +1,6 @@
-"""The answer to "which row groups can hold this?", as plain values.
+"""Verdicts in words: whether a row group can hold a row that is asked for, and by what evidence.
 
-Unknown is never "no": whatever cannot be read, decoded or trusted might match, with the reason.
+Unknown is never "no": what cannot be read, decoded or trusted might match, with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 class Evidence(StrEnum):
-    """What a verdict rests on."""
+    """The ground of a verdict."""
 
     STATISTICS = "statistics"
     """Minimum and maximum, or the count of nulls, in the footer."""
@@ -39,13 +39,13 @@ class Evidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One condition on one column, in one row group."""
+    """The verdict on one condition in one row group."""
 
     text: str
     """The condition: `id = 42`."""
 
     column: str | None
-    """Dotted path; None for what is about no single column."""
+    """Dotted path; None for a condition that is not about a single column."""
 
     verdict: Verdict
     evidence: Evidence
@@ -53,14 +53,14 @@ class Check:
     """Why nothing is known, or why a filter was not trusted."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         reason = f": {safe(self.reason)}" if self.reason else ""
         return f"{safe(self.text)}: {self.verdict} by {self.evidence}{reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroupVerdict:
-    """One row group."""
+    """The verdict on one row group."""
 
     row_group: int
     """0-based ordinal."""
@@ -75,13 +75,13 @@ class RowGroupVerdict:
 
     @property
     def evidence(self) -> Evidence:
-        """What decided: of a skipped row group, the last evidence that was needed."""
+        """The evidence that decided; of several conditions, the evidence that came last."""
         found = [check.evidence for check in self.checks if check.verdict is self.verdict]
         ranks = list(Evidence)
         known = [one for one in found if one is not Evidence.NONE]
         return max(known, key=ranks.index, default=Evidence.NONE)
 
     def __str__(self) -> str:
-        """One line, and one for each condition."""
+        """Return one line, and one for each condition."""
         rows = f"row group {self.row_group}, {count(self.num_rows, 'row')}"
         return listed(f"{rows}: {self.verdict}", map(str, self.checks))

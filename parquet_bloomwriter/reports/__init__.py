@@ -1,1 +1,1 @@
-"""What the verbs found or did, as plain values. That of `probe` is in `probing.report`."""
+"""The reports of the verbs, as values with a summary each; drawn in notebooks and as a page."""

@@ -1,7 +1,4 @@
-"""What `advise` recommends, as plain values.
-
-Which columns deserve filters, and what those cost.
-"""
+"""The report of `advise`: which columns deserve filters, why, and what those filters cost."""
 
 from __future__ import annotations
 
@@ -12,33 +9,33 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.inspection import quantity
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
 from parquet_bloomwriter.text import count, listed, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.advising.column_profile import ColumnEvidence
+    from parquet_bloomwriter.advising.column_profile import ColumnProfile
     from parquet_bloomwriter.reports.markup import Content
 
 
 class Advice(StrEnum):
-    """What to do about one column."""
+    """The verdict on one column."""
 
     ADD = "ADD"
     """Filters would let readers skip many row groups that they must read without."""
 
     CONSIDER = "CONSIDER"
-    """Filters would let readers skip some, but there is reason to doubt that it pays."""
+    """Filters would let readers skip some row groups, but may not be worth it."""
 
     HAS_FILTER = "HAS_FILTER"
     """Every row group that has values has a filter."""
 
     SKIP = "SKIP"
-    """A filter is not possible, or would let readers skip little."""
+    """Filters are not possible, or would let readers skip few row groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnAdvice:
-    """One column.
+    """The advice on one column.
 
     Shares are of the row groups that have values, in [0, 1], as expected for one lookup by
     equality; None where nothing was estimated.
@@ -54,47 +51,47 @@ class ColumnAdvice:
     """Files in which the column has this ordinal."""
 
     physical_type: str
-    """As parquet.thrift spells it."""
+    """Name of the physical type in parquet.thrift."""
 
     verdict: Advice
     reason: str
     """One clause."""
 
     notes: tuple[str, ...] = ()
-    """What else there is to know before deciding."""
+    """Further facts that matter for the decision."""
 
     num_row_groups: int
     """Row groups that have values of this column."""
 
     num_filters: int
-    """Filters that are there and sound, by their headers."""
+    """Filters that the file has, and that are sound by their headers."""
 
     num_values: int
-    """Values without nulls, as far as the statistics count those."""
+    """Values, less the nulls that statistics count."""
 
     num_compressed_bytes: int
-    """Of the column's chunks."""
+    """Compressed bytes of the column's chunks."""
 
     ndv: float | None = None
     """Distinct values per row group, estimated from a sample."""
 
     num_filter_bytes: int | None = None
-    """Headers and bitsets for all row groups without a filter, bytes."""
+    """Headers and bitsets of filters for all row groups without one, bytes."""
 
     read_by_statistics: float | None = None
-    """Share that minimum and maximum alone make readers read, for a value that is there."""
+    """Share that readers read by minimum and maximum alone, for a value that is stored."""
 
     holding: float | None = None
-    """Share that really holds a value that is there."""
+    """Share that really holds a value that is stored."""
 
     skipped_present: float | None = None
-    """Share that readers skip with statistics and filters, for a value that is there."""
+    """Share that readers skip with statistics and filters, for a value that is stored."""
 
     skipped_absent: float | None = None
-    """The same for a value that is nowhere, but among the others in order."""
+    """Share that readers skip with both, for a value that is not stored, but between others."""
 
-    evidence: ColumnEvidence | None = field(default=None, repr=False, compare=False)
-    """What the figures were derived from; needed to merge reports."""
+    evidence: ColumnProfile | None = field(default=None, repr=False, compare=False)
+    """The profile that the figures were derived from; needed to merge reports."""
 
     @property
     def gain(self) -> float:
@@ -105,20 +102,20 @@ class ColumnAdvice:
 
     @property
     def skipped_by_statistics(self) -> float | None:
-        """Share that readers skip without filters, for a value that is there."""
+        """Share that readers skip without filters, for a value that is stored."""
         return None if self.read_by_statistics is None else 1 - self.read_by_statistics
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"{name(self.name)}: {self.verdict}, {safe(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviseReport:
-    """The columns of one file, or of several taken together."""
+    """The advice on the columns of one file, or of several taken together."""
 
     paths: tuple[str, ...]
-    """The files, or what stands for them in the command; empty for a buffer."""
+    """The files, or the patterns and folders that name them in the command; empty for a buffer."""
 
     num_files: int
     size: int
@@ -139,7 +136,7 @@ class AdviseReport:
 
     @property
     def ranked(self) -> tuple[ColumnAdvice, ...]:
-        """All columns, those first whose filters save most; nearly equal ones as in the schema."""
+        """All columns, by how much their filters save; nearly equal columns as in the schema."""
         verdicts = list(Advice)
 
         def rank(column: ColumnAdvice) -> tuple[int, float]:
@@ -149,17 +146,17 @@ class AdviseReport:
 
     @property
     def num_filter_bytes(self) -> int:
-        """Bytes that the filters recommended would add."""
+        """Bytes that the recommended filters would add."""
         return sum(one.num_filter_bytes or 0 for one in self.added)
 
     @property
     def share(self) -> float:
-        """The same as a share of the files' bytes."""
+        """Share of the files' bytes that the recommended filters would add, in [0, 1]."""
         return self.num_filter_bytes / self.size if self.size else 0.0
 
     @property
     def command(self) -> str | None:
-        """What adds the filters recommended, quoted for a shell; None where there is no such."""
+        """The command that adds the recommended filters, quoted for a shell; None if none can."""
         typed = list(filter(None, map(self.typed, self.added)))
         if not typed or not self.paths:
             return None
@@ -169,25 +166,40 @@ class AdviseReport:
         return shlex.join(words)
 
     def __str__(self) -> str:
-        """A line for the files, one for each column, and the command."""
+        """Return a line for the files, one for each column, and the command."""
         head = f"{count(self.num_files, 'file')}, {count(self.num_row_groups, 'row group')}"
         lines = [str(column) for column in self.columns]
         return listed(head, [*lines, *([self.command] if self.command else [])])
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return advised(self)
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        remarks = [
+            Remark(label="note", sentence=f"{name(column.name)}: {note}")
+            for column in self.ranked
+            for note in column.notes
+        ]
+        if self.command:
+            remarks.insert(0, Remark(label="to run", sentence=self.command))
+        paths = self.paths if len(self.paths) == 1 else (count(self.num_files, "file"),)
+        return Summary(
+            paths=paths if self.paths else (None,),
+            headline=_headline(self),
+            table=Table(
+                caption="Advice by column",
+                headings=_HEADINGS,
+                rows=map(_row, self.ranked),
+                num_rows=len(self.columns),
+                noun="column",
+            ),
+            remarks=tuple(remarks),
+        )
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
     def typed(self, column: ColumnAdvice) -> str | None:
-        """What names a column of this report in a list of names: its name, or `#` and its ordinal.
+        """Return a column as `--columns` takes it: its name, or `#` and its ordinal.
 
-        None if the name cannot stand there, and the ordinal differs between the files.
+        None if the name cannot stand in a list, and the ordinal differs between the files.
         """
         is_only = sum(one.name == column.name for one in self.columns) == 1
         name_ = column.name
@@ -198,7 +210,7 @@ class AdviseReport:
 
 
 DEFAULT_FPP = 0.01
-"""What `bloomify` takes if no other rate is asked for."""
+"""The false positive probability that `bloomify` takes by default."""
 
 
 def _as_path(path: str) -> str:
@@ -217,30 +229,6 @@ _HEADINGS = (
     Heading(title="absent", hint="The same with filters, for a value that is nowhere"),
     Heading(title="reason", is_text=True, is_long=True),
 )
-
-
-def advised(report: AdviseReport) -> Summary:
-    """One row per column, and the command to run."""
-    remarks = [
-        Remark(label="note", sentence=f"{name(column.name)}: {note}")
-        for column in report.ranked
-        for note in column.notes
-    ]
-    if report.command:
-        remarks.insert(0, Remark(label="to run", sentence=report.command))
-    paths = report.paths if len(report.paths) == 1 else (count(report.num_files, "file"),)
-    return Summary(
-        paths=paths if report.paths else (None,),
-        headline=_headline(report),
-        table=Table(
-            caption="Advice by column",
-            headings=_HEADINGS,
-            rows=map(_row, report.ranked),
-            num_rows=len(report.columns),
-            noun="column",
-        ),
-        remarks=tuple(remarks),
-    )
 
 
 def _headline(report: AdviseReport) -> str:
@@ -267,5 +255,5 @@ def _row(column: ColumnAdvice) -> list[Content]:
 
 
 def _rest(skipped: float | None) -> str:
-    """The share of row groups that is read."""
+    """Return the share of row groups that is read, as text."""
     return "-" if skipped is None else percent(1 - skipped)

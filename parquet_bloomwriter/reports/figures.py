@@ -1,12 +1,13 @@
-"""The figures of a page: columns summed over all row groups of all files, in the files' order.
+"""Figures of columns, summed over all row groups of all files, in the order of the files.
 
-A lookup of a value that is absent from a row group reads it nevertheless with the probability `fpp`
-of its filter, and always where there is no filter that can be trusted. So of N row groups it reads
+A lookup of a value that is absent from a row group reads the row group nevertheless with the
+probability `fpp` of its filter, and always where there is no filter that can be trusted. So of N
+row groups it reads the share
 
     (N - k + sum of the k exact rates) / N
 
-where k counts the filters that can be trusted. Statistics and dictionaries, which may spare some of
-these row groups by themselves, are left out of account.
+where k is the number of filters that can be trusted. Statistics and dictionaries, which may spare
+some of these row groups, are not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BITS_PER_BYTE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFilter:
-    """A filter, and where its row group stands among those of all files."""
+    """A filter, and the position of its row group among those of all files."""
 
     position: int
     """0-based; row groups of all files, one file after the other."""
@@ -44,7 +45,7 @@ class PlacedFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFigures:
-    """One column in all files."""
+    """The figures of one column in all files."""
 
     name: str
     """Dotted path."""
@@ -53,7 +54,7 @@ class ColumnFigures:
     """More than one if files disagree."""
 
     num_row_groups: int
-    """Of all files, with filter or without."""
+    """Row groups of all files, with filter or without."""
 
     filters: tuple[PlacedFilter, ...]
     """By position."""
@@ -65,7 +66,7 @@ class ColumnFigures:
 
     @property
     def ndv(self) -> float | None:
-        """Distinct values per row group, summed; None where none are known."""
+        """Distinct values per row group, summed; None if no number is known."""
         return _total(one.facts.ndv for one in self.filters)
 
     @property
@@ -104,7 +105,7 @@ class ColumnFigures:
 
     @property
     def read_row_groups(self) -> float:
-        """Row groups that a lookup of an absent value reads, expected; see the module's head."""
+        """Expected number of row groups that a lookup of an absent value reads."""
         rates = sum(one.facts.fpp or 0.0 for one in self.filters if one.is_trusted)
         return self.num_row_groups - self.num_trusted + rates
 
@@ -115,7 +116,7 @@ class ColumnFigures:
 
 
 def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
-    """Sum up columns by name; equal names in one file are told apart by their order."""
+    """Sum up columns by name; columns of equal name in one file are distinguished by order."""
     found: dict[tuple[str, int], list[PlacedFilter]] = {}
     types: dict[tuple[str, int], dict[str, None]] = {}
     start = 0
@@ -139,14 +140,14 @@ def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
 
 
 def share_of_bytes(files: Iterable[FileFilters]) -> float:
-    """Share of all bytes that are filters, in [0, 1]."""
+    """Return the share of all bytes that are filters, in [0, 1]."""
     known = tuple(files)
     size = sum(file.size for file in known)
     return sum(file.num_filter_bytes for file in known) / size if size else 0.0
 
 
 def mean(numbers: Iterable[float | None]) -> float | None:
-    """Mean of the numbers that are known and finite; None without any."""
+    """Return the mean of the numbers that are known and finite; None without any."""
     known = [number for number in numbers if number is not None and math.isfinite(number)]
     return math.fsum(known) / len(known) if known else None
 

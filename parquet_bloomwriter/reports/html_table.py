@@ -1,4 +1,4 @@
-"""Tables as HTML: names on the left, numbers on the right, a heading for each row."""
+"""Tables of summaries as HTML: a heading for each row, text on the left, numbers on the right."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How tables are dressed: by inline styles in a notebook, by classes on a page."""
+    """The attributes of a table's elements: inline styles in a notebook, classes on a page."""
 
     most_rows: int
-    """Rows shown; the others are counted."""
+    """Rows that are shown; the number of all others stands below the table."""
 
     table: dict[str, str] = field(default_factory=dict)
-    """Attributes of the element, like those that follow."""
+    """Attributes of the element <table>; the other fields are those of its parts."""
 
     caption: dict[str, str] = field(default_factory=dict)
     text_heading: dict[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Look:
 
 
 def laid_out(table: Table, look: Look) -> tuple[Html, Html]:
-    """Make the element, and the line that counts the rows left out, which may be empty."""
+    """Return the table, and the line that counts the rows left out, which may be empty."""
     head = element("tr", *[_heading(heading, look) for heading in table.headings])
     rows = [_row(table.headings, cells, look) for cells in islice(table.rows, look.most_rows)]
     body = element(

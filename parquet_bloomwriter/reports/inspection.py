@@ -1,7 +1,4 @@
-"""What `inspect` found, as plain values.
-
-Filters that are there, by column; and what is wrong or unusual about them.
-"""
+"""The report of `inspect`: the filters of files, and what is wrong or unusual about them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import BITS_PER_BYTE, figures_of, share_of_bytes
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
 from parquet_bloomwriter.text import count, listed, name, percent, rate, row_groups, safe, size
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FilterPlace(StrEnum):
-    """Where a filter lies."""
+    """The place of a filter in its file."""
 
     COLUMN_CHUNK = "column-chunk"
     """Right before its column chunk."""
@@ -40,7 +37,7 @@ class FilterPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterFacts:
-    """The filter of one column chunk, as it stands in the file."""
+    """The filter of one column chunk, as it is stored in the file."""
 
     row_group: int
     """0-based ordinal."""
@@ -52,13 +49,13 @@ class FilterFacts:
     """Dotted path."""
 
     num_values: int
-    """Values of the chunk without nulls, as far as the statistics count those; 0 at least."""
+    """Values of the chunk, less the nulls that statistics count; at least 0."""
 
     offset: int
     """Absolute position of the header, bytes."""
 
     length: int | None
-    """Header and bitset by its own header, bytes; None if it cannot be read."""
+    """Header and bitset by the header, bytes; None if the header cannot be read."""
 
     num_bytes: int | None
     """Bitset, bytes."""
@@ -71,17 +68,17 @@ class FilterFacts:
     """Share of bits that are set, in [0, 1]."""
 
     fpp: float | None
-    """Exact rate: the chance that an absent value passes this very filter, in [0, 1]."""
+    """Exact rate: the probability that an absent value passes this filter, in [0, 1]."""
 
     problem: str | None
-    """Why it must not be trusted; None if nothing speaks against it."""
+    """Why the filter must not be trusted; None if nothing speaks against it."""
 
     oddities: tuple[str, ...] = ()
-    """What is unusual about it, but harmless to some readers: no `bloom_filter_length`, a size that
-    is no power of two, an unusual encoding of the header."""
+    """What is unusual about the filter, but harmless to some readers: no `bloom_filter_length`, a
+    size that is no power of two, an unusual encoding of the header."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         sizes = "unreadable" if self.length is None else count(self.length, "byte")
         full = "" if self.fill is None else f", {percent(self.fill)} of its bits set"
         oddities = "".join(f"; {safe(text)}" for text in (self.problem, *self.oddities) if text)
@@ -98,22 +95,22 @@ class FilterFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFilters:
-    """One column in all row groups of one file."""
+    """The filters of one column in all row groups of one file."""
 
     name: str
     ordinal: int
     physical_type: str
-    """As parquet.thrift spells it."""
+    """Name of the physical type in parquet.thrift."""
 
     num_row_groups: int
     num_compressed_bytes: int
-    """Of the column's chunks."""
+    """Compressed bytes of the column's chunks."""
 
     filters: tuple[FilterFacts, ...]
-    """Of the row groups that have one."""
+    """By row group; row groups without a filter are left out."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         rates = [one.fpp for one in self.filters if one.fpp is not None]
         worst = f", worst FPP {rate(max(rates))}" if rates else ""
         problems = sum(one.problem is not None for one in self.filters)
@@ -124,10 +121,10 @@ class ColumnFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFilters:
-    """One file."""
+    """The filters of one file."""
 
     path: str | None
-    """None for a buffer."""
+    """Name of the file; None for a buffer."""
 
     size: int
     """Bytes."""
@@ -136,11 +133,11 @@ class FileFilters:
     num_row_groups: int
     created_by: str
     columns: tuple[ColumnFilters, ...]
-    """Of the columns that have filters, and of all that were asked for by name, in the order of the
+    """The columns with filters, and all columns that were asked for by name, in the order of the
     schema."""
 
     def __str__(self) -> str:
-        """A line for the file, and one for each column."""
+        """Return a line for the file, and one for each column."""
         size = f"{count(self.num_filter_bytes, 'byte')}, {percent(self.share)} of the file"
         head = f"{safe(self.path or 'buffer')}: {count(len(self.filters), 'filter')}, {size}"
         return listed(head, map(str, self.columns))
@@ -161,35 +158,27 @@ class FileFilters:
         return self.num_filter_bytes / self.size if self.size else 0.0
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return inspected((self,))
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        return _summary_of((self,))
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectReport:
-    """Filters of one or many files."""
+    """The filters of one or many files."""
 
     files: tuple[FileFilters, ...]
 
     def __str__(self) -> str:
-        """The files, one after the other."""
+        """Return the files, one after the other."""
         return "\n".join(map(str, self.files))
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return inspected(self.files)
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        return _summary_of(self.files)
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
 
 COLUMN_HEADINGS = (
@@ -206,8 +195,7 @@ COLUMN_HEADINGS = (
 )
 
 
-def inspected(files: Sequence[FileFilters]) -> Summary:
-    """Filters of one or many files, by column."""
+def _summary_of(files: Sequence[FileFilters]) -> Summary:
     columns = figures_of(files)
     return Summary(
         paths=(files[0].path,) if len(files) == 1 else (count(len(files), "file"),),
@@ -218,7 +206,7 @@ def inspected(files: Sequence[FileFilters]) -> Summary:
 
 
 def column_table(columns: Sequence[ColumnFigures]) -> Table:
-    """One row per column."""
+    """Return the table of filters, a row for each column."""
     return Table(
         caption="Filters by column",
         headings=COLUMN_HEADINGS,
@@ -229,7 +217,7 @@ def column_table(columns: Sequence[ColumnFigures]) -> Table:
 
 
 def remarks_on(files: Sequence[FileFilters]) -> list[Remark]:
-    """Problems first, then oddities; row groups of one column that share a reason together."""
+    """Return the problems, then the oddities; row groups with the same reason in one remark."""
     return [*_grouped(files, "problem"), *_grouped(files, "oddity")]
 
 
@@ -269,12 +257,12 @@ def _row(column: ColumnFigures) -> list[Content]:
 
 
 def _grouped(files: Sequence[FileFilters], label: str) -> Iterable[Remark]:
-    """Put row groups together of which the same is said, of the same column, in all files."""
+    """Yield a remark for each column and reason, with the row groups in all files."""
     places: dict[tuple[str, str], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, file in enumerate(files):
         for column in file.columns:
             for facts in column.filters:
-                for text in _said_of(facts, label):
+                for text in _reasons(facts, label):
                     places[name(column.name), text][number].append(facts.row_group)
     for (column_name, text), by_file in places.items():
         sentence = f"{column_name}, {_where(files, by_file)}: {text}"
@@ -292,7 +280,7 @@ def _where(files: Sequence[FileFilters], by_file: dict[int, list[int]]) -> str:
     return f"{total} of {len(by_file):,} files, the first in {there}"
 
 
-def _said_of(facts: FilterFacts, label: str) -> tuple[str, ...]:
+def _reasons(facts: FilterFacts, label: str) -> tuple[str, ...]:
     if label == "oddity":
         return facts.oddities
     return () if facts.problem is None else (facts.problem,)

@@ -1,8 +1,8 @@
 """Elements of HTML and SVG, put together so that text cannot become markup.
 
 `Html` is markup; `str` is text, and is escaped wherever it goes: children and attributes alike.
-Characters that would be obeyed or hidden (controls, bidi marks) are made visible as well. Names of
-elements and attributes are written in the code, never taken from data.
+Control characters and bidirectional marks, which a browser would obey or hide, are made visible as
+well. Names of elements and attributes are written in the code, never taken from data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LONGEST_NAME = 200
-"""Characters of the name of a column or file."""
+"""Characters shown of the name of a column or file."""
 
 _VOID = frozenset({"meta", "br"})
 
@@ -51,22 +51,22 @@ def element(tag: str, *children: Content, **attributes: Attribute) -> Html:
 
 
 def joined(children: Iterable[Content]) -> Html:
-    """Put pieces one after the other."""
+    """Return pieces of markup, one after the other."""
     return Html("".join(c.source if isinstance(c, Html) else _escaped(c) for c in children))
 
 
 def scrollable(*children: Content, label: str, class_: str) -> Html:
-    """Make a part that scrolls by itself, with the keyboard as well; `label` is read out."""
+    """Make a part that scrolls by itself, also with the keyboard; screen readers read `label`."""
     return element("div", *children, role="region", tabindex=0, aria_label=label, class_=class_)
 
 
 def identifier(text: str) -> Html:
-    """Show a name from a file: isolated from the direction of the text around, never invisible."""
+    """Return a name from a file as markup, isolated from the direction of the text around it."""
     return element("bdi", named(text))
 
 
 def named(text: str) -> str:
-    """Write a name from a file so that it is visible, and not too long."""
+    """Return a name from a file as visible text, cut if it is long."""
     return clipped(name(text), LONGEST_NAME)
 
 

@@ -1,11 +1,11 @@
-"""Any report in a notebook's cell: a headline, a table, remarks.
+"""The summary of any report as HTML for a notebook's cell: a headline, a table, remarks.
 
-Styles are inline and inherit colours.
+Styles are inline and inherit colours, so light and dark themes look right.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.reports.html_table import Look, laid_out
@@ -14,7 +14,7 @@ from parquet_bloomwriter.reports.summary import MOST_ROWS
 from parquet_bloomwriter.text import clipped
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.reports.summary import Remark, Summary
+    from parquet_bloomwriter.reports.summary import Remark, Report, Summary
 
 _MOST_REMARKS = 20
 
@@ -42,7 +42,7 @@ _NOTEBOOK = Look(
 
 
 def for_notebook(summary: Summary) -> Html:
-    """Lay out a report for a notebook's cell, in a light or a dark theme."""
+    """Draw a summary for a notebook's cell."""
     parts = [_headline(summary)]
     if summary.table is not None and summary.table.num_rows:
         parts += laid_out(summary.table, _NOTEBOOK)
@@ -75,19 +75,11 @@ def _remark(remark: Remark) -> Html:
     return element("li", joined([label, ": ", sentence]), style=style)
 
 
-class Report(Protocol):
-    """What a verb returned."""
-
-    def summary(self) -> Summary:
-        """Return the report in short."""
-        ...
-
-
 def table_of(report: Report) -> str:
-    """Lay out a report as a headline, a table and remarks, for `_repr_html_`.
+    """Draw a report as a headline, a table and remarks, for `_repr_html_`.
 
-    The markup is one element with inline styles only. It takes its colours from the notebook, so it
-    suits light and dark themes. Long tables are cut, and say so.
+    The markup is one element with inline styles only. Its colours are the notebook's, whose theme
+    may be light or dark. Long tables are cut, with the number of rows left out.
 
     Args:
         report: What a verb returned.

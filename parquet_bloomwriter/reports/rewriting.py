@@ -1,7 +1,4 @@
-"""What was done to one file, as plain values: for people, for `--json`, and for programs.
-
-What was done to one file: filters added, taken out, repaired.
-"""
+"""The reports of `bloomify`, `strip` and `repair`: what was done to the filters of one file."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
 from parquet_bloomwriter.text import (
     count,
     growth,
@@ -37,31 +34,31 @@ WORTHLESS_FPP = 0.5
 
 
 class Status(StrEnum):
-    """What became of the filter of one column chunk."""
+    """The outcome for the filter of one column chunk."""
 
     BUILT = "built"
     """A new filter was written."""
 
     KEPT = "kept"
-    """The filter that was there contains every value, and stays."""
+    """The existing filter contains every value, and stays."""
 
     EMPTY = "empty"
-    """There are no values, so there is no filter."""
+    """The chunk has no values, so it gets no filter."""
 
     SKIPPED = "skipped"
-    """There is no filter, for a reason."""
+    """The chunk gets no filter, for a reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkReport:
-    """One column chunk."""
+    """The outcome for one column chunk."""
 
     row_group: int
     """0-based ordinal."""
 
     status: Status
     reason: str = ""
-    """Why it was skipped, or what was wrong with the filter that was replaced."""
+    """Why the chunk was skipped, or what was wrong with the filter that was replaced."""
 
     offset: int | None = None
     """Absolute position of the filter in the new file, bytes."""
@@ -79,7 +76,7 @@ class ChunkReport:
     """Exact false positive probability of the filter."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         sizes = f", {count(self.length, 'byte')}, NDV {self.ndv:,}" if self.length else ""
         achieved = "" if self.fpp is None else f", FPP {rate(self.fpp)}"
         reason = f": {safe(self.reason)}" if self.reason else ""
@@ -88,7 +85,7 @@ class ChunkReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """One column in all row groups."""
+    """The outcome for one column in all row groups."""
 
     name: str
     """Dotted path."""
@@ -97,7 +94,7 @@ class ColumnReport:
     """0-based leaf ordinal."""
 
     physical_type: str
-    """As parquet.thrift spells it."""
+    """Name of the physical type in parquet.thrift."""
 
     asked_fpp: float
     """False positive probability asked for."""
@@ -109,7 +106,7 @@ class ColumnReport:
     """What readers of these filters should know."""
 
     def count(self, status: Status) -> int:
-        """Row groups of that status."""
+        """Count the row groups of a status."""
         return sum(chunk.status is status for chunk in self.chunks)
 
     @property
@@ -140,7 +137,7 @@ class ColumnReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes new filters worthless, if anything does."""
+        """Why new filters are worthless, if they are."""
         rates = [chunk.fpp for chunk in self.built if chunk.fpp is not None]
         if max(rates, default=0.0) <= max(self.asked_fpp, WORTHLESS_FPP):
             return ()
@@ -152,7 +149,7 @@ class ColumnReport:
         return tuple(dict.fromkeys(chunk.reason for chunk in self.chunks if chunk.reason))
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         counts = [f"{self.count(status):,} {status}" for status in Status if self.count(status)]
         groups = f"filters of {count(len(self.chunks), 'row group')}: {', '.join(counts) or 'none'}"
         sizes = f", {count(self.bytes_added, 'byte')}, NDV {self.ndv:,}" if self.built else ""
@@ -164,7 +161,7 @@ class ColumnReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddReport:
-    """Filters added to one file."""
+    """The report of `bloomify`: filters added to one file."""
 
     path: str | None
     """The file read; None for a buffer."""
@@ -185,21 +182,21 @@ class AddReport:
     num_rows: int
     num_row_groups: int
     placement: str
-    """Where filters went."""
+    """Where the new filters stand."""
 
     fallback: str | None
-    """Why that is not where they were asked to go."""
+    """Why the filters do not stand where they were asked to; None if they do."""
 
     left_bytes: int
     """Bytes of replaced filters that stay in the file, because nothing in it may move or because it
-    is not sure that they belong to a filter alone."""
+    is not certain that they belong to a filter alone."""
 
     columns: tuple[ColumnReport, ...]
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     """The plan: the pieces of the new file, in order."""
 
     data: bytes | None = field(default=None, repr=False)
-    """The new version, if a buffer was given and no output named."""
+    """The new version, if a buffer was given without an output."""
 
     @property
     def num_built(self) -> int:
@@ -208,13 +205,13 @@ class AddReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the filters worthless, or the file a multiple of what it was."""
+        """Why the filters are worthless, or the file a multiple of its former size."""
         columns = [f"{name(one.name)}: {text}" for one in self.columns for text in one.warnings]
         grown = growth_warning(self.size_before, self.size_after)
         return (*columns, *([] if grown is None else [grown]))
 
     def __str__(self) -> str:
-        """A line for the file, and one for each column."""
+        """Return a line for the file, and one for each column."""
         if self.written:
             done = "added"
         else:
@@ -227,19 +224,33 @@ class AddReport:
         )
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return added(self)
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        remarks = _remarks_on(self)
+        if self.fallback:
+            sentence = f"filters go to the end of the file: {self.fallback}"
+            remarks.append(Remark(label="note", sentence=sentence))
+        if self.left_bytes:
+            sentence = f"{size(self.left_bytes)} of replaced filters stay in the file, unused"
+            remarks.append(Remark(label="note", sentence=sentence))
+        return Summary(
+            paths=(self.path, self.output),
+            headline=_added_headline(self),
+            table=Table(
+                caption="Filters added, by column",
+                headings=ADDED_HEADINGS,
+                rows=map(_added_row, self.columns),
+                num_rows=len(self.columns),
+                noun="column",
+            ),
+            remarks=tuple(remarks),
+        )
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripReport:
-    """Filters taken out of one file."""
+    """The report of `strip`: filters taken out of one file."""
 
     path: str | None
     output: str | None
@@ -251,7 +262,7 @@ class StripReport:
     """Filters that the footer no longer points to."""
 
     left_bytes: int
-    """Bytes that stay in the file because it is not sure that they belong to a filter alone."""
+    """Bytes that stay in the file, as it is not certain that they belong to a filter alone."""
 
     columns: tuple[str, ...]
     """Dotted paths of the columns concerned."""
@@ -260,7 +271,7 @@ class StripReport:
     data: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """A line for the file, and one for each column."""
+        """Return a line for the file, and one for each column."""
         done = "would be taken out" if self.dry_run else "taken out"
         head = f"{_where(self)}{count(self.num_filters, 'filter')} {done}"
         left = [f"{count(self.left_bytes, 'byte')} stay"] if self.left_bytes else []
@@ -268,19 +279,27 @@ class StripReport:
         return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return stripped(self)
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        remarks = []
+        if self.columns:
+            remarks.append(Remark(label="columns", sentence=_listed(map(name, self.columns))))
+        if self.left_bytes:
+            left = f"{size(self.left_bytes)} stay in the file"
+            reason = "it is not certain that they belong to a filter alone"
+            remarks.append(Remark(label="note", sentence=f"{left}: {reason}"))
+        headline = "there is no filter to take out"
+        if self.num_filters:
+            done = "would be taken out" if self.dry_run else "taken out"
+            headline = f"{count(self.num_filters, 'filter')} {done}, {_growth(self)}"
+        paths = (self.path, self.output)
+        return Summary(paths=paths, headline=headline, remarks=tuple(remarks))
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
-    """Lengths filled in in one file's footer."""
+    """The report of `repair`: lengths of filters filled in in one file's footer."""
 
     path: str | None
     output: str | None
@@ -289,16 +308,16 @@ class RepairReport:
     size_before: int
     size_after: int
     num_repaired: int
-    """Filters that got their `bloom_filter_length`."""
+    """Filters whose `bloom_filter_length` was filled in."""
 
     unrepaired: tuple[str, ...]
-    """Filters that cannot be trusted: where, and why."""
+    """Where there are filters that cannot be trusted, and why."""
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     data: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """A line for the file, and one for each filter that cannot be trusted."""
+        """Return a line for the file, and one for each filter that cannot be trusted."""
         done = "would be filled in" if self.dry_run else "filled in"
         head = f"{_where(self)}{count(self.num_repaired, 'length')} of filters {done}"
         return listed(
@@ -306,14 +325,19 @@ class RepairReport:
         )
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return repaired(self)
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        headline = "no length of a filter is missing"
+        if self.num_repaired:
+            done = "would be filled in" if self.dry_run else "filled in"
+            lengths = f"{count(self.num_repaired, 'length')} of filters"
+            headline = f"{lengths} {done}, {_growth(self)}"
+        return Summary(
+            paths=(self.path, self.output),
+            headline=headline,
+            remarks=tuple(Remark(label="doubtful", sentence=where) for where in self.unrepaired),
+        )
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
 
 def _where(report: AddReport | StripReport | RepairReport) -> str:
@@ -324,7 +348,7 @@ def _where(report: AddReport | StripReport | RepairReport) -> str:
 _NAMES_LISTED = 12
 """Columns named in one remark; the others are counted."""
 
-_ADDED = (
+ADDED_HEADINGS = (
     Heading(title="column", is_text=True),
     Heading(title="row groups", hint="With a new filter, of all"),
     Heading(title="NDV", hint="Distinct values per row group, summed"),
@@ -338,60 +362,6 @@ _SENTENCES = {
     Status.KEPT: "the filters that are there contain every value",
     Status.EMPTY: "no values, so no filter",
 }
-
-
-def added(report: AddReport) -> Summary:
-    """Filters added."""
-    remarks = _remarks_on(report)
-    if report.fallback:
-        sentence = f"filters go to the end of the file: {report.fallback}"
-        remarks.append(Remark(label="note", sentence=sentence))
-    if report.left_bytes:
-        sentence = f"{size(report.left_bytes)} of replaced filters stay in the file, unused"
-        remarks.append(Remark(label="note", sentence=sentence))
-    return Summary(
-        paths=(report.path, report.output),
-        headline=_added_headline(report),
-        table=Table(
-            caption="Filters added, by column",
-            headings=_ADDED,
-            rows=map(_added_row, report.columns),
-            num_rows=len(report.columns),
-            noun="column",
-        ),
-        remarks=tuple(remarks),
-    )
-
-
-def stripped(report: StripReport) -> Summary:
-    """Filters taken out."""
-    remarks = []
-    if report.columns:
-        remarks.append(Remark(label="columns", sentence=_listed(map(name, report.columns))))
-    if report.left_bytes:
-        left = f"{size(report.left_bytes)} stay in the file"
-        reason = "it is not certain that they belong to a filter alone"
-        remarks.append(Remark(label="note", sentence=f"{left}: {reason}"))
-    headline = "there is no filter to take out"
-    if report.num_filters:
-        done = "would be taken out" if report.dry_run else "taken out"
-        headline = f"{count(report.num_filters, 'filter')} {done}, {_growth(report)}"
-    paths = (report.path, report.output)
-    return Summary(paths=paths, headline=headline, remarks=tuple(remarks))
-
-
-def repaired(report: RepairReport) -> Summary:
-    """Lengths filled in."""
-    headline = "no length of a filter is missing"
-    if report.num_repaired:
-        done = "would be filled in" if report.dry_run else "filled in"
-        lengths = f"{count(report.num_repaired, 'length')} of filters"
-        headline = f"{lengths} {done}, {_growth(report)}"
-    return Summary(
-        paths=(report.path, report.output),
-        headline=headline,
-        remarks=tuple(Remark(label="doubtful", sentence=where) for where in report.unrepaired),
-    )
 
 
 def _added_headline(report: AddReport) -> str:
@@ -430,13 +400,13 @@ def _progress(column: ColumnReport) -> str:
 
 
 def _remarks_on(report: AddReport) -> list[Remark]:
-    """Group what is to be said by reason and row groups."""
+    """Return a remark for each reason and set of row groups, with the columns."""
     grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for column in report.columns:
         places: dict[tuple[str, str], list[int]] = defaultdict(list)
         for chunk in column.chunks:
-            if said := _said_of(chunk):
-                places[said].append(chunk.row_group)
+            if remark := _remark_on(chunk):
+                places[remark].append(chunk.row_group)
         for (label, reason), ordinals in places.items():
             is_everywhere = len(ordinals) == report.num_row_groups
             where = "" if is_everywhere else f" ({row_groups(ordinals)})"
@@ -449,8 +419,8 @@ def _remarks_on(report: AddReport) -> list[Remark]:
     ]
 
 
-def _said_of(chunk: ChunkReport) -> tuple[str, str] | None:
-    """A label and a reason, if there is anything to say about a chunk."""
+def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
+    """Return a label and a reason; None if nothing is worth a remark."""
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)

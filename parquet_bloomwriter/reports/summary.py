@@ -1,9 +1,12 @@
-"""A report in short, for whoever draws it: a headline, a table, remarks."""
+"""The summary of a report: a headline, a table and remarks, as plain values.
+
+Every report has a method `summary`; `notebook` and `page` draw what it returns.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -12,22 +15,22 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 60
-"""Of a table in a notebook."""
+"""Rows of a table that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """Something that is to be said beside the table."""
+    """A sentence below the table."""
 
     label: str
-    """One or two words: what kind of remark it is."""
+    """The kind of remark, in one or two words."""
 
     sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One report."""
+    """What a report says in short."""
 
     paths: tuple[str | None, ...]
     """The file read, then the file written; None for a buffer."""
@@ -45,13 +48,13 @@ class Heading:
 
     title: str
     is_text: bool = False
-    """Text stands on the left; numbers on the right."""
+    """Whether cells are text, which stands on the left; numbers stand on the right."""
 
     is_long: bool = False
-    """Text of several words, which may be wrapped."""
+    """Whether cells are several words, which may be wrapped."""
 
     hint: str | None = None
-    """What the figures mean, shown when pointed at."""
+    """What the figures mean, shown when the pointer is on the heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +62,28 @@ class Table:
     """Headings and rows."""
 
     caption: str
-    """What the table tells; read out by screen readers."""
+    """What the table shows, for screen readers."""
 
     headings: tuple[Heading, ...]
     rows: Iterable[Sequence[Content]]
-    """Cells, one for each heading. They are made as they are needed, if this is an iterator."""
+    """Cells, one for each heading; an iterator makes only the rows that are shown."""
 
     num_rows: int
 
     noun: str
     """What a row is, for "and 12 more columns"."""
+
+
+class Report(Protocol):
+    """What a verb returned."""
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        ...
+
+
+def notebook_html(report: Report) -> str:
+    """Return a report as HTML; assigned to `_repr_html_`, which notebooks call."""
+    from parquet_bloomwriter.reports.notebook import table_of
+
+    return table_of(report)

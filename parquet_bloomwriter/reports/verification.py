@@ -1,7 +1,4 @@
-"""What `verify` found, as plain values.
-
-Filters held against their data, by column, and what failed.
-"""
+"""The report of `verify`: filters compared with the values of their column chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import mean
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
 from parquet_bloomwriter.text import count, listed, name, rate, row_groups, safe
 
 if TYPE_CHECKING:
@@ -21,20 +18,20 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.markup import Content
 
 NOT_SAMPLED = "its row group is not in the sample"
-"""The reason of filters that nobody asked to hold against their values."""
+"""The reason of filters whose row groups were not to be checked."""
 
 
 class CheckStatus(StrEnum):
-    """What became of the check of one filter."""
+    """The outcome of the check of one filter."""
 
     OK = "OK"
     """Every value of its column chunk is found."""
 
     FAILED = "FAILED"
-    """Readers that trust it lose rows, or may."""
+    """Readers that trust the filter lose rows, or may."""
 
     UNCHECKED = "UNCHECKED"
-    """Nothing speaks against it, but its values were not looked up, for a reason."""
+    """Nothing speaks against the filter, but values were not looked up, for a reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +39,7 @@ class MissingValue:
     """A value of the column chunk that the filter does not contain."""
 
     text: str
-    """As it is stored, for people: a number, quoted text, or `x'00ff'`; long ones are cut."""
+    """The stored value, for people: a number, quoted text, or `x'00ff'`; long values are cut."""
 
     hash: str
     """Its hash, 16 hexadecimal digits."""
@@ -50,7 +47,7 @@ class MissingValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterCheck:
-    """The filter of one column chunk."""
+    """The check of the filter of one column chunk."""
 
     row_group: int
     """0-based ordinal."""
@@ -65,27 +62,27 @@ class FilterCheck:
     """Absolute position of the header, bytes."""
 
     length: int | None
-    """Header and bitset by its own header, bytes; None if it cannot be read."""
+    """Header and bitset by the header, bytes; None if the header cannot be read."""
 
     status: CheckStatus
     reason: str = ""
-    """Why it failed or was not checked, one clause."""
+    """Why the filter failed or was not checked, one clause."""
 
     warnings: tuple[str, ...] = ()
-    """What is wrong with it that hides no stored value."""
+    """What is wrong with the filter, but hides no stored value."""
 
     num_looked_up: int = 0
-    """Values looked up, nulls left out; of chunks that are dictionary-encoded throughout, only the
-    distinct ones where that is quicker."""
+    """Values looked up, nulls left out; of chunks that are dictionary-encoded throughout, only
+    distinct values where that is quicker."""
 
     num_missing: int = 0
-    """Those among them that the filter does not contain."""
+    """Values looked up that the filter does not contain."""
 
     missing: tuple[MissingValue, ...] = ()
-    """The first few of them, each once."""
+    """The first few missing values, each once."""
 
     fpp: float | None = None
-    """Exact rate: the chance that an absent value passes this very filter, in [0, 1]; None if the
+    """Exact rate: the probability that an absent value passes this filter, in [0, 1]; None if the
     bitset cannot be read."""
 
     num_absent: int = 0
@@ -98,17 +95,17 @@ class FilterCheck:
     """Whether the measured rate is as near the exact one as chance allows."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         reasons = "".join(f"; {safe(text)}" for text in (self.reason, *self.warnings) if text)
         return f"{name(self.column)}, row group {self.row_group}: {self.status}{reasons}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """The filters of one file, held against its values."""
+    """The filters of one file, compared with its values."""
 
     path: str | None
-    """None for a buffer."""
+    """Name of the file; None for a buffer."""
 
     size: int
     """Bytes."""
@@ -123,7 +120,7 @@ class VerifyReport:
 
     @property
     def passed(self) -> bool:
-        """Whether no filter failed. Without filters there is nothing that could."""
+        """Whether no filter failed; also true without any filter."""
         return not self.failed
 
     @property
@@ -147,25 +144,35 @@ class VerifyReport:
         return sum(one.num_missing for one in self.checks)
 
     def count(self, status: CheckStatus) -> int:
-        """Filters of that status."""
+        """Count the filters of a status."""
         return sum(one.status is status for one in self.checks)
 
     def __str__(self) -> str:
-        """A line for the file, and one for each filter that is not OK."""
+        """Return a line for the file, and one for each filter that is not OK."""
         counts = [f"{self.count(status):,} {status}" for status in CheckStatus]
         looked_up = f"{count(self.num_looked_up, 'value')} looked up, {self.num_missing:,} missing"
         head = f"{safe(self.path or 'buffer')}: filters: {', '.join(counts)}; {looked_up}"
         return listed(head, map(str, (*self.failed, *self.unchecked)))
 
     def summary(self) -> Summary:
-        """Return the report in short."""
-        return verified(self)
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        columns: dict[int, list[FilterCheck]] = defaultdict(list)
+        for check in self.checks:
+            columns[check.ordinal].append(check)
+        return Summary(
+            paths=(self.path,),
+            headline=_headline(self),
+            table=Table(
+                caption="Checks by column",
+                headings=_HEADINGS,
+                rows=map(_row, columns.values()),
+                num_rows=len(columns),
+                noun="column",
+            ),
+            remarks=tuple(_remarks(self, list(columns.values()))),
+        )
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
-
-        return table_of(self)
+    _repr_html_ = notebook_html
 
 
 _HEADINGS = (
@@ -178,25 +185,6 @@ _HEADINGS = (
     Heading(title="exact FPP", hint="Mean exact rate"),
     Heading(title="measured", hint="Mean share of absent values that passed"),
 )
-
-
-def verified(report: VerifyReport) -> Summary:
-    """One row per column; failures first below."""
-    columns: dict[int, list[FilterCheck]] = defaultdict(list)
-    for check in report.checks:
-        columns[check.ordinal].append(check)
-    return Summary(
-        paths=(report.path,),
-        headline=_headline(report),
-        table=Table(
-            caption="Checks by column",
-            headings=_HEADINGS,
-            rows=map(_row, columns.values()),
-            num_rows=len(columns),
-            noun="column",
-        ),
-        remarks=tuple(_remarks(report, list(columns.values()))),
-    )
 
 
 def _headline(report: VerifyReport) -> str:
@@ -239,7 +227,7 @@ def _grouped(
     columns: Iterable[Sequence[FilterCheck]],
     texts_of: Callable[[FilterCheck], Iterable[str]],
 ) -> Iterable[Remark]:
-    """Put row groups of one column together of which the same is said."""
+    """Yield a remark for each column and text, with the row groups."""
     for checks in columns:
         places: dict[str, list[int]] = defaultdict(list)
         for check in checks:

@@ -1,1 +1,1 @@
-"""Scans of pyarrow's that read only the row groups which survive probing."""
+"""Scans by pyarrow of the row groups that survive probing."""

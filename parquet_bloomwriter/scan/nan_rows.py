@@ -1,13 +1,13 @@
-"""Rows that pyarrow's scans lose by the statistics of floating-point columns.
+"""Conditions on floating-point columns, protected from pyarrow's use of statistics.
 
-A scan of pyarrow leaves out row groups that contradict its filter by their minimum and maximum.
-These say nothing about NaN, and have zero with either sign. But pyarrow takes a column chunk for a
-constant if both are equal: of [0.1, NaN] it finds no row that is `!= 0.1`, and of [0.0] none that
-is in [0.0]. So what it finds depends on the size of row groups. (pyarrow 26; file_parquet.cc of
-Arrow C++, ColumnChunkStatisticsAsExpression.)
+A scan by pyarrow leaves out row groups whose minimum and maximum contradict its filter. Minimum and
+maximum say nothing about NaN, and give zero either sign. But pyarrow takes a column chunk for a
+constant if both are equal: in [0.1, NaN] it finds no row that is `!= 0.1`, and in [0.0] no row that
+is in [0.0]. So its answers depend on the size of row groups. (pyarrow 26; file_parquet.cc of Arrow
+C++, ColumnChunkStatisticsAsExpression.)
 
-Where a condition may hold for NaN, or asks whether zero is a member, pyarrow gets it in a form that
-no statistics contradict. Probing has excluded by then what can be excluded.
+Where a condition may hold for NaN, or asks whether zero is a member, pyarrow gets the condition in
+a form that no statistics contradict. By then, probing has excluded what can be excluded.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 def without_statistics(
     condition: pc.Expression, tree: Expression, schema: pa.Schema
 ) -> pc.Expression:
-    """Return a condition true for the same rows, from which pyarrow concludes nothing wrong.
+    """Return a condition that is true for the same rows, but from which pyarrow prunes nothing.
 
     Args:
         condition: What rows must satisfy.
-        tree: The same as a tree.
+        tree: The same condition as a tree.
         schema: Of the table.
     """
     import pyarrow.compute as pc
 
     if not _is_misread(tree, schema, is_negated=False):
         return condition
-    # Random numbers are from 0 to 1, but pyarrow does not conclude that from any statistics.
+    # Random numbers are from 0 to 1: never below 0, but pyarrow does not know that.
     number = pc.Expression._call("random", [], pc.RandomOptions(initializer=0))  # noqa: SLF001
     return condition | (number < 0)
 
@@ -68,7 +68,7 @@ def _is_misread(node: Expression, schema: pa.Schema, *, is_negated: bool) -> boo
 
 
 def _is_special(value: object) -> bool:
-    """Whether it is zero or NaN."""
+    """Whether a literal is zero or NaN."""
     return isinstance(value, int | float | Decimal) and (not value or math.isnan(value))
 
 

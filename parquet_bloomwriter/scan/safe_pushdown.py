@@ -1,26 +1,25 @@
-"""Where a stored value and the table's value of the same column could differ, nothing is pruned.
+"""Which conditions on a table's columns may prune by what a file stores.
 
-Filters of pyarrow are asked of a table's columns, and probing looks at a file's. Mostly a column of
-the table is the column of the file by that name, with values that are equal. It is not if
+A filter of pyarrow is about the columns of a table, probing is about those of a file. Mostly a
+column of the table is the file's column of that name, with equal values. This does not hold if
 
-- its values come from the path: `year=2024/`, whatever the file has in a column of that name;
-- the table's type is another, by another file's schema or the caller's, and values are rounded or
+- the values come from the path: `year=2024/`, whatever the file stores in a column of that name;
+- the table's type differs, by another file's schema or the caller's, and values are rounded or
   shifted on the way: DOUBLE 0.1 as float32, timestamps with and without a zone, text as numbers;
-- a name with a dot leads to a field of a struct in one, and to a column in the other.
+- a name with a dot leads to a field of a struct in one of them, and to a column in the other.
 
-Conditions on such columns become opaque: any row may satisfy them. The others still prune.
+Conditions on such columns become opaque: any row may satisfy them. All other conditions prune.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate import to_text
-from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name
-from parquet_bloomwriter.predicate.bind import bind
+from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name, is_binary, is_text
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -31,7 +30,6 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.probing.evaluation import leaves_of
 from parquet_bloomwriter.probing.files import Bindings
 
 if TYPE_CHECKING:
@@ -39,38 +37,27 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata import Leaf, Schema
     from parquet_bloomwriter.metadata.logical_types import ColumnType
-    from parquet_bloomwriter.predicate.bound import Bound
 
     Leaves = tuple[Leaf, ...]
 
 
 @dataclass(slots=True, eq=False)
 class TableBindings(Bindings):
-    """A predicate on a table, and what may be concluded from it for each file's schema.
+    """A predicate on a table, and what it means for the schema of each of its files.
 
-    Which columns there are is left to pyarrow: no file need have them all.
+    pyarrow decides which columns there are: no file need have them all.
     """
 
     schema: pa.Schema = None
-    """Of the table."""
+    """Schema of the table."""
 
     partition_columns: frozenset[str] = frozenset()
-    guarded: dict[int, tuple[Leaves, Bound]] = field(default_factory=dict)
-    """By the identity of the leaves: these, and the bound predicate."""
 
-    def bound(self, leaves: Leaves) -> Bound:
-        """The predicate for one schema."""
-        found = self.guarded.get(id(leaves))
-        if found is None:
-            found = (leaves, bind(self._guard(self.expression, leaves), leaves))
-            self.guarded[id(leaves)] = found
-        return found[1]
-
-    def wanted(self, leaves: Leaves) -> tuple[int, ...]:
-        """The columns of one schema that are needed."""
-        return tuple(leaf.ordinal for leaf in leaves_of(self.bound(leaves)))
+    def expression_for(self, schema: Schema) -> Expression:
+        """Return the predicate; conditions that must not prune are opaque."""
+        return self._guard(self.expression, schema.leaves)
 
     def check_columns(self, paths: Sequence[str]) -> None:
         """Leave it to pyarrow which columns there are."""
@@ -99,7 +86,7 @@ class TableBindings(Bindings):
         )
 
     def _is_ambiguous(self, name: str) -> bool:
-        """Whether there is a column of this very name, and another that it leads into."""
+        """Whether a dotted name is a column's own name, and also leads into a struct."""
         names = [field.name for field in self.schema if has_name(field)]
         return name in names and any(name.startswith(f"{other}.") for other in names)
 
@@ -109,9 +96,9 @@ def _opaque(expression: Expression) -> Opaque:
 
 
 def keeps_values(stored: ColumnType, type_: pa.DataType) -> bool:
-    """Whether a stored value, read as an Arrow type, stays equal to itself and to nothing else.
+    """Whether stored values, read as an Arrow type, equal the same literals as before.
 
-    Casts that pyarrow checks, and fails, need not be excluded: they lose nothing in silence.
+    Casts that pyarrow checks need not be excluded: they fail instead of changing a value.
     """
     import pyarrow as pa
 
@@ -134,9 +121,10 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
         ),
         Kind.DECIMAL: lambda stored, type_: types.is_decimal(type_) and type_.scale >= stored.scale,
         Kind.BOOLEAN: lambda _, type_: types.is_boolean(type_),
-        Kind.TEXT: lambda _, type_: _is_bytes(type_),
-        Kind.BINARY: lambda _, type_: _is_bytes(type_),
-        Kind.UUID: lambda _, type_: _is_bytes(type_),
+        **dict.fromkeys(
+            (Kind.TEXT, Kind.BINARY, Kind.UUID),
+            lambda _, type_: is_text(type_) or is_binary(type_),
+        ),
         Kind.DATE: lambda _, type_: types.is_date(type_),
         Kind.TIME: lambda _, type_: types.is_time(type_),
         Kind.TIMESTAMP: lambda stored, type_: (
@@ -144,15 +132,3 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
         ),
         Kind.INT96: lambda _, type_: type_ == pa.timestamp("ns"),
     }
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    checks = (
-        *(types.is_string, types.is_large_string, types.is_string_view),
-        *(types.is_binary, types.is_large_binary, types.is_binary_view),
-        types.is_fixed_size_binary,
-    )
-    return any(check(type_) for check in checks)

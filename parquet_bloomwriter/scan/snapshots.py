@@ -1,16 +1,16 @@
-"""One answer is of one version of each file, although somebody may replace files meanwhile.
+"""One version of each file for one answer, although other processes may replace files meanwhile.
 
-Reading takes several steps: pyarrow looks at a footer for the schema, probing at the filters, and a
-scan at the data. A footer of one version says nothing about the bytes of another. So
+Reading takes several steps: pyarrow reads a footer for the schema, probing the filters, and a scan
+the data. A footer of one version says nothing about the bytes of another. So
 
-- a single file on disk is opened once, and every step reads what was opened;
-- of several, each is opened anew for the scan, which reads its footer then: row groups are the same
-  in all versions that `bloomify` and `strip` make;
-- if one of several was replaced after it was probed, its row groups may be others altogether, and
-  what probing found is of no use: `Versions` tells, and all is read without it.
+- a single file on disk is opened once, and every step reads the open file;
+- of several files, each is opened again for the scan, which reads the footer then: row groups are
+  the same in all versions that `bloomify` and `strip` make;
+- if one of several files was replaced after it was probed, its row groups may be quite different,
+  so the verdicts mean nothing. `FileStates` notices it, and the file is read as a whole.
 
-On file systems that are not local every request counts: there the footer that was read first is
-used for all.
+On file systems that are not local every request costs time: there the footer that was read first
+serves for all steps.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """A file on disk that is open, whoever takes its name."""
+class OpenFile:
+    """A file on disk that stays the same file, even if another takes its name."""
 
     file: Any
-    """For pyarrow; closed when nobody reads it any more."""
+    """For pyarrow, which closes the file when the last reader is gone."""
 
     source: Source
-    """The same file for probing."""
+    """The same file, for probing."""
 
 
-def hold(path: str, *, memory_map: bool) -> Held:
+def open_file(path: str, *, memory_map: bool) -> OpenFile:
     """Open a file on disk.
 
     Raises:
-        OSError: What opening raises.
+        OSError: If the file cannot be opened.
     """
     import pyarrow as pa
 
@@ -52,11 +52,11 @@ def hold(path: str, *, memory_map: bool) -> Held:
     file = pa.memory_map(name) if memory_map else pa.OSFile(name)
     found = os.fstat(file.fileno())
     source = FileSource(path, file.fileno(), found.st_size, identity=identity_of(found))
-    return Held(file=file, source=source)
+    return OpenFile(file=file, source=source)
 
 
 def is_local(fragment: ds.ParquetFileFragment) -> bool:
-    """Whether it is a file on disk that is opened by its path."""
+    """Whether a fragment is a file on disk that is opened by its path."""
     import pyarrow.fs as pafs
 
     return isinstance(fragment.filesystem, pafs.LocalFileSystem)
@@ -65,27 +65,28 @@ def is_local(fragment: ds.ParquetFileFragment) -> bool:
 def without_footer(
     fragment: ds.ParquetFileFragment, row_groups: Sequence[int] | None
 ) -> ds.ParquetFileFragment:
-    """The same file, or some of its row groups, of which nothing was read yet."""
+    """Return the same file, or some of its row groups, as a fragment whose footer is not read."""
     return fragment.format.make_fragment(
         fragment.path, fragment.filesystem, fragment.partition_expression, row_groups=row_groups
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
-    """In which state files on disk were at one moment."""
+class FileStates:
+    """The states of files on disk at one moment."""
 
     states: dict[str, FileIdentity | None]
+    """By path: device, inode, size and times; None for a file that was not there."""
 
     @classmethod
-    def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> Versions:
-        """Look at files; those on other file systems, and open ones, are left out."""
+    def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
+        """Look at files; files on other file systems, and open files, are left out."""
         return cls(states={one.path: _state(one.path) for one in fragments if is_local(one)})
 
-    def of_these(self, fragments: Iterable[ds.ParquetFileFragment]) -> Versions:
-        """The same of some of the files."""
+    def of_these(self, fragments: Iterable[ds.ParquetFileFragment]) -> FileStates:
+        """Return the states of some of the files."""
         local = (one.path for one in fragments if is_local(one))
-        return Versions(states={path: self.states[path] for path in local})
+        return FileStates(states={path: self.states[path] for path in local})
 
     def are_current(self) -> bool:
         """Whether all files are still the same."""

@@ -1,9 +1,9 @@
 """Batches of a table in bounded memory.
 
 A scan of pyarrow's datasets decodes whole row groups, several at a time. `ParquetFile.iter_batches`
-decodes as many rows as one batch needs, from buffers of one mebibyte for each column. So the files
-are read by it, one after the other, and what comes out is brought into the table's schema here.
-The rows are then selected by pyarrow's scanner, like those of any other dataset.
+decodes as many rows as one batch needs, from buffers of one mebibyte for each column. So here files
+are read by `iter_batches`, one after the other, and batches are brought into the table's schema.
+The rows are then selected by pyarrow's scanner, like those of any dataset.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
-from parquet_bloomwriter.scan.snapshots import hold, is_local
+from parquet_bloomwriter.scan.snapshots import is_local, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _BUFFER_BYTES = 1024 * 1024
 _READAHEAD = 2
-"""Batches decoded before they are asked for."""
+"""Batches that are decoded ahead."""
 
 _OF_DATASETS_ONLY = frozenset({"schema", "ignore_prefixes", "memory_map", "pre_buffer"})
 _NOT_TAKEN_APART = (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
-"""What an expression may raise whose form is not known here."""
+"""What `take_apart` may raise for an expression of unknown form."""
 
 
 def stream(
@@ -42,8 +42,8 @@ def stream(
 
     Args:
         table: The table.
-        survivors: What to read of it, and which rows to return.
-        columns: What to return, as pyarrow's datasets take it; None for all columns.
+        survivors: What to read of the table, and which rows to return.
+        columns: What to return, in the form of pyarrow's datasets; None for all columns.
         batch_size: Rows that a batch has at most.
 
     Yields:
@@ -67,7 +67,7 @@ def stream(
 def _needed(
     schema: pa.Schema, columns: Projection | None, condition: pc.Expression | None
 ) -> pa.Schema:
-    """The columns that are returned or asked about; all if nobody can tell."""
+    """Return the columns that are returned or in the condition; all if that is not known."""
     import pyarrow as pa
 
     if columns is None:
@@ -108,9 +108,9 @@ def _batches(
             file: Any = table.source
             left = piece.fragment
             if is_local(left):  # footer and data are of one version
-                held = hold(left.path, memory_map=bool(table.options.get("memory_map")))
-                file = stack.enter_context(held.file)
-                is_known = survivors.versions.is_of(left.path, file.fileno())
+                opened = open_file(left.path, memory_map=bool(table.options.get("memory_map")))
+                file = stack.enter_context(opened.file)
+                is_known = survivors.states.is_of(left.path, file.fileno())
                 row_groups = piece.row_groups if is_known else None
                 left = left.format.make_fragment(
                     file,
@@ -132,7 +132,7 @@ def _batches_of(
     columns: list[str],
     batch_size: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Read an open file, or what is left of it."""
+    """Read the row groups of a fragment from its open file."""
     import pyarrow.parquet as pq
 
     row_groups = [one.id for one in fragment.row_groups]
@@ -150,7 +150,7 @@ def _conformed(
     keys: Mapping[str, object],
     partitions: Mapping[str, pa.Array | None],
 ) -> pa.RecordBatch:
-    """Bring a file's batch into the table's schema, as scans of datasets do."""
+    """Convert a batch of a file to the table's schema, as scans of datasets do."""
     import pyarrow as pa
 
     if not len(schema):
@@ -165,7 +165,7 @@ def _column(
     keys: Mapping[str, object],
     partitions: Mapping[str, pa.Array | None],
 ) -> pa.Array:
-    """A column from the path, or else from the file, or else of nulls."""
+    """Return a column from the path, or else from the file, or else of nulls."""
     import pyarrow as pa
 
     is_stored = field.name in batch.schema.names

@@ -1,8 +1,7 @@
-"""Which parts of a table's files are worth reading.
+"""The row groups of a table's files that survive probing.
 
-The files that are probed are the very fragments that pyarrow scans, one for one and in its order:
-nothing has to be found again by its name. A file that cannot be probed is read whole, and pyarrow
-decides.
+The fragments that pyarrow scans are probed one by one and in the same order, so no file has to be
+found again by its name. A file that cannot be probed is read as a whole, and pyarrow decides.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.probing.files import Given, probe_locations
 from parquet_bloomwriter.scan.nan_rows import without_statistics
 from parquet_bloomwriter.scan.safe_pushdown import TableBindings
-from parquet_bloomwriter.scan.snapshots import Versions, is_local, without_footer
+from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate
 
@@ -35,31 +34,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What is left of one file."""
+    """The surviving row groups of one file."""
 
     fragment: ds.ParquetFileFragment
     """The file, cut down to the row groups that survive."""
 
     row_groups: tuple[int, ...] | None = None
-    """Their ordinals; None if all do."""
+    """Ordinals of the surviving row groups; None if all survive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survivors:
-    """What is left of a table."""
+    """The surviving row groups of a table."""
 
     pieces: tuple[Piece, ...]
-    """Of each file with surviving row groups."""
+    """One for each file with surviving row groups."""
 
     condition: pc.Expression | None
-    """What their rows must satisfy still; None if nothing was asked for."""
+    """What rows must still satisfy; None if all rows are asked for."""
 
-    versions: Versions
-    """Of the files that were cut down, before they were probed."""
+    states: FileStates
+    """Of the files that are read in part, before they were probed."""
 
     @property
     def fragments(self) -> tuple[ds.ParquetFileFragment, ...]:
-        """What pyarrow scans."""
+        """The fragments for pyarrow to scan."""
         return tuple(piece.fragment for piece in self.pieces)
 
 
@@ -70,29 +69,29 @@ def find_survivors(
     probes: bool = True,
     hash_kind: HashKind = XXHASH,
 ) -> Survivors:
-    """Probe the files of a table, unless all rows are asked for.
+    """Return what of a table is to be read; probe its files, unless all rows are asked for.
 
     Args:
         table: The table.
         filters: What `read_table` takes; None for all rows.
-        probes: False for all files as a whole, because they change more quickly than that.
+        probes: False to read files as a whole, because they change more quickly than probing.
         hash_kind: The hash function of Bloom filters whose headers do not name it; "xxhash"
             distrusts these filters.
 
     Raises:
-        InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
+        InvalidArgument: If the filters cannot be understood, or compared with the columns.
         ColumnNotFound: If the table has no such column.
         Whatever pyarrow raises: If it cannot evaluate the filters.
     """
     if filters is None:
         every = tuple(map(_whole, table.fragments))
-        return Survivors(pieces=every, condition=None, versions=Versions(states={}))
+        return Survivors(pieces=every, condition=None, states=FileStates(states={}))
     import pyarrow.compute as pc
 
     tree = parse(filters)
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
     if condition.equals(pc.scalar(value=False)):
-        return Survivors(pieces=(), condition=condition, versions=Versions(states={}))
+        return Survivors(pieces=(), condition=condition, states=FileStates(states={}))
     bindings = TableBindings(
         tree,
         hash_kind=hash_kind,
@@ -100,19 +99,19 @@ def find_survivors(
         partition_columns=frozenset(table.partitions),
     )
     fragments = _in_partitions(table, condition)
-    versions = Versions.of(fragments)
+    states = FileStates.of(fragments)
     found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
     return Survivors(
         pieces=pieces,
         condition=without_statistics(condition, tree, table.schema),
-        versions=versions.of_these(cut),
+        states=states.of_these(cut),
     )
 
 
 def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.ParquetFileFragment]:
-    """The files whose paths do not contradict the condition."""
+    """Return the files whose paths do not contradict the condition."""
     if not table.partitions:
         return table.fragments
     return tuple(table.dataset_of(table.fragments).get_fragments(condition))
@@ -121,7 +120,7 @@ def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.P
 def _probed(
     table: TableFiles, fragments: Sequence[ds.ParquetFileFragment], bindings: TableBindings
 ) -> Sequence[FileProbe | None]:
-    """Probe files; None for those of which nothing is known."""
+    """Probe files; None stands for a file of which nothing is known."""
     try:
         report = probe_locations([_openable(table, one) for one in fragments], bindings)
     except (BloomwriterError, OSError):
@@ -131,7 +130,7 @@ def _probed(
 
 def _openable(table: TableFiles, fragment: ds.ParquetFileFragment) -> Openable:
     if table.is_open:
-        return Given(table.source if table.held is None else table.held.source)
+        return Given(table.source if table.opened is None else table.opened.source)
     place = locate(fragment.path, fragment.filesystem)
     return Location(path=place.path, filesystem=place.filesystem, name=place.path)
 

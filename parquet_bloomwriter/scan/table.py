@@ -1,10 +1,9 @@
 """The files of a table as pyarrow's dataset: its own discovery, schema and partitions.
 
-Whatever `pyarrow.parquet.read_table` takes as its source means the same here, because the same
-`ParquetDataset` finds out what it is. Taken in addition: glob patterns, URLs that only fsspec
-knows, and bytes.
+A source of `pyarrow.parquet.read_table` means the same here, because `ParquetDataset` finds its
+files in both cases. In addition there may be glob patterns, URLs that only fsspec knows, and bytes.
 
-`ParquetDataset.filesystem` is never asked: for a file object there is none, and pyarrow crashes.
+`ParquetDataset.filesystem` is never read: where the source is a file object, pyarrow crashes.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.scan.snapshots import Held, hold
+from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
 from parquet_bloomwriter.source.listing import has_magic
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     Projection: TypeAlias = Sequence[str] | Mapping[str, pc.Expression]
-    """Names of columns, or what to compute by the names to give it."""
+    """Names of columns, or expressions by the names of their results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,30 +36,30 @@ class TableFiles:
     """One or more Parquet files that are read as one table."""
 
     source: Any
-    """What was given, as pyarrow takes it; a single file if it is no path, and no list."""
+    """The source, as pyarrow takes it; a single file unless it is a path or a list."""
 
     fragments: tuple[ds.ParquetFileFragment, ...]
     """One for each file, in the order in which pyarrow reads them."""
 
     schema: pa.Schema
-    """Of the table, partition columns included."""
+    """Schema of the table, partition columns included."""
 
     partitions: Mapping[str, pa.Array | None]
-    """Columns whose values come from paths; all their values, if they are dictionary-encoded."""
+    """Columns whose values come from paths -> all values if dictionary-encoded, else None."""
 
     options: Mapping[str, Any]
-    """How the files are decoded, by the names that `ParquetDataset` has for it."""
+    """How the files are decoded: arguments of `ParquetDataset`, by name."""
 
-    held: Held | None = None
-    """A single file on disk that was opened once for all that is done."""
+    opened: OpenFile | None = None
+    """A single file on disk, opened once for all steps."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is a buffer or an open file rather than one with a path."""
+        """Whether the source is a buffer or an open file, not a path."""
         return not isinstance(self.source, str | os.PathLike | list)
 
     def dataset_of(self, fragments: tuple[ds.ParquetFileFragment, ...]) -> ds.FileSystemDataset:
-        """Make a dataset of some of the fragments, or parts of them, with the table's schema."""
+        """Return a dataset of fragments, or parts of them, with the table's schema."""
         import pyarrow.dataset as ds
 
         first = self.fragments[0] if self.fragments else None
@@ -87,14 +86,14 @@ def find_table(
         filesystem: What paths are relative to: a file system of pyarrow or fsspec, or a URL.
         partitioning: What `read_table` takes.
         options: The other arguments of `pyarrow.parquet.ParquetDataset`.
-        holds: Open a single file on disk here, and keep it open.
+        holds: Whether to open a single file on disk, and keep it open.
 
     Raises:
         InvalidArgument: If a pattern matches nothing, or a URL cannot be opened here.
-        Whatever pyarrow raises: If it finds no files, or no Parquet files.
+        Any error of pyarrow: If it finds no files, or no Parquet files.
     """
     found, place = _as_pyarrow_takes_it(source, filesystem)
-    if holds and (table := _held(found, place, partitioning, options)) is not None:
+    if holds and (table := _opened_once(found, place, partitioning, options)) is not None:
         return table
     try:
         return _discover(found, place, partitioning, options)
@@ -105,12 +104,12 @@ def find_table(
     return _discover(found, place, partitioning, options)
 
 
-def _held(
+def _opened_once(
     source: object, filesystem: object, partitioning: object, options: Mapping[str, Any]
 ) -> TableFiles | None:
-    """Open a single file on disk; None for anything else, and for what pyarrow should complain of.
+    """Open a single file on disk; None for other sources, and for files that pyarrow cannot read.
 
-    What it complains of is named then: of an open file it does not know the name.
+    pyarrow's own errors then name the file: of an open file it does not know the name.
     """
     import pyarrow as pa
     import pyarrow.fs as pafs
@@ -122,8 +121,8 @@ def _held(
     try:
         if not os.path.isfile(path):  # noqa: PTH113  a FIFO must not be opened
             return None
-        held = hold(path, memory_map=bool(options.get("memory_map")))
-        return _discover(held.file, None, partitioning, options, held=held)
+        opened = open_file(path, memory_map=bool(options.get("memory_map")))
+        return _discover(opened.file, None, partitioning, options, opened=opened)
     except (OSError, pa.ArrowException):
         return None
 
@@ -134,7 +133,7 @@ def _discover(
     partitioning: object,
     options: Mapping[str, Any],
     *,
-    held: Held | None = None,
+    opened: OpenFile | None = None,
 ) -> TableFiles:
     import pyarrow.parquet as pq
 
@@ -146,14 +145,14 @@ def _discover(
         schema=table.schema,
         partitions=_partitions(table, fragments),
         options=options,
-        held=held,
+        opened=opened,
     )
 
 
 def _partitions(
     table: pq.ParquetDataset, fragments: tuple[ds.ParquetFileFragment, ...]
 ) -> dict[str, pa.Array | None]:
-    """The columns that paths tell; the schema of a partitioning lists all others, too."""
+    """Return the columns whose values come from paths, not all of the partitioning's schema."""
     import pyarrow.dataset as ds
 
     names = {name for one in fragments for name in ds.get_partition_keys(one.partition_expression)}
@@ -165,7 +164,7 @@ def _partitions(
 
 
 def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    """Wrap bytes, and resolve URLs that pyarrow may not know; all else is left to pyarrow."""
+    """Wrap bytes, and resolve URLs that pyarrow may not know; leave all else to pyarrow."""
     import pyarrow as pa
 
     if isinstance(source, bytes | bytearray | memoryview):
@@ -199,7 +198,7 @@ def _may_be_pattern(source: object) -> bool:
 
 
 def _of_locations(locations: list[Location]) -> tuple[list[str], Any]:
-    """The paths, and the file system that they all lie on.
+    """Return the paths, and their file system.
 
     Raises:
         InvalidArgument: If they lie on several.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.advising import ColumnEvidence, judge
-from parquet_bloomwriter.advising.column_profile import merge_evidence
+from parquet_bloomwriter.advising import ColumnProfile, judge
+from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
@@ -24,7 +24,7 @@ from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.coerce import order_of
-from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
+from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
@@ -150,7 +150,7 @@ def merge_advice(
 def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
     parts = [one.evidence for one in same if one.evidence is not None]
     first = same[0]
-    advice = _advice(first.name, first.ordinal, first.physical_type, merge_evidence(parts), fpp)
+    advice = _advice(first.name, first.ordinal, first.physical_type, merge_profiles(parts), fpp)
     num_files = sum(one.num_files for one in same if one.ordinal == first.ordinal)
     return replace(advice, num_files=num_files)
 
@@ -163,7 +163,7 @@ def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
 
 
 def _advice(
-    name: str, ordinal: int, physical_type: str, evidence: ColumnEvidence, fpp: float
+    name: str, ordinal: int, physical_type: str, evidence: ColumnProfile, fpp: float
 ) -> ColumnAdvice:
     judgement = judge(evidence, fpp=fpp)
     return ColumnAdvice(
@@ -193,7 +193,7 @@ class _Survey:
 
     source: Source
     footer: Footer
-    known: KnownFile
+    known: CachedFooter
     values: NDArray[np.int64]
     """Nulls included, shape (r, c)."""
 
@@ -208,7 +208,7 @@ class _Survey:
         cls, source: Source, footer: Footer, leaves: Sequence[Leaf], sample_rows: int
     ) -> _Survey:
         ordinals = [leaf.ordinal for leaf in leaves]
-        known = KnownFile.of(footer)
+        known = CachedFooter.of(footer)
         known.learn(ordinals, footer)
         values, nulls = values_and_nulls(footer)
         return cls(
@@ -221,7 +221,7 @@ class _Survey:
             sample_rows=sample_rows,
         )
 
-    def column(self, leaf: Leaf) -> ColumnEvidence:
+    def column(self, leaf: Leaf) -> ColumnProfile:
         """Gather what the footer and a sample tell of one column."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
         used = np.flatnonzero(present > 0)
@@ -234,10 +234,10 @@ class _Survey:
         unreadable = None
         if unsupported is None and not has_filter.all():
             samples, unreadable = self._samples(leaf, order, used)
-        bounds = Family.of([self.known]).column(leaf).bounds
+        bounds = FileBatch.of([self.known]).column(leaf).bounds
         bounded = used[bounds.known[used]]
         sizes = self.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, leaf.ordinal]
-        return ColumnEvidence(
+        return ColumnProfile(
             unsupported=unsupported,
             unreadable=unreadable,
             notes=(*notes_on(leaf), *_further_notes(mine)),

@@ -13,9 +13,9 @@ from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata import PhysicalType
-from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.bloom import Questions, probe_filters
-from parquet_bloomwriter.probing.footer_cache import Family, known_file
+from parquet_bloomwriter.probing.batch_reader import BatchReader
+from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
+from parquet_bloomwriter.probing.footer_cache import FileBatch, cached_footer
 from parquet_bloomwriter.probing.hashes import is_collection, lookups_of
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
@@ -71,7 +71,7 @@ class BloomFile:
         self._hash_kind = HashKind(dialect, murmur3_seed)
         with ExitStack() as stack:
             self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
-            self._file = known_file(self._source, lambda _: ())
+            self._file = cached_footer(self._source, lambda _: ())
             self._stack = stack.pop_all()
         self._kept: dict[tuple[int, int], Sbbf | None] = {}
         self._is_closed = False
@@ -119,9 +119,9 @@ class BloomFile:
                 remedy=f"The file has {self.num_row_groups}, counted from 0.",
             )
         leaf = self._leaf(column)
-        family = self._family(leaf)
-        places = family.places(leaf, self._hash_kind.dialect)
-        facts, known_problem = family.column(leaf), places.problems.get(row_group)
+        batch = self._batch(leaf)
+        places = batch.places(leaf, self._hash_kind.dialect)
+        facts, known_problem = batch.column(leaf), places.problems.get(row_group)
         offset = int(facts.filter_offsets[row_group])
         if offset == ABSENT:
             return None
@@ -182,8 +182,8 @@ class BloomFile:
         return might if several else bool(might[0])
 
     def _look_up(self, leaf: Leaf, lookups: Lookups, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        family = self._family(leaf)
-        facts = family.column(leaf)
+        batch = self._batch(leaf)
+        facts = batch.column(leaf)
         rows = rows[~facts.has_no_values[rows]]  # Nulls have no filter.
         has_filter = facts.filter_offsets[rows] != ABSENT
         if not has_filter.all() or leaf.physical_type == PhysicalType.BOOLEAN:
@@ -191,18 +191,18 @@ class BloomFile:
         if lookups.num_values > _FEW_VALUES:
             return self._look_up_many(leaf, lookups, rows)
         count = lookups.num_values
-        questions = Questions(
+        wanted = FilterLookups(
             np.repeat(rows, count),
             np.tile(lookups.firsts[:-1], len(rows)),
             np.tile(lookups.firsts[1:], len(rows)),
         )
-        pieces = Pieces([self._source])
-        places = family.places(leaf, self._hash_kind.dialect)
+        reader = BatchReader([self._source])
+        places = batch.places(leaf, self._hash_kind.dialect)
         might = probe_filters(
-            family, facts, lookups.hashes, questions, pieces, places, lookups.of_drafts
+            batch, facts, lookups.hashes, wanted, reader, places, lookups.of_drafts
         )
-        family.remember(leaf, places, self._hash_kind.dialect)
-        for error in pieces.failures.values():
+        batch.remember(leaf, places, self._hash_kind.dialect)
+        for error in reader.failures.values():
             raise error
         return might.reshape(len(rows), count).any(axis=0) | lookups.unclear
 
@@ -245,6 +245,6 @@ class BloomFile:
             )
         return leaf
 
-    def _family(self, leaf: Leaf) -> Family:
+    def _batch(self, leaf: Leaf) -> FileBatch:
         self._file.learn([leaf.ordinal])
-        return Family.of([self._file])
+        return FileBatch.of([self._file])

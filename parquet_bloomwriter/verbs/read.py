@@ -98,10 +98,10 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     try:
         found = scan(survivors)
     except (OSError, pa.ArrowException):
-        if survivors.versions.are_current():
+        if survivors.states.are_current():
             raise
     else:
-        if survivors.versions.are_current():
+        if survivors.states.are_current():
             return found
     return scan(find_survivors(table, filters, probes=False))
 

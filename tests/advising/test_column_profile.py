@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.advising.column_profile import (
     SKETCH_HASHES,
-    ColumnEvidence,
+    ColumnProfile,
     RowGroupSample,
-    merge_evidence,
+    merge_profiles,
 )
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.hashing import hash_array
@@ -55,7 +55,7 @@ def numbers(low: int, high: int) -> pa.Array:
     return pa.array(np.arange(low, high))
 
 
-def evidence(**facts: Any) -> ColumnEvidence:  # noqa: ANN401  its fields
+def evidence(**facts: Any) -> ColumnProfile:  # noqa: ANN401  its fields
     usual: dict[str, Any] = {
         "unsupported": None,
         "is_floating": False,
@@ -70,7 +70,7 @@ def evidence(**facts: Any) -> ColumnEvidence:  # noqa: ANN401  its fields
         "highs": (),
         "samples": (),
     }
-    return ColumnEvidence(**(usual | facts))
+    return ColumnProfile(**(usual | facts))
 
 
 # ---------------------------------------------------------------- one sample
@@ -221,7 +221,7 @@ def test_merging_adds_up(sizes: list[int], num_samples: int) -> None:
         )
         for size in sizes
     ]
-    whole = merge_evidence(parts)
+    whole = merge_profiles(parts)
     assert whole.num_row_groups == whole.num_compressed_bytes == sum(sizes)
     assert whole.num_dictionaries == len(sizes)
     assert list(whole.lows) == sorted(low for part in parts for low in part.lows)
@@ -234,7 +234,7 @@ def test_statistics_of_another_order_are_left_out() -> None:
     other = evidence(
         num_values=np.ones(1, np.int64), lows=(b"a",), highs=(b"b",), order=Order.BYTES
     )
-    whole = merge_evidence([one, other])
+    whole = merge_profiles([one, other])
     assert (whole.num_row_groups, whole.lows, whole.highs) == (2, (1,), (2,))
     empty = evidence(order=Order.BYTES)
-    assert merge_evidence([empty, one]).lows == (1,)
+    assert merge_profiles([empty, one]).lows == (1,)

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from parquet_bloomwriter.advising import ColumnEvidence, RowGroupSample, judge
+from parquet_bloomwriter.advising import ColumnProfile, RowGroupSample, judge
 from parquet_bloomwriter.predicate.bound import Order
 from parquet_bloomwriter.reports.advice import Advice
 
@@ -25,9 +25,9 @@ def sample(first: int, *, common: int, key: int) -> RowGroupSample:
     )
 
 
-def column(*, count: int, common: int, width: int) -> ColumnEvidence:
+def column(*, count: int, common: int, width: int) -> ColumnProfile:
     """`count` row groups; number i has the bounds [i, i + width)."""
-    return ColumnEvidence(
+    return ColumnProfile(
         unsupported=None,
         unreadable=None,
         notes=(),

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.metadata import PhysicalType
-from parquet_bloomwriter.predicate.bind import bind
+from parquet_bloomwriter.predicate.bind import Domains, bind
 from parquet_bloomwriter.predicate.bound import Order
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, Not
 from parquet_bloomwriter.predicate.literals.coerce import order_of
@@ -308,7 +308,7 @@ def test_no_row_that_a_reader_finds_is_lost(
     for asked in questions(case.literals):
         answers = _all_or_each(lambda some: ask(path, some), asked)
         for expression, flags in zip(asked, answers, strict=True):
-            bound = bind(expression, (leaf,))
+            bound = bind(expression, Domains.of([leaf]))
             for value, key, flag in zip(case.array, keys, flags, strict=False):
                 assert not flag or admits(bound, {"x": key}), (value, to_text(expression), bound)
                 found += flag

@@ -12,7 +12,7 @@ import pytest
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.probing import batch_reader as module
-from parquet_bloomwriter.probing.batch_reader import Pieces
+from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.source import BufferSource, Source, open_for_reading
 from tests.source.stores import CountingHandler
 
@@ -56,19 +56,19 @@ def places(seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 def test_all_pieces_come_from_where_they_are(sources: list[Source]) -> None:
     for seed, count in ((1, 200), (2, 1), (3, 0)):
         file_of, starts = places(seed, count)
-        pieces = Pieces(sources)
-        found = pieces.read(file_of, starts, SIZE)
+        reader = BatchReader(sources)
+        found = reader.read(file_of, starts, SIZE)
         expected = [
             CONTENTS[file][start : start + SIZE]
             for file, start in zip(file_of.tolist(), starts.tolist(), strict=True)
         ]
         assert [row.tobytes() for row in found] == expected
-        assert pieces.failures == {}
+        assert reader.failures == {}
 
 
 def test_every_read_is_counted(sources: list[Source]) -> None:
     file_of, starts = np.arange(5), np.full(5, 100)
-    Pieces(sources).read(file_of, starts, SIZE)
+    BatchReader(sources).read(file_of, starts, SIZE)
     assert [source.traffic.requests for source in sources] == [1] * 5
     assert [source.traffic.bytes for source in sources] == [SIZE] * 5
 
@@ -79,10 +79,10 @@ def test_places_outside_a_file_fail_it_and_no_other(sources: list[Source], start
     starts[file_of == 2] = 10
     file_of = np.concatenate([file_of, [0], file_of])
     starts = np.concatenate([starts, [start], starts])
-    pieces = Pieces(sources)
-    found = pieces.read(file_of, starts, SIZE)
-    assert set(pieces.failures) == {0}
-    assert isinstance(pieces.failures[0], MalformedFile)
+    reader = BatchReader(sources)
+    found = reader.read(file_of, starts, SIZE)
+    assert set(reader.failures) == {0}
+    assert isinstance(reader.failures[0], MalformedFile)
     for row, file, begin in zip(found, file_of.tolist(), starts.tolist(), strict=True):
         if file:
             assert row.tobytes() == CONTENTS[file][begin : begin + SIZE]
@@ -95,10 +95,10 @@ def test_a_file_that_was_cut_meanwhile_fails(tmp_path: Path) -> None:
         with open_for_reading(path) as source, pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "_is_worth_it", lambda _, it=is_compiled: it)
             path.write_bytes(bytes(110))
-            pieces = Pieces([source])
-            found = pieces.read(np.zeros(3, np.int64), np.array([0, 50, 100]), SIZE)
+            reader = BatchReader([source])
+            found = reader.read(np.zeros(3, np.int64), np.array([0, 50, 100]), SIZE)
             assert not found.any()
-            assert "shorter" in str(pieces.failures[0])
+            assert "shorter" in str(reader.failures[0])
 
 
 def test_the_compiled_loop_is_taken_once_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.hashing import hash_array, xxh64
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.probing import batch_reader as pieces_module
-from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
-from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, Family
+from parquet_bloomwriter.probing.batch_reader import BatchReader
+from parquet_bloomwriter.probing.bloom import FilterLookups, Hashes, probe_filters
+from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, FileBatch
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
 from parquet_bloomwriter.source import BufferSource, open_for_reading
@@ -28,7 +28,7 @@ from parquet_bloomwriter.verbs.probe import probe
 from tests.compact.structs import encode_struct
 from tests.metadata.synthetic import plain
 from tests.support import asking, compact
-from tests.support.asking import asked, check_of, family_of, known, random_bits
+from tests.support.asking import asked, batch_of, check_of, known, random_bits
 from tests.verbs.broken_filters import bitset_span, with_filter, with_zeros
 from tests.verbs.files import (
     filter_bytes,
@@ -332,14 +332,14 @@ def test_answers_are_those_of_the_filter_read_whole(
     hashes = np.random.default_rng(seed).integers(0, 2**64, 101, np.uint64)
     files = [with_filter(ONE, (0, 0), filter_.to_bytes()) for filter_ in filters]
     files = files if has_lengths else [without_length(data, (0, 0)) for data in files]
-    family, pieces = family_of(*files)
+    batch, reader = batch_of(*files)
     expected = [
         not filter_.blocks.any()
         or any(filter_.check_hash(int(one)) for one in hashes[begin:end].tolist())
         for filter_, (begin, end) in zip(filters, spans, strict=True)
     ]
     for _ in range(2):  # The second time with what was learned.
-        found = ask(family, hashes, spans, pieces)
+        found = ask(batch, hashes, spans, reader)
         assert found.tolist() == expected
 
 
@@ -347,15 +347,15 @@ ONE = written(people(10), row_group_size=10, bloom_filter_options={"id": {"ndv":
 
 
 def ask(
-    family: Family, hashes: NDArray[np.uint64], spans: list[list[int]], pieces: Pieces
+    batch: FileBatch, hashes: NDArray[np.uint64], spans: list[list[int]], reader: BatchReader
 ) -> NDArray[np.bool_]:
     """Ask the filters of the first column."""
-    leaf = family.files[0].leaves[0]
+    leaf = batch.files[0].leaves[0]
     begins, ends = np.array(spans, np.int64).T
-    places = family.places(leaf)
-    questions = Questions(np.arange(family.num_row_groups), begins, ends)
-    found = probe_filters(family, family.column(leaf), hashes, questions, pieces, places)
-    family.remember(leaf, places)
+    places = batch.places(leaf)
+    lookups = FilterLookups(np.arange(batch.num_row_groups), begins, ends)
+    found = probe_filters(batch, batch.column(leaf), hashes, lookups, reader, places)
+    batch.remember(leaf, places)
     return found
 
 
@@ -370,7 +370,7 @@ def test_local_files_say_the_same(each: int, *, has_lengths: bool, tmp_path: Pat
     paths = [tmp_path / f"filter {number}.parquet" for number in range(len(files))]
     for path, data in zip(paths, files, strict=True):
         path.write_bytes(data)
-    family, _ = family_of(*files)
+    batch, _ = batch_of(*files)
     with ExitStack() as stack:
         sources = [stack.enter_context(open_for_reading(path)) for path in paths]
         for begin in range(0, 300, 50):
@@ -379,14 +379,14 @@ def test_local_files_say_the_same(each: int, *, has_lengths: bool, tmp_path: Pat
                 not filter_.blocks.any() or bool(filter_.check_hashes(hashes[first:last]).any())
                 for filter_, (first, last) in zip(filters, spans, strict=True)
             ]
-            assert ask(family, hashes, spans, Pieces(sources)).tolist() == expected
+            assert ask(batch, hashes, spans, BatchReader(sources)).tolist() == expected
 
 
 def test_local_reads_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "counted.parquet"
     path.write_bytes(FILE)
     hashes = hash_array(pa.array([PRESENT, PRESENT + 500]))
-    family, _ = family_of(FILE)
+    batch, _ = batch_of(FILE)
     with open_for_reading(path) as source:
         for spans, num_bytes in (
             ([[0, 1], [0, 1]], 128),
@@ -394,7 +394,7 @@ def test_local_reads_are_counted(tmp_path: Path) -> None:
             ([[0, 2]] * 2, 128),
         ):
             before = source.traffic.bytes, source.traffic.requests
-            ask(family, hashes, spans, Pieces([source]))
+            ask(batch, hashes, spans, BatchReader([source]))
             assert source.traffic.bytes - before[0] == num_bytes
             assert source.traffic.requests - before[1] == num_bytes // 32
 
@@ -436,18 +436,18 @@ def test_intervals_are_never_looked_up(fixtures_dir: Path) -> None:
 
 def test_what_was_learned_is_kept_with_each_file() -> None:
     zero = with_zeros(FILE, (1, 0))
-    family, pieces = family_of(zero, FILE)
+    batch, reader = batch_of(zero, FILE)
     hashes = hash_array(pa.array([PRESENT, ABSENT_VALUE]))
     for _ in range(2):
-        found = ask(family, hashes, [[1, 2], [1, 2], [1, 2], [0, 2]], pieces)
+        found = ask(batch, hashes, [[1, 2], [1, 2], [1, 2], [0, 2]], reader)
         assert found.tolist() == [False, True, False, False]
-    leaf = family.files[0].leaves[0]
-    first, second = (file.filters[leaf.ordinal, "xxhash"] for file in family.files)
+    leaf = batch.files[0].leaves[0]
+    first, second = (file.filters[leaf.ordinal, "xxhash"] for file in batch.files)
     assert first.sizes.tolist() == [len(BITSET), DISTRUSTED]
     assert second.sizes.tolist() == [len(BITSET)] * 2
     assert set(first.problems) == {1}
     assert second.problems == {}
-    alone, own = Family.of([known(zero, 0)]), Pieces([BufferSource(zero)])
+    alone, own = FileBatch.of([known(zero, 0)]), BatchReader([BufferSource(zero)])
     alone.files[0].filters[leaf.ordinal, "xxhash"] = first
     assert ask(alone, hashes, [[1, 2], [1, 2]], own).tolist() == [False, True]
 
@@ -483,16 +483,16 @@ def test_what_cannot_be_read_might_match(
     values = pa.array(range(PRESENT, PRESENT + num_values))
     good, zero = FILE, with_zeros(FILE, (0, 0))
     for data in (good, zero):
-        family, _ = family_of(data, FILE)
-        pieces = Pieces([Failing(data, fails), BufferSource(FILE)])
+        batch, _ = batch_of(data, FILE)
+        reader = BatchReader([Failing(data, fails), BufferSource(FILE)])
         hashes = np.concatenate([hash_array(values), hash_array(pa.array([ABSENT_VALUE]))])
         spans = [[0, num_values], [0, 0], [0, num_values], [num_values, num_values + 1]]
-        found = ask(family, hashes, spans, pieces)
-        assert found[0] or 0 in pieces.failures
+        found = ask(batch, hashes, spans, reader)
+        assert found[0] or 0 in reader.failures
         assert found[2:].tolist() == [True, False]
-        assert set(pieces.failures) <= {0}
+        assert set(reader.failures) <= {0}
         # What is remembered of a file that failed must not be wrong once it can be read.
-        found = ask(family, hashes, spans, Pieces([BufferSource(data), BufferSource(FILE)]))
+        found = ask(batch, hashes, spans, BatchReader([BufferSource(data), BufferSource(FILE)]))
         assert found[[0, 2, 3]].tolist() == [True, True, False]
 
 
@@ -511,9 +511,9 @@ def test_a_failing_file_carries_its_error_and_might_match() -> None:
 
 def test_many_values_read_a_filter_whole_and_once() -> None:
     source = BufferSource(FILE)
-    family, _ = family_of(FILE)
+    batch, _ = batch_of(FILE)
     hashes = hash_array(pa.array(range(10_000, 10_065)))
-    found = ask(family, hashes, [[0, 65], [0, 65]], Pieces([source]))
+    found = ask(batch, hashes, [[0, 65], [0, 65]], BatchReader([source]))
     assert found.tolist() == [
         Sbbf.from_bytes(filter_bytes(FILE, (row, 0))).check_hashes(hashes).any() for row in (0, 1)
     ]

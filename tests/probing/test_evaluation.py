@@ -292,8 +292,8 @@ def test_nan_may_be_greater_than_any_maximum(condition: str) -> None:
 
 def test_atoms_and_their_columns() -> None:
     bindings = Bindings.of(parse("s = 1 AND (s = 2 OR d = 'x') AND lower(d) = 'y' AND f IS NULL"))
-    leaves = known(EVEN).leaves
-    bound = bindings.bound(leaves)
+    binding = bindings.to(known(EVEN).schema)
+    bound = binding.bound
     assert [atom.text for atom in atoms_of(bound)] == [
         "s = 1",
         "s = 2",
@@ -302,7 +302,7 @@ def test_atoms_and_their_columns() -> None:
         "f IS NULL",
     ]
     assert [leaf.name for leaf in leaves_of(bound)] == ["s", "d", "f"]
-    assert bindings.wanted(leaves) == (0, 2, 3)
+    assert binding.ordinals == (0, 2, 3)
 
 
 def test_codes_from_four_cannot_match() -> None:
@@ -325,7 +325,7 @@ def test_counts_of_rows_are_not_believed() -> None:
 
 
 def test_a_null_beside_equal_bounds_may_differ() -> None:
-    """A null is what some readers take to be unequal: see `Differs`."""
+    """A null is what some readers take to be unequal: see `NotInSet`."""
     data = written(pa.table({"x": [5, 5], "y": [5, None]}), write_statistics=True)
     for condition in ("y <> 5", "y NOT IN (4, 5)"):
         assert asked(data, condition).surviving == (0,)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
-from parquet_bloomwriter.predicate.bound import Members
+from parquet_bloomwriter.predicate.bound import InSet
 from parquet_bloomwriter.predicate.parse import parse
 from parquet_bloomwriter.probing import files
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
@@ -55,19 +55,19 @@ class Store:
 
 def test_a_schema_is_bound_once() -> None:
     bindings = Bindings.of(parse("id = 5 AND city = 'x'"))
-    leaves = known(DATA).leaves
+    schema = known(DATA).schema
     assert bindings.columns == ("id", "city")
-    assert bindings.bound(leaves) is bindings.bound(leaves)
-    assert bindings.wanted(leaves) == (0, 2)
-    other = known(written(people(10).select(["city"]))).leaves
-    assert bindings.wanted(other) == (0,)
+    assert bindings.to(schema).bound is bindings.to(schema).bound
+    assert bindings.to(schema).ordinals == (0, 2)
+    other = known(written(people(10).select(["city"]))).schema
+    assert bindings.to(other).ordinals == (0,)
     assert len(bindings.seen) == 2
 
 
 def test_values_are_hashed_once() -> None:
     bindings = Bindings.of(parse("id IN (5, 6)"))
-    atom = bindings.bound(known(DATA).leaves)
-    assert isinstance(atom, Members)
+    atom = bindings.to(known(DATA).schema).bound
+    assert isinstance(atom, InSet)
     assert bindings.hashes(atom) is bindings.hashes(atom)
     assert len(bindings.hashes(atom).hashes) == 2
 
@@ -85,7 +85,7 @@ def test_values_are_hashed_once() -> None:
 def test_missing_columns(condition: str, paths: list[str], missing: str | None) -> None:
     bindings = Bindings.of(parse(condition))
     bindings.check_columns(paths)  # No schema was seen: nothing is known to be missing.
-    bindings.bound(known(DATA).leaves)
+    bindings.to(known(DATA).schema)
     if missing is None:
         bindings.check_columns(paths)
         return

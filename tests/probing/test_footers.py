@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, clear_cache, known_file
+from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, cached_footer, clear_cache
 from parquet_bloomwriter.source import BufferSource, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import known
@@ -175,7 +175,7 @@ def test_the_same_file_and_size_but_another_time(tmp_path: Path) -> None:
 
 def test_buffers_are_not_kept() -> None:
     for _ in range(2):
-        file = known_file(BufferSource(DATA), lambda _: ())
+        file = cached_footer(BufferSource(DATA), lambda _: ())
         assert file.columns == {}
     assert len(CACHE) == 0
 
@@ -187,7 +187,7 @@ def test_columns_are_learned_as_they_are_asked_for(tmp_path: Path) -> None:
     found = []
     for ordinals in ((0,), (2,), (0, 2)):
         with open_for_reading(path) as source:
-            found.append(known_file(source, partial(_wanted, ordinals)))
+            found.append(cached_footer(source, partial(_wanted, ordinals)))
         assert source.traffic.requests == (2 if ordinals == (0,) else 0)
     assert found[0] is found[1] is found[2]
     assert set(found[0].columns) == {0, 2}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parquet_bloomwriter import native
-from parquet_bloomwriter.probing.kernels import (
+from parquet_bloomwriter.probing.kernel_abi import (
     EMPTY,
     MIGHT_BE_IN,
     NOT_IN,
@@ -18,6 +18,7 @@ from parquet_bloomwriter.probing.kernels import (
     WITH_HEADER,
 )
 from parquet_bloomwriter.sbbf import Sbbf, block_index, encode_header
+from parquet_bloomwriter.sbbf.header import SHORTEST_USUAL_BYTES, USUAL_END, USUAL_START
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,3 +88,14 @@ def test_a_length_that_does_not_fit_is_odd(tmp_path: Path, longer: int, nearer: 
     limit = file_of(path, 8192, encode_header(8192))
     ((answer, *place),) = asked(path, limit - OFFSET + longer, limit - nearer, HELD)
     assert (answer & 3, place) == (ODD, [0, 0])
+
+
+def test_the_header_that_the_loop_knows_is_the_one_that_is_written() -> None:
+    for size in (32, 1024, 2**20):
+        header = encode_header(size)
+        assert header.startswith(USUAL_START)
+        assert header.endswith(USUAL_END)
+        shortest = SHORTEST_USUAL_BYTES
+        assert (size + len(header) - shortest) % 32 + shortest == len(header)
+            header
+        )

@@ -35,11 +35,11 @@ def places(*num_row_groups: int) -> Places:
 
 
 def test_row_groups_are_named_as_their_files_count_them() -> None:
-    assert places(3).told(1, 2) == "row group 1"
-    assert places(3000).told(0, 3000) == "row groups 0-2,999"
+    assert places(3).name(1, 2) == "row group 1"
+    assert places(3000).name(0, 3000) == "row groups 0-2,999"
     several = places(3, 0, 2)
-    assert several.told(2, 3) == "file 1 row group 2"
-    assert several.told(2, 4) == "file 1 row group 2 to file 3 row group 0"
+    assert several.name(2, 3) == "file 1 row group 2"
+    assert several.name(2, 4) == "file 1 row group 2 to file 3 row group 0"
     assert several.extent() == "5 row groups of 3 files"
     assert several.rules == (3,)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
+from parquet_bloomwriter.probing.batch_reader import BatchReader
+from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 from parquet_bloomwriter.source import BufferSource, read_footer
 from parquet_bloomwriter.verbs.probe import probe
 
@@ -50,17 +50,17 @@ def found_in(
     return found
 
 
-def known(data: bytes, *ordinals: int) -> KnownFile:
+def known(data: bytes, *ordinals: int) -> CachedFooter:
     """The footer, with some columns learned."""
-    file = KnownFile.of(read_footer(BufferSource(data)))
+    file = CachedFooter.of(read_footer(BufferSource(data)))
     file.learn(ordinals)
     return file
 
 
-def family_of(*files: bytes, ordinal: int = 0) -> tuple[Family, Pieces]:
+def batch_of(*files: bytes, ordinal: int = 0) -> tuple[FileBatch, BatchReader]:
     """Files taken together, and reads from them."""
     sources: list[Source] = [BufferSource(data) for data in files]
-    return Family.of([known(data, ordinal) for data in files]), Pieces(sources)
+    return FileBatch.of([known(data, ordinal) for data in files]), BatchReader(sources)
 
 
 def random_bits(

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter.metadata import TAIL_BYTES, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
+    AlwaysFalse,
     AnyOf,
-    Differs,
+    InSet,
     Interval,
-    Members,
-    Never,
+    NotInSet,
     NotNull,
     Nulls,
-    Undecided,
+    Unknown,
 )
 from tests.support.compact import footer_start
 
@@ -83,23 +83,23 @@ def admits(bound: Bound, row: Mapping[str, Any]) -> bool:
             return all(admits(part, row) for part in parts)
         case AnyOf(parts):
             return any(admits(part, row) for part in parts)
-        case Undecided():
+        case Unknown():
             return True
-        case Never():
+        case AlwaysFalse():
             return False
         case _:
             return _admits(bound, row[bound.leaf.name])
 
 
-def _admits(part: Members | Interval | Differs | Nulls | NotNull, key: Any) -> bool:  # noqa: ANN401  a key, a null, NaN
+def _admits(part: InSet | Interval | NotInSet | Nulls | NotNull, key: Any) -> bool:  # noqa: ANN401  a key, a null, NaN
     match part:
         case Nulls():
             return key is None
         case NotNull():
             return key is not None
-        case Differs(keys=keys):
+        case NotInSet(keys=keys):
             return key is None or key not in keys
-        case Members(keys=keys):
+        case InSet(keys=keys):
             return key is not None and (keys is None or key in keys)
         case Interval(low=low, high=high, matches_nan=matches_nan):
             if key is None or key != key:  # noqa: PLR0124  NaN

@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_probed_is_read_by_pyarrow(
     def fails(*_: object) -> None:
         raise MalformedFile("the footer is beyond me")
 
-    monkeypatch.setattr("parquet_bloomwriter.probing.files.known_file", fails)
+    monkeypatch.setattr("parquet_bloomwriter.probing.files.cached_footer", fails)
 
     assert len(read_table(path, filters=f"id = {IDS[4321]}")) == 1
     assert len(dataset(path, filters=f"id = {ABSENT}", filter_rows=False).to_table()) == len(CELLS)

@@ -24,7 +24,7 @@ import numpy as np
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.predicate import bound
-from parquet_bloomwriter.predicate.bind import bind
+from parquet_bloomwriter.predicate.bind import Domains, bind
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, IsNull, Not, Or
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def condition_of(expression: Expression, leaves: Sequence[Leaf]) -> Condition | 
         expression: The predicate.
         leaves: The indexed columns, with their names in the index.
     """
-    return _condition(bind(expression, leaves))
+    return _condition(bind(expression, Domains.of(leaves)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,9 +197,9 @@ def scope_of(columns: Mapping[str, ColumnFilters], num_files: int) -> Scope:
 
 def _condition(predicate: bound.Bound) -> Condition | None:
     match predicate:
-        case bound.Members():
+        case bound.InSet():
             return _contains(predicate)
-        case bound.Never():
+        case bound.AlwaysFalse():
             return NEVER
         case bound.AllOf(parts):
             return _all_of([one for one in map(_condition, parts) if one is not None])
@@ -208,7 +208,7 @@ def _condition(predicate: bound.Bound) -> Condition | None:
     return None
 
 
-def _contains(members: bound.Members) -> Condition | None:
+def _contains(members: bound.InSet) -> Condition | None:
     if members.plains is None:
         return None
     hashes = {xxh64(plain) for plains in members.plains for plain in plains}

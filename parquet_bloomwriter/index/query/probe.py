@@ -23,7 +23,7 @@ from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.probing.batch_reader import Pieces
+from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.kernel_abi import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
 from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
@@ -290,10 +290,10 @@ def _look_up_without_kernel(
     """Look hashes up in few filters, for which the compiled loop is not worth loading."""
     ordinals = np.zeros(len(filters.paths), np.int64)
     ordinals[list(sources)] = np.arange(len(sources))
-    pieces, part_of = Pieces(list(sources.values())), ordinals[filters.part_of[rows]]
+    reader, part_of = BatchReader(list(sources.values())), ordinals[filters.part_of[rows]]
     starts, lengths = filters.starts[rows], filters.num_bytes[rows]
-    heads = pieces.read(part_of, starts, PIECE_BYTES)
-    _raise_first(pieces)
+    heads = reader.read(part_of, starts, PIECE_BYTES)
+    _raise_first(reader)
     for place, head in enumerate(heads):
         if not usual_header_at(head.tobytes(), 0, int(lengths[place])):
             raise _malformed(filters, int(rows[place]))
@@ -303,15 +303,15 @@ def _look_up_without_kernel(
     for h in hashes:
         block = ((h >> np.uint64(32)) * num_blocks) >> np.uint64(32)
         places = starts + headers + BYTES_PER_BLOCK * block.astype(np.int64)
-        words = pieces.read(part_of, places, BYTES_PER_BLOCK).view("<u4")
-        _raise_first(pieces)
+        words = reader.read(part_of, places, BYTES_PER_BLOCK).view("<u4")
+        _raise_first(reader)
         bits = np.array(mask(int(h)), np.uint32)
         found |= ((words & bits) == bits).all(axis=1)
     return found
 
 
-def _raise_first(pieces: Pieces) -> None:
-    for error in pieces.failures.values():
+def _raise_first(reader: BatchReader) -> None:
+    for error in reader.failures.values():
         raise error
 
 

@@ -1,1 +1,1 @@
-"""Literals of predicates, compared with the columns that they meet."""
+"""Literals of predicates compared with columns: of a Parquet file, or of an Arrow type."""

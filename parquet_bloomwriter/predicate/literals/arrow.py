@@ -1,8 +1,8 @@
-"""Where a literal lies among the values of an Arrow type.
+"""Literals among the values of an Arrow type.
 
 A literal need not be a value of the column's type: 300 is no int8, 5.5 no integer, 1.205 no
-decimal(9, 2). Comparisons with it are decided all the same, by the largest value of the type that
-is not above it:
+decimal(9, 2). Comparisons with it are decided by the *floor*, the largest value of the type that is
+not above the literal:
 
     x = 5.5    no value          x < 5.5, x <= 5.5    x <= 5
     x != 5.5   every value       x > 5.5, x >= 5.5    x > 5
@@ -25,6 +25,7 @@ from uuid import UUID
 
 import numpy as np
 
+from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text
 from parquet_bloomwriter.predicate.expression import UUID_TEXT, Instant, TimeOfDay, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     NANOSECONDS,
@@ -43,11 +44,11 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,6})?\s*", re.ASCII)
 _HUGE = 400
-"""Powers of ten beyond which no Arrow type has values, nor other values than zero below it."""
+"""No Arrow type has values beyond this power of ten, or below its inverse but zero."""
 
-Finder: TypeAlias = Callable[[Value, Any], "Place"]
+Finder: TypeAlias = Callable[[Value, Any], "ArrowFloor"]
 _FLOATS: Mapping[int, type[np.floating[Any]]] = {16: np.float16, 32: np.float32, 64: np.float64}
-"""By bits."""
+"""Bits of a floating-point type -> NumPy's type."""
 
 _DAYS_OF_DATE64 = 2**63 // (NANOSECONDS_PER_DAY // NANOSECONDS["ms"])
 
@@ -57,8 +58,8 @@ class Incomparable(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """The place of a literal."""
+class ArrowFloor:
+    """A literal as a value of an Arrow type, or the next value below."""
 
     floor: Any
     """The largest value not above the literal, as `pa.scalar` takes it; None if all are above."""
@@ -71,7 +72,7 @@ class Place:
 
 
 def compared_as(type_: pa.DataType) -> pa.DataType:
-    """Return the type that pyarrow can compare a column as; mostly its own."""
+    """Return the type in which pyarrow can compare a column; mostly the column's own."""
     import pyarrow as pa
 
     types = pa.types
@@ -89,11 +90,11 @@ def compared_as(type_: pa.DataType) -> pa.DataType:
     return pa.large_binary() if types.is_binary_view(type_) else type_
 
 
-def placer(type_: pa.DataType) -> Finder:
-    """Return the function that finds the place of a literal among the values of a type.
+def floor_finder(type_: pa.DataType) -> Finder:
+    """Return the function that finds the floor of a literal among the values of a type.
 
-    It takes the literal and the type, and raises `Incomparable` if SQL does not compare the two, or
-    not without knowing the time zone.
+    The function takes the literal and the type. It raises `Incomparable` if SQL does not compare
+    the two, or not without a time zone.
     """
     import pyarrow as pa
 
@@ -110,17 +111,17 @@ def placer(type_: pa.DataType) -> Finder:
         (types.is_timestamp, _timestamp),
         (types.is_date, _date),
         (types.is_time, _time),
-        (_is_string, _string),
-        (_is_binary, _binary),
+        (is_text, _string),
+        (is_binary, _binary),
         (types.is_boolean, _boolean),
     )
     return next((find for matches, find in finders if matches(type_)), _nothing)
 
 
 def rounded(value: Value, type_: pa.DataType) -> Value:
-    """Round a float to the type of a narrower floating column; return any other literal as it is.
+    """Round a float to the type of a narrower floating column; return other literals unchanged.
 
-    pyarrow does so with the values of `is_in`, and with no other literal.
+    pyarrow rounds the values of `is_in`, and no other literals.
     """
     import pyarrow as pa
 
@@ -134,70 +135,54 @@ def rounded(value: Value, type_: pa.DataType) -> Value:
 
 
 def _inside(type_: pa.DataType) -> Finder:
-    find = placer(type_)
+    find = floor_finder(type_)
     return lambda value, _: find(value, type_)
 
 
-def _nothing(_value: Value, _type: pa.DataType) -> Place:
+def _nothing(_value: Value, _type: pa.DataType) -> ArrowFloor:
     raise Incomparable("Ask for nulls only, or give a pyarrow expression.")
 
 
-def _is_string(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    checks = (types.is_string, types.is_large_string, types.is_string_view)
-    return any(check(type_) for check in checks)
-
-
-def _is_binary(type_: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    checks = (types.is_binary, types.is_large_binary, types.is_binary_view)
-    return any(check(type_) for check in (*checks, types.is_fixed_size_binary))
-
-
-def _integer(value: Value, type_: pa.DataType) -> Place:
+def _integer(value: Value, type_: pa.DataType) -> ArrowFloor:
     if isinstance(value, float) and math.isnan(value):
-        return Place(floor=None, is_exact=False, is_nan=True)
+        return ArrowFloor(floor=None, is_exact=False, is_nan=True)
     bits = type_.bit_width
     is_signed = str(type_).startswith("int")
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
     return _among_integers(_number(value), low, high)
 
 
-def _decimal(value: Value, type_: pa.DataType) -> Place:
+def _decimal(value: Value, type_: pa.DataType) -> ArrowFloor:
     high = 10**type_.precision - 1
     found = _among_integers(_number(value) * Fraction(10) ** type_.scale, -high, high)
     if found.floor is None:
         return found
     digits = tuple(int(digit) for digit in str(abs(found.floor)))
     floor = Decimal((int(found.floor < 0), digits, -type_.scale))
-    return Place(floor=floor, is_exact=found.is_exact)
+    return ArrowFloor(floor=floor, is_exact=found.is_exact)
 
 
-def _floating(value: Value, type_: pa.DataType) -> Place:
+def _floating(value: Value, type_: pa.DataType) -> ArrowFloor:
     narrow = _FLOATS[type_.bit_width]
     if isinstance(value, float):
         return _among_floats(value, narrow)
     number = _number(value)
     limit = float(np.finfo(narrow).max)
     if not -limit <= number <= limit:
-        return Place(floor=limit if number > 0 else -math.inf, is_exact=False)
-    return Place(floor=float(narrow(number)), is_exact=True)
+        return ArrowFloor(floor=limit if number > 0 else -math.inf, is_exact=False)
+    return ArrowFloor(floor=float(narrow(number)), is_exact=True)
 
 
-def _among_floats(value: float, narrow: type[np.floating[Any]]) -> Place:
+def _among_floats(value: float, narrow: type[np.floating[Any]]) -> ArrowFloor:
     with np.errstate(over="ignore"):
         nearest = narrow(value)
         if float(nearest) > value:
             nearest = np.nextafter(nearest, narrow(-np.inf))
     is_exact = math.isnan(value) or float(nearest) == value
-    return Place(floor=float(nearest), is_exact=is_exact)
+    return ArrowFloor(floor=float(nearest), is_exact=is_exact)
 
 
-def _timestamp(value: Value, type_: pa.DataType) -> Place:
+def _timestamp(value: Value, type_: pa.DataType) -> ArrowFloor:
     instant = _instant(value)
     if not instant.is_zoned and type_.tz is not None:
         raise Incomparable("Give the time zone: TIMESTAMP '2024-01-31 10:00:00+00:00'.")
@@ -207,7 +192,7 @@ def _timestamp(value: Value, type_: pa.DataType) -> Place:
     return _among_integers(number, -(2**63), 2**63 - 1)
 
 
-def _date(value: Value, type_: pa.DataType) -> Place:
+def _date(value: Value, type_: pa.DataType) -> ArrowFloor:
     day = parse_date(value) if isinstance(value, str) else value
     if day is None:
         raise Incomparable("Write dates as DATE '2024-01-31'.")
@@ -219,10 +204,12 @@ def _date(value: Value, type_: pa.DataType) -> Place:
         return _among_integers(number, -(2**31), 2**31 - 1)
     found = _among_integers(number, -_DAYS_OF_DATE64, _DAYS_OF_DATE64 - 1)
     days = NANOSECONDS_PER_DAY // NANOSECONDS["ms"]
-    return Place(floor=None if found.floor is None else found.floor * days, is_exact=found.is_exact)
+    return ArrowFloor(
+        floor=None if found.floor is None else found.floor * days, is_exact=found.is_exact
+    )
 
 
-def _time(value: Value, type_: pa.DataType) -> Place:
+def _time(value: Value, type_: pa.DataType) -> ArrowFloor:
     clock = parse_time(value) if isinstance(value, str) else value
     if isinstance(clock, TimeOfDay):
         nanoseconds = clock.nanoseconds
@@ -234,13 +221,13 @@ def _time(value: Value, type_: pa.DataType) -> Place:
     return _among_integers(Fraction(nanoseconds, unit), 0, NANOSECONDS_PER_DAY // unit - 1)
 
 
-def _string(value: Value, _: pa.DataType) -> Place:
+def _string(value: Value, _: pa.DataType) -> ArrowFloor:
     if not isinstance(value, str):
         raise Incomparable("Write strings in single quotes.")
-    return Place(floor=value, is_exact=True)
+    return ArrowFloor(floor=value, is_exact=True)
 
 
-def _binary(value: Value, type_: pa.DataType) -> Place:
+def _binary(value: Value, type_: pa.DataType) -> ArrowFloor:
     import pyarrow as pa
 
     if isinstance(value, str) and "\\" not in value:
@@ -250,36 +237,36 @@ def _binary(value: Value, type_: pa.DataType) -> Place:
     if not isinstance(value, bytes):
         raise Incomparable("Write bytes as X'00AB'.")
     if not pa.types.is_fixed_size_binary(type_):
-        return Place(floor=value, is_exact=True)
+        return ArrowFloor(floor=value, is_exact=True)
     return _fixed(value, type_.byte_width)
 
 
-def _fixed(value: bytes, width: int) -> Place:
-    """Find bytes of any length among those of one length, byte by byte."""
+def _fixed(value: bytes, width: int) -> ArrowFloor:
+    """Return the floor of bytes of any length among bytes of one length."""
     if len(value) >= width:
-        return Place(floor=value[:width], is_exact=len(value) == width)
+        return ArrowFloor(floor=value[:width], is_exact=len(value) == width)
     below = int.from_bytes(value.ljust(width, b"\0")) - 1
-    return Place(floor=None if below < 0 else below.to_bytes(width), is_exact=False)
+    return ArrowFloor(floor=None if below < 0 else below.to_bytes(width), is_exact=False)
 
 
-def _uuid(value: Value, _: pa.DataType) -> Place:
+def _uuid(value: Value, _: pa.DataType) -> ArrowFloor:
     if isinstance(value, str) and UUID_TEXT.fullmatch(value):
         value = UUID(value)
     if isinstance(value, UUID):
-        return Place(floor=value.bytes, is_exact=True)
+        return ArrowFloor(floor=value.bytes, is_exact=True)
     if isinstance(value, bytes):
         return _fixed(value, 16)
     raise Incomparable("Write UUIDs as UUID '01234567-89ab-cdef-0123-456789abcdef'.")
 
 
-def _boolean(value: Value, _: pa.DataType) -> Place:
+def _boolean(value: Value, _: pa.DataType) -> ArrowFloor:
     if not isinstance(value, bool):
         raise Incomparable("Compare it with TRUE or FALSE.")
-    return Place(floor=value, is_exact=True)
+    return ArrowFloor(floor=value, is_exact=True)
 
 
 def _number(value: Value) -> int | Fraction:
-    """Return a number exactly, but for those beyond all types."""
+    """Return a number exactly; numbers beyond all types are cut to `_HUGE`."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = Decimal(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value:  # noqa: PLR0124
@@ -296,11 +283,11 @@ def _number(value: Value) -> int | Fraction:
     return Fraction(value)
 
 
-def _among_integers(number: int | Fraction, low: int, high: int) -> Place:
+def _among_integers(number: int | Fraction, low: int, high: int) -> ArrowFloor:
     if number < low:
-        return Place(floor=None, is_exact=False)
+        return ArrowFloor(floor=None, is_exact=False)
     floor = min(math.floor(number), high)
-    return Place(floor=floor, is_exact=floor == number)
+    return ArrowFloor(floor=floor, is_exact=floor == number)
 
 
 def _instant(value: Value) -> Instant:

@@ -1,7 +1,7 @@
 r"""Literals against columns of text, bytes, UUIDs and booleans.
 
-Text is compared by its UTF-8 bytes, as all readers do without a collation. Text against bytes, or
-bytes against text, is another matter: some readers take `\x41` and `0x41` for bytes in disguise.
+Text is compared by its UTF-8 bytes, as all readers do without a collation. Where text is compared
+with bytes, some readers take `\x41` and `0x41` for escaped bytes.
 """
 
 from __future__ import annotations
@@ -10,57 +10,66 @@ import re
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from parquet_bloomwriter.predicate.literals.range import Spot, Unclear
+from parquet_bloomwriter.metadata.logical_types import Kind
+from parquet_bloomwriter.predicate.literals.range import LiteralRange, UnknownRange
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from parquet_bloomwriter.metadata.logical_types import ColumnType
     from parquet_bloomwriter.predicate.expression import Value
 
 _UUID_TEXT = re.compile(
     r"\{?[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\}?", re.ASCII | re.IGNORECASE
 )
-_DISGUISED = re.compile(r"\\|0[xX]|\ufffd")
+_ESCAPES = re.compile(r"\\|0[xX]|\ufffd")
 _UUID_BYTES = 16
 
-_BYTES = Unclear("some readers take the column's text for escaped bytes")
-_ESCAPED = Unclear("some readers take the literal for escaped bytes")
-_NOT_UNICODE = Unclear("the literal is not valid Unicode")
-_NOT_TEXT = Unclear("the column holds text, and readers differ in how it compares with other types")
-_NOT_BYTES = Unclear("the column holds bytes, and readers differ in how these compare with others")
-_NOT_UUID = Unclear("the column holds UUIDs, and the literal is not spelled as one")
-_NOT_BOOLEAN = Unclear("the column holds booleans, and readers differ in what else they compare")
+_BYTES = UnknownRange("some readers take the column's text for escaped bytes")
+_ESCAPED = UnknownRange("some readers take the literal for escaped bytes")
+_NOT_UNICODE = UnknownRange("the literal is not valid Unicode")
+_NOT_TEXT = UnknownRange(
+    "the column holds text, and readers differ in how it compares with other types"
+)
+_NOT_BYTES = UnknownRange(
+    "the column holds bytes, and readers differ in how these compare with others"
+)
+_NOT_UUID = UnknownRange("the column holds UUIDs, and the literal is not spelled as one")
+_NOT_BOOLEAN = UnknownRange(
+    "the column holds booleans, and readers differ in what else they compare"
+)
 
 
-def place_text(_column: ColumnType, value: Value) -> Spot | Unclear:
+def place_text(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among the UTF-8 bytes of text."""
     if isinstance(value, str):
         encoded = _utf8(value)
-        return _NOT_UNICODE if encoded is None else Spot.inside(encoded)
+        return _NOT_UNICODE if encoded is None else LiteralRange.inside(encoded)
     return _BYTES if isinstance(value, bytes) else _NOT_TEXT
 
 
-def place_bytes(value: Value, length: int | None) -> Spot | Unclear:
-    """Place a literal among bytes, of a fixed length if that is not None."""
+def place_bytes(length: int | None, value: Value) -> LiteralRange | UnknownRange:
+    """Place a literal among bytes; `length` is that of FIXED_LEN_BYTE_ARRAY, else None."""
     if isinstance(value, str):
         encoded = _utf8(value)
         if encoded is None:
             return _NOT_UNICODE
-        return _ESCAPED if _DISGUISED.search(value) else _sized(encoded, length)
+        return _ESCAPED if _ESCAPES.search(value) else _sized(encoded, length)
     return _sized(value, length) if isinstance(value, bytes) else _NOT_BYTES
 
 
-def place_uuid(_column: ColumnType, value: Value) -> Spot | Unclear:
+def place_uuid(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among the 16 bytes of UUIDs."""
     if isinstance(value, UUID):
-        return Spot.inside(value.bytes)
+        return LiteralRange.inside(value.bytes)
     if isinstance(value, str) and _UUID_TEXT.fullmatch(value):
-        return Spot.inside(UUID(value).bytes)
+        return LiteralRange.inside(UUID(value).bytes)
     return _sized(value, _UUID_BYTES) if isinstance(value, bytes) else _NOT_UUID
 
 
-def place_boolean(_column: ColumnType, value: Value) -> Spot | Unclear:
+def place_boolean(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among 0 and 1."""
-    return Spot.at(int(value)) if isinstance(value, bool) else _NOT_BOOLEAN
+    return LiteralRange.at(int(value)) if isinstance(value, bool) else _NOT_BOOLEAN
 
 
 def _utf8(text: str) -> bytes | None:
@@ -70,9 +79,17 @@ def _utf8(text: str) -> bytes | None:
         return None
 
 
-def _sized(value: bytes, length: int | None) -> Spot:
-    return Spot.inside(
+def _sized(value: bytes, length: int | None) -> LiteralRange:
+    return LiteralRange.inside(
         value,
         is_stored=length is None or len(value) == length,
         reason=f"the column's values have {length} bytes, the literal {len(value)}",
     )
+
+
+PLACES: Mapping[Kind, Callable[[ColumnType, Value], LiteralRange | UnknownRange]] = {
+    Kind.TEXT: place_text,
+    Kind.UUID: place_uuid,
+    Kind.BOOLEAN: place_boolean,
+}
+"""Without BINARY, whose literals are placed by the column's length: `place_bytes`."""

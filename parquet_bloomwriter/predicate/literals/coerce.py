@@ -1,15 +1,12 @@
-"""Literals of any type -> keys of one column, and keys -> the PLAIN bytes that filters know.
+"""The domain of a column: literals -> keys, and keys -> the PLAIN bytes that filters hash.
 
-What a literal means depends on the column's type: `numbers`, `moments` and `texts` say how. The
-rule for all of them: a row for which any common reader finds the comparison true must not be lost.
-Where readers differ in more than a few keys, or where it is not known what they do, nothing is
-said.
+What a literal means depends on the column's type; `numbers`, `temporal` and `binary` say how, and
+are imported when a column of their types is met. The rule for all of them: a row for which any
+common reader finds the comparison true must not be lost. Where readers differ in more than a few
+keys, or where it is not known what they do, the outcome is an `UnknownRange`.
 
-Source: Parquet specification, "Plain: (PLAIN = 0)".
-
-How the values of a column compare, by its type.
-
-Source: parquet.thrift, ColumnOrder: signed, unsigned, unsigned byte by byte, or undefined.
+Sources: Parquet specification, "Plain: (PLAIN = 0)"; parquet.thrift, ColumnOrder: values compare as
+signed, as unsigned, byte by byte as unsigned, or in no defined order.
 """
 
 from __future__ import annotations
@@ -22,27 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate.bound import Order
-from parquet_bloomwriter.predicate.literals.binary import (
-    place_boolean,
-    place_bytes,
-    place_text,
-    place_uuid,
-)
-from parquet_bloomwriter.predicate.literals.numbers import (
-    limits_of_decimal,
-    limits_of_integer,
-    place_decimal,
-    place_floating,
-    place_integer,
-)
-from parquet_bloomwriter.predicate.literals.range import Spot, Unclear
-from parquet_bloomwriter.predicate.literals.temporal import (
-    int96_bytes,
-    place_date,
-    place_int96,
-    place_time,
-    place_timestamp,
-)
+from parquet_bloomwriter.predicate.literals.range import LiteralRange, UnknownRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,49 +28,32 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.logical_types import ColumnType
     from parquet_bloomwriter.predicate.expression import Value
 
+    Place = Callable[[Value], LiteralRange | UnknownRange]
+
+Plains = tuple[tuple[bytes, ...], ...]
+"""For each of some keys: the PLAIN bytes of all stored values that are equal to it."""
+
+_NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOATING)
+_TEMPORAL = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INT96)
+_BYTES = (Kind.TEXT, Kind.BINARY, Kind.UUID)
 _ORDERS: Final = {
     Kind.FLOATING: Order.FLOATING,
     Kind.BOOLEAN: Order.BOOLEAN,
-    Kind.TEXT: Order.BYTES,
-    Kind.BINARY: Order.BYTES,
-    Kind.UUID: Order.BYTES,
-    Kind.DATE: Order.SIGNED,
-    Kind.TIME: Order.SIGNED,
-    Kind.TIMESTAMP: Order.SIGNED,
+    **dict.fromkeys(_BYTES, Order.BYTES),
+    **dict.fromkeys((Kind.DATE, Kind.TIME, Kind.TIMESTAMP), Order.SIGNED),
 }
-_INTEGERS = (PhysicalType.INT32, PhysicalType.INT64)
+"""INTEGER and DECIMAL depend on more than their kind; INT96 has no defined order."""
 
+_WIDTHS = {PhysicalType.INT32: 4, PhysicalType.INT64: 8}
+"""Bytes of integers."""
 
-def order_of(leaf: Leaf) -> Order | None:
-    """How the column's values compare; None if no order is defined, or none that is known here."""
-    column = type_of(leaf)
-    if column.kind is Kind.INTEGER:
-        return Order.SIGNED if column.is_signed else Order.UNSIGNED
-    if column.kind is Kind.DECIMAL:
-        return Order.SIGNED if leaf.physical_type in _INTEGERS else Order.BIG_ENDIAN
-    return _ORDERS.get(column.kind)
-
-
-Plains = tuple[tuple[bytes, ...], ...]
+_FORMATS: Final = {16: "<e", 32: "<f", 64: "<d"}
+"""Bits of a floating-point number -> format of `struct`."""
 
 _MANY = 64
-"""Integers from which NumPy is quicker."""
+"""Integers from which NumPy encodes more quickly than Python."""
 
-_BYTES = {PhysicalType.INT32: 4, PhysicalType.INT64: 8}
-_FORMATS: Final = {16: "<e", 32: "<f", 64: "<d"}
-_NO_EQUALITY = Unclear("no equality is known for the column's type")
-_PLACES: Final[dict[Kind, Callable[[ColumnType, Value], Spot | Unclear]]] = {
-    Kind.INTEGER: place_integer,
-    Kind.DECIMAL: place_decimal,
-    Kind.FLOATING: place_floating,
-    Kind.BOOLEAN: place_boolean,
-    Kind.TEXT: place_text,
-    Kind.UUID: place_uuid,
-    Kind.DATE: place_date,
-    Kind.TIME: place_time,
-    Kind.TIMESTAMP: place_timestamp,
-    Kind.INT96: place_int96,
-}
+_NO_EQUALITY = UnknownRange("no equality is known for the column's type")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,34 +61,37 @@ class Domain:
     """The keys of one column, and where literals fall among them."""
 
     leaf: Leaf
+    column: ColumnType
     order: Order | None
-    place: Callable[[Value], Spot | Unclear]
-    """Where a literal falls, the limits aside."""
-
-    encode: Callable[[Sequence[Any]], Plains] | None
-    """PLAIN bytes of all stored values that are equal to each of some keys; None if untold."""
+    """How keys compare in statistics; None if that is not defined."""
 
     limits: tuple[int, int] | None
     """The least and the greatest key, where the type says so."""
 
-    column: ColumnType
+    place_unlimited: Place
+    """Returns where a literal falls, the limits aside."""
 
-    def spot(self, value: Value) -> Spot | Unclear:
-        """Where a literal falls.
+    encode: Callable[[Sequence[Any]], Plains] | None
+    """Returns the PLAIN bytes for some keys; None where equal values may differ in their bytes."""
+
+    def place(self, value: Value) -> LiteralRange | UnknownRange:
+        """Return where a literal falls.
 
         Text is not exact among other values: some readers compare it, above all in `NOT IN`, with
         what the column's values look like, and then `042` is not 42.
         """
-        spot = self.place(value)
-        if isinstance(spot, Spot) and isinstance(value, str) and self.column.kind is not Kind.TEXT:
-            spot = replace(spot, is_exact=False)
-        if self.limits is None or isinstance(spot, Unclear) or not spot.keys:
-            return spot
+        found = self.place_unlimited(value)
+        if isinstance(found, UnknownRange):
+            return found
+        if isinstance(value, str) and self.column.kind is not Kind.TEXT:
+            found = replace(found, is_exact=False)
+        if self.limits is None or not found.keys:
+            return found
         low, high = self.limits
-        if low <= spot.keys[0] and spot.keys[-1] <= high:
-            return spot
-        kept = tuple(key for key in spot.keys if low <= key <= high)
-        return replace(spot, keys=kept, reason="" if kept else self.range_problem)
+        if low <= found.keys[0] and found.keys[-1] <= high:
+            return found
+        kept = tuple(key for key in found.keys if low <= key <= high)
+        return replace(found, keys=kept, reason="" if kept else self.range_problem)
 
     @property
     def range_problem(self) -> str:
@@ -140,75 +103,92 @@ class Domain:
 
 
 def domain_of(leaf: Leaf) -> Domain:
-    """The keys of a column."""
+    """Return the domain of a column."""
     column = type_of(leaf)
-    if column.kind is Kind.BINARY:
-        place: Callable[[Value], Spot | Unclear] = partial(_place_bytes, _length_of(leaf))
-    elif column.kind is Kind.UNDEFINED:
-        place = _place_nowhere
-    else:
-        place = partial(_PLACES[column.kind], column)
     return Domain(
         leaf=leaf,
-        order=order_of(leaf),
-        place=place,
-        encode=_encoder(leaf, column),
-        limits=_limits(leaf, column),
         column=column,
+        order=_order(leaf, column),
+        limits=_limits(leaf, column),
+        place_unlimited=_placing(leaf, column),
+        encode=_encoder(leaf, column),
     )
 
 
-def _place_bytes(length: int | None, value: Value) -> Spot | Unclear:
-    return place_bytes(value, length)
+def order_of(leaf: Leaf) -> Order | None:
+    """Return how the column's values compare; None if no order is defined, or none is known."""
+    return _order(leaf, type_of(leaf))
 
 
-def _place_nowhere(_value: Value) -> Unclear:
+def _order(leaf: Leaf, column: ColumnType) -> Order | None:
+    if column.kind is Kind.INTEGER:
+        return Order.SIGNED if column.is_signed else Order.UNSIGNED
+    if column.kind is Kind.DECIMAL:
+        return Order.SIGNED if leaf.physical_type in _WIDTHS else Order.BIG_ENDIAN
+    return _ORDERS.get(column.kind)
+
+
+def _placing(leaf: Leaf, column: ColumnType) -> Place:
+    """Return the function that places literals among the values of a type."""
+    if column.kind is Kind.UNDEFINED:
+        return _place_nowhere
+    if column.kind in _NUMBERS:
+        from parquet_bloomwriter.predicate.literals.numbers import PLACES
+    elif column.kind in _TEMPORAL:
+        from parquet_bloomwriter.predicate.literals.temporal import PLACES
+    elif column.kind is Kind.BINARY:
+        from parquet_bloomwriter.predicate.literals.binary import place_bytes
+
+        return partial(place_bytes, _fixed_length(leaf))
+    else:
+        from parquet_bloomwriter.predicate.literals.binary import PLACES
+    return partial(PLACES[column.kind], column)
+
+
+def _place_nowhere(_value: Value) -> UnknownRange:
     return _NO_EQUALITY
 
 
-def _length_of(leaf: Leaf) -> int | None:
+def _fixed_length(leaf: Leaf) -> int | None:
     fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
     return leaf.type_length if fixed else None
 
 
 def _limits(leaf: Leaf, column: ColumnType) -> tuple[int, int] | None:
+    if column.kind is Kind.BOOLEAN:
+        return 0, 1
+    if column.kind not in {Kind.INTEGER, Kind.DECIMAL}:
+        return None
+    from parquet_bloomwriter.predicate.literals.numbers import limits_of_decimal, limits_of_integer
+
     if column.kind is Kind.INTEGER:
         return limits_of_integer(column)
-    if column.kind is Kind.DECIMAL:
-        return limits_of_decimal(column, _BYTES.get(leaf.physical_type) or _length_of(leaf))
-    return (0, 1) if column.kind is Kind.BOOLEAN else None
-
-
-# PLAIN bytes.
+    return limits_of_decimal(column, _WIDTHS.get(leaf.physical_type) or _fixed_length(leaf))
 
 
 def _encoder(leaf: Leaf, column: ColumnType) -> Callable[[Sequence[Any]], Plains] | None:
+    """Return the function that encodes keys as PLAIN; None where bytes of equal values differ."""
     if column.kind is Kind.FLOATING:
         return partial(_encode_floating, _FORMATS[column.bits])
     if column.kind is Kind.INT96:
         return _encode_int96
-    if leaf.physical_type in _BYTES:
-        return partial(_encode_integers, _BYTES[leaf.physical_type])
+    if leaf.physical_type in _WIDTHS:
+        return partial(_encode_integers, _WIDTHS[leaf.physical_type])
     if column.kind is Kind.DECIMAL:
-        length = _length_of(leaf)
+        length = _fixed_length(leaf)
         return None if length is None else partial(_encode_big_endian, length)
-    bytes_as_they_are = column.kind in (Kind.TEXT, Kind.BINARY, Kind.UUID)
-    return _encode_bytes if bytes_as_they_are else None
+    return _encode_bytes if column.kind in _BYTES else None
 
 
 def _encode_integers(width: int, keys: Sequence[int]) -> Plains:
-    """Two's complement, little-endian; keys may be signed or unsigned."""
+    """Encode as two's complement, little-endian; keys may be signed or unsigned."""
     if len(keys) < _MANY:
         mask = (1 << 8 * width) - 1
         return tuple([((key & mask).to_bytes(width, "little"),) for key in keys])
     import numpy as np
 
     words = np.array(keys, np.uint64 if keys[0] >= 0 else np.int64)
-    return _pieces(words.astype(f"<u{width}").tobytes(), width)
-
-
-def _pieces(data: bytes, width: int) -> Plains:
-    return tuple(struct.iter_unpack(f"{width}s", data))
+    return tuple(struct.iter_unpack(f"{width}s", words.astype(f"<u{width}").tobytes()))
 
 
 def _encode_big_endian(length: int, keys: Sequence[int]) -> Plains:
@@ -216,18 +196,14 @@ def _encode_big_endian(length: int, keys: Sequence[int]) -> Plains:
 
 
 def _encode_floating(layout: str, keys: Sequence[float]) -> Plains:
-    """Little-endian IEEE 754; zero is stored with either sign."""
-    return tuple(
-        [
-            (struct.pack(layout, key),)
-            if key
-            else (struct.pack(layout, 0.0), struct.pack(layout, -0.0))
-            for key in keys
-        ]
-    )
+    """Encode as little-endian IEEE 754; zero may be stored with either sign."""
+    zeros = struct.pack(layout, 0.0), struct.pack(layout, -0.0)
+    return tuple([(struct.pack(layout, key),) if key else zeros for key in keys])
 
 
 def _encode_int96(keys: Sequence[int]) -> Plains:
+    from parquet_bloomwriter.predicate.literals.temporal import int96_bytes
+
     return tuple([(int96_bytes(key),) for key in keys])
 
 

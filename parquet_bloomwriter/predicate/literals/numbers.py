@@ -1,15 +1,15 @@
 """Literals against columns of numbers.
 
 Readers agree on integers and decimals as long as nothing becomes a floating-point number on the
-way. What is known of DuckDB, Spark, DataFusion and pyarrow, and kept clear of:
+way. DuckDB, Spark, DataFusion and pyarrow differ in what follows, so nothing depends on it here:
 
-- They compare integers with fractions as DOUBLE: beyond 2**53 neighbours are equal.
-- They compare decimals with floating-point numbers as DOUBLE, and DataFusion reads `1.5` as one.
+- Integers and fractions are compared as DOUBLE: beyond 2**53 neighbours are equal.
+- Decimals and floating-point numbers are compared as DOUBLE, and DataFusion reads `1.5` as DOUBLE.
   DOUBLE keeps 15 decimal digits; neighbours of more digits may be equal.
 - Spark makes room for large decimals by cutting digits behind the point, of the literal too.
-- They compare FLOAT with numbers as FLOAT or as DOUBLE: the literal is rounded, or it is not.
-- DuckDB divides to make a decimal a floating-point number, which is exact for few digits only.
-- They read text as a number where it is compared with one, but not the same texts.
+- FLOAT is compared with numbers as FLOAT or as DOUBLE: the literal is rounded, or it is not.
+- DuckDB divides to turn a decimal into a floating-point number, which is exact for few digits only.
+- Each reader takes other texts for numbers where text is compared with a number.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.predicate.literals.range import Spot, Unclear, fraction
+from parquet_bloomwriter.metadata.logical_types import Kind
+from parquet_bloomwriter.predicate.literals.range import LiteralRange, UnknownRange, fraction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from parquet_bloomwriter.metadata.logical_types import ColumnType
     from parquet_bloomwriter.predicate.expression import Value
 
@@ -35,46 +38,48 @@ _EXACT_IN_FLOAT = 1 << 24
 _WIDE_BITS = 64
 _DOUBLE_DIGITS = 15
 _MAX_PRECISION = 38
-"""Of decimals, in every reader."""
+"""The greatest precision of decimals in every reader."""
 
 _ROUNDING = 1 << 12
-"""Half the distance of DOUBLE's neighbours at 2**64, and more."""
+"""More than half the distance of DOUBLE's neighbours at 2**64."""
 
 _MAX_EXPONENT = 400
-"""Decimals beyond 10**400 are no numbers that any column holds, and slow to spell out."""
+"""No column holds decimals beyond 10**400, and they are slow to spell out."""
 
 _EXACT_POWERS = {64: (EXACT_IN_DOUBLE, 22), 32: (_EXACT_IN_FLOAT, 10)}
-"""Width of a floating-point number -> exact integers and powers of ten: their quotient is rounded
-once, and so the same everywhere."""
+"""Bits of a floating-point number -> the greatest exact integer, and the greatest exponent of an
+exact power of ten: the quotient of exact numbers is rounded once, so all readers get the same."""
 
 _WHOLE = re.compile(r"-?\d{1,40}", re.ASCII)
 _DECIMAL_TEXT = re.compile(r"-?\d{1,40}(\.\d{1,40})?", re.ASCII)
 
-_BOOLEAN = Unclear("readers differ in whether booleans compare with numbers")
-_TEXT = Unclear("readers differ in which texts they take for numbers")
+_BOOLEAN = UnknownRange("readers differ in whether booleans compare with numbers")
+_TEXT = UnknownRange("readers differ in which texts they take for numbers")
 _TEXT_ORDER = "readers differ in whether they compare text with numbers as text"
-_OTHER = Unclear("the column holds numbers, and the literal is none")
-_NAN = Unclear("readers differ in what compares with NaN")
-_INFINITE = Unclear("the literal is infinite or far beyond what a column of numbers holds")
-_ROUNDED = Unclear("some readers round the literal, or the column, to floating-point numbers")
-_DIGITS = Unclear("some readers take literals of more than 15 digits for floating-point numbers")
+_OTHER = UnknownRange("the column holds numbers, and the literal is none")
+_NAN = UnknownRange("readers differ in what compares with NaN")
+_INFINITE = UnknownRange("the literal is infinite or far beyond what a column of numbers holds")
+_ROUNDED = UnknownRange("some readers round the literal, or the column, to floating-point numbers")
+_DIGITS = UnknownRange(
+    "some readers take literals of more than 15 digits for floating-point numbers"
+)
 
 
 def limits_of_integer(column: ColumnType) -> tuple[int, int]:
-    """The least and the greatest value."""
+    """Return the least and the greatest value."""
     half = 1 << (column.bits - 1)
     return (-half, half - 1) if column.is_signed else (0, 2 * half - 1)
 
 
-def place_integer(column: ColumnType, value: Value) -> Spot | Unclear:  # noqa: PLR0911  by type
+def place_integer(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:  # noqa: PLR0911  by type
     """Place a literal among integers."""
     if type(value) is int:
         is_near = column.bits == _WIDE_BITS and _is_just_outside(column, value)
-        return _ROUNDED if is_near else Spot.at(value)
+        return _ROUNDED if is_near else LiteralRange.at(value)
     if isinstance(value, bool):
         return _BOOLEAN
     if isinstance(value, str):
-        return _as_text(Spot.at(int(value))) if _WHOLE.fullmatch(value) else _TEXT
+        return _as_text(LiteralRange.at(int(value))) if _WHOLE.fullmatch(value) else _TEXT
     if not isinstance(value, float | Decimal):
         return _OTHER
     problem = _no_fraction(value)
@@ -90,13 +95,13 @@ def _is_just_outside(column: ColumnType, value: int) -> bool:
     return low - _ROUNDING <= value < low or high < value <= high + _ROUNDING
 
 
-def _as_text(spot: Spot) -> Spot:
-    """The same for a literal that is text."""
-    return replace(spot, order_problem=_TEXT_ORDER)
+def _as_text(found: LiteralRange) -> LiteralRange:
+    """Return the range of a literal that is text, of which some readers compare the text."""
+    return replace(found, order_problem=_TEXT_ORDER)
 
 
-def _no_fraction(value: float | Decimal) -> Unclear | None:
-    """Why a number has no ratio of integers, or none worth working out."""
+def _no_fraction(value: float | Decimal) -> UnknownRange | None:
+    """Return why a number is no ratio of integers of a sensible size, or None."""
     if _is_nan(value):
         return _NAN
     if math.isinf(value):
@@ -111,14 +116,14 @@ def _is_nan(value: float | Decimal) -> bool:
 
 
 def limits_of_decimal(column: ColumnType, num_bytes: int | None) -> tuple[int, int]:
-    """The least and the greatest unscaled value that fits the precision, and so many bytes."""
+    """Return the least and the greatest unscaled value by the precision and the bytes stored."""
     high: int = 10**column.precision - 1
     if num_bytes is not None:
         high = min(high, (1 << (8 * num_bytes - 1)) - 1)
     return -high, high
 
 
-def place_decimal(column: ColumnType, value: Value) -> Spot | Unclear:  # noqa: PLR0911  by type
+def place_decimal(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:  # noqa: PLR0911  by type
     """Place a literal among unscaled decimals."""
     if isinstance(value, bool):
         return _BOOLEAN
@@ -137,24 +142,24 @@ def place_decimal(column: ColumnType, value: Value) -> Spot | Unclear:  # noqa: 
         return _place_float_among_decimals(column, numerator, denominator)
     if isinstance(value, Decimal):
         return _place_decimal(column, value, numerator, denominator)
-    return Spot.at(numerator)
+    return LiteralRange.at(numerator)
 
 
 def _place_decimal(
     column: ColumnType, value: Decimal, numerator: int, denominator: int
-) -> Spot | Unclear:
+) -> LiteralRange | UnknownRange:
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)  # noqa: S101  it is a letter for NaN and infinity only
     if exponent < 0 and not _is_read_alike(value, len(digits), abs(numerator) // denominator):
         return _DIGITS
-    spot = fraction(numerator, denominator, f"the column has {column.scale} decimal places")
-    if not spot.keys and column.precision - column.scale - exponent > _MAX_PRECISION:
-        return Spot.among((spot.before, spot.after))
-    return spot
+    found = fraction(numerator, denominator, f"the column has {column.scale} decimal places")
+    if not found.keys and column.precision - column.scale - exponent > _MAX_PRECISION:
+        return LiteralRange.among((found.before, found.after))
+    return found
 
 
 def _is_read_alike(value: Decimal, num_digits: int, unscaled: int) -> bool:
-    """Whether no reader takes a literal with a point for a neighbour that the column can hold.
+    """Whether no reader takes a literal with a point for a neighbouring value of the column.
 
     DataFusion reads a DOUBLE and makes it a decimal of 15 places; by that, what has 15 digits in
     the column's unit is either itself or nothing. What has more must come out exactly.
@@ -168,24 +173,24 @@ def _is_read_alike(value: Decimal, num_digits: int, unscaled: int) -> bool:
 
 def _place_float_among_decimals(
     column: ColumnType, numerator: int, denominator: int
-) -> Spot | Unclear:
-    """Only whole numbers are near one decimal only, and even that may be just missed."""
+) -> LiteralRange | UnknownRange:
+    """Place a whole number; a fraction may be near several decimals. Some readers just miss it."""
     key, rest = divmod(numerator, denominator)
     if rest or key % 10**column.scale or column.precision > _DOUBLE_DIGITS:
         return _ROUNDED
-    return Spot.among((key,)) if abs(key) < 10**_DOUBLE_DIGITS else _ROUNDED
+    return LiteralRange.among((key,)) if abs(key) < 10**_DOUBLE_DIGITS else _ROUNDED
 
 
-def _place_decimal_text(column: ColumnType, text: str) -> Spot | Unclear:
+def _place_decimal_text(column: ColumnType, text: str) -> LiteralRange | UnknownRange:
     if column.precision > _DOUBLE_DIGITS or not _DECIMAL_TEXT.fullmatch(text):
         return _TEXT
-    spot = place_decimal(column, Decimal(text))
-    if isinstance(spot, Unclear):
-        return spot
-    return _as_text(spot) if spot.keys else _TEXT  # Some readers round it.
+    found = place_decimal(column, Decimal(text))
+    if isinstance(found, UnknownRange):
+        return found
+    return _as_text(found) if found.keys else _TEXT  # Some readers round it.
 
 
-def place_floating(column: ColumnType, value: Value) -> Spot | Unclear:  # noqa: PLR0911  by type
+def place_floating(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:  # noqa: PLR0911  by type
     """Place a literal among floating-point numbers."""
     if isinstance(value, bool):
         return _BOOLEAN
@@ -202,16 +207,16 @@ def place_floating(column: ColumnType, value: Value) -> Spot | Unclear:  # noqa:
     return _place_decimal_among_floating(column, value)
 
 
-def _place_double(column: ColumnType, value: float) -> Spot:
-    """At the value, or at what it is rounded to."""
+def _place_double(column: ColumnType, value: float) -> LiteralRange:
+    """Place a DOUBLE: at its value, or at what readers round it to."""
     keys = sorted(set(_rounded(column.bits, value)))
     if keys == [value]:
-        return Spot.inside(value)
-    return Spot.among(keys, min(value, keys[0]), max(value, keys[-1]))
+        return LiteralRange.inside(value)
+    return LiteralRange.among(keys, min(value, keys[0]), max(value, keys[-1]))
 
 
 def _rounded(bits: int, value: float) -> tuple[float, ...]:
-    """What readers may make of a DOUBLE in a column of this width."""
+    """Return what readers may make of a DOUBLE in a column of this width, in bits."""
     if bits == _WIDE_BITS:
         return (value,)
     as_float = _through("<f", value)
@@ -221,7 +226,7 @@ def _rounded(bits: int, value: float) -> tuple[float, ...]:
 
 
 def _through(layout: str, value: float) -> float:
-    """Round to a narrower floating-point number; what is too large becomes infinite."""
+    """Round to a narrower floating-point number; numbers too large become infinite."""
     try:
         (rounded,) = struct.unpack(layout, struct.pack(layout, value))
     except OverflowError:
@@ -229,7 +234,9 @@ def _through(layout: str, value: float) -> float:
     return float(rounded)
 
 
-def _place_decimal_among_floating(column: ColumnType, value: Decimal) -> Spot | Unclear:
+def _place_decimal_among_floating(
+    column: ColumnType, value: Decimal
+) -> LiteralRange | UnknownRange:
     if not value.is_finite():
         return _INFINITE
     _, digits, exponent = value.as_tuple()
@@ -237,25 +244,27 @@ def _place_decimal_among_floating(column: ColumnType, value: Decimal) -> Spot | 
     unscaled = int("".join(map(str, digits)))
     if not -_EXACT_POWERS[64][1] <= exponent <= 0 or unscaled >= EXACT_IN_DOUBLE:
         return _ROUNDED
-    spot = _place_double(column, float(value))
+    found = _place_double(column, float(value))
     integers, powers = _EXACT_POWERS[max(32, column.bits)]
     if unscaled < integers and -exponent <= powers:
-        return spot
-    return _with_neighbours(column, spot)
+        return found
+    return _with_neighbours(column, found)
 
 
-def _with_neighbours(column: ColumnType, spot: Spot) -> Spot:
-    """The same, and two neighbours of FLOAT to each side."""
-    near = [_neighbour(_through("<f", float(key)), steps) for key in spot.keys for steps in _STEPS]
+def _with_neighbours(column: ColumnType, found: LiteralRange) -> LiteralRange:
+    """Add two neighbours of FLOAT to each side of every key."""
+    near = [_neighbour(_through("<f", float(key)), steps) for key in found.keys for steps in _STEPS]
     keys = sorted({one for key in near for one in _rounded(column.bits, key)})
-    return Spot.among(keys, min(spot.at_least, near[0], keys[0]), max(spot.at_most, *near, *keys))
+    return LiteralRange.among(
+        keys, min(found.at_least, near[0], keys[0]), max(found.at_most, *near, *keys)
+    )
 
 
 _STEPS = (-2, -1, 0, 1, 2)
 
 
 def _neighbour(value: float, steps: int) -> float:
-    """The FLOAT so many steps away from a FLOAT."""
+    """Return the FLOAT that is so many steps away from a FLOAT."""
     import numpy as np
 
     towards = np.float32(math.copysign(math.inf, steps))
@@ -264,3 +273,10 @@ def _neighbour(value: float, steps: int) -> float:
         for _ in range(abs(steps)):
             near = np.nextafter(near, towards)
     return float(near)
+
+
+PLACES: Mapping[Kind, Callable[[ColumnType, Value], LiteralRange | UnknownRange]] = {
+    Kind.INTEGER: place_integer,
+    Kind.DECIMAL: place_decimal,
+    Kind.FLOATING: place_floating,
+}

@@ -1,8 +1,8 @@
-"""Literals of Python, NumPy, pandas and Arrow -> plain values.
+"""Literals of Python, NumPy, pandas and Arrow -> plain values (`expression.Value`).
 
-Values stay exactly what they are: nothing is rounded, and what a Python type cannot hold becomes
-an `Instant` or a `TimeOfDay`. Two outcomes are no values: a null is None, and kinds that are not
-known here (durations, structs, lists) are an `UnknownKind`, on which nothing may be concluded.
+Values stay exactly the same: nothing is rounded, and values that Python's types cannot hold become
+an `Instant` or a `TimeOfDay`. A null becomes None. For kinds that are not known here (durations,
+structs, lists) `UnknownKind` is raised, and nothing may be concluded from them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
+from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
@@ -42,7 +43,7 @@ def plain_value(given: object) -> Value | None:
     """Return the plain value of a literal, None for a null.
 
     Raises:
-        UnknownKind: If there is none.
+        UnknownKind: If no plain value equals the literal.
     """
     if type(given) in _EXACT:
         return cast("Value", given)
@@ -61,7 +62,7 @@ def plain_values(array: pa.Array) -> list[Value | None]:
     """Return the plain values of an Arrow array, None for nulls.
 
     Raises:
-        UnknownKind: If there are none for its type.
+        UnknownKind: If no plain values equal those of its type.
     """
     import pyarrow as pa
 
@@ -89,16 +90,14 @@ def _is_plain(type_: pa.DataType) -> bool:
     import pyarrow as pa
 
     types = pa.types
-    checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    strings = (types.is_string, types.is_large_string, types.is_string_view)
-    binaries = (types.is_binary, types.is_large_binary, types.is_binary_view)
-    others = (types.is_fixed_size_binary, types.is_null)
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
     is_uuid = getattr(type_, "extension_name", "") == "arrow.uuid"
-    return is_uuid or any(check(type_) for check in (*checks, *strings, *binaries, *others))
+    is_string = is_text(type_) or is_binary(type_)
+    return is_uuid or is_string or any(check(type_) for check in (*numbers, types.is_null))
 
 
 def _of_integers(array: pa.Array, make: Callable[[int], Value]) -> list[Value | None]:
-    """Make values of the integers that an array stores."""
+    """Make values from the integers that an array stores."""
     import pyarrow as pa
 
     stored = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
@@ -113,7 +112,7 @@ def _date_of(nanoseconds: int) -> Value:
 
 
 def _is_missing(given: object) -> bool:
-    """Whether it is one of the nulls of pandas."""
+    """Whether a literal is one of the nulls of pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and (given is pandas.NA or given is pandas.NaT)
 
@@ -142,17 +141,20 @@ def _of_datetime64(given: np.datetime64) -> Value | None:
 
     if np.isnat(given):
         return None
-    if np.datetime_data(given.dtype)[0] in {"h", "m"}:  # units that Arrow has not, but for seconds
+    if np.datetime_data(given.dtype)[0] in {"h", "m"}:  # which Arrow does not have; seconds it has
         seconds = given.astype("datetime64[s]")
         given = seconds if seconds == given else given
     try:
         return plain_values(pa.array(np.array([given])))[0]
-    except (pa.ArrowException, ValueError) as error:  # units that Arrow has not, such as months
+    except (
+        pa.ArrowException,
+        ValueError,
+    ) as error:  # units that Arrow does not have, such as months
         raise UnknownKind(str(given.dtype)) from error
 
 
 def _of_subclass(given: Any) -> Value:  # noqa: ANN401, PLR0911  anything at all, by kind
-    """Strip subclasses, such as members of enumerations and timestamps of pandas."""
+    """Return the value of a subclass, such as a member of an enumeration, as its base class."""
     if isinstance(given, datetime):
         return instant_of(given)
     if isinstance(given, date):

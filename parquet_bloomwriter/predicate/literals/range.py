@@ -1,8 +1,12 @@
-"""Where a literal falls among the keys of a column, as far as readers agree on it.
+"""Where literals fall among the keys of a column, as far as readers agree on it.
 
-Keys are those of `predicate.bound`. A literal is a key (5 among integers), lies between two keys
-(5.5), or somewhere among a few: readers round it, cut it or take it as it is, and whatever any of
-them makes of it is kept.
+    LiteralRange     one literal      equal to some keys, or between two
+    LiteralSet       an IN list       the keys that its values are equal to
+    UnknownRange     either           readers differ, or nothing is known
+
+Keys are those of `predicate.bound`. A literal may be a key (5 among integers), lie between two keys
+(5.5), or lie somewhere among a few: readers round it, cut it or take it unchanged, and every key
+that some reader makes of the literal is kept.
 """
 
 from __future__ import annotations
@@ -17,70 +21,96 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
-    """Nothing can be said about where it falls."""
+class UnknownRange:
+    """Nothing can be said about where a literal falls."""
 
     reason: str
     """A clause."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """Where it falls."""
+class LiteralRange:
+    """The keys that are equal to a literal, and those that are less or greater."""
 
     keys: tuple[Any, ...]
-    """Keys that some reader takes to be equal to it, ascending; none if no key is."""
+    """Keys that some reader takes to be equal to the literal, ascending; none if no key is."""
 
     before: Any
-    """No reader takes a greater key to be less than it."""
+    """No reader takes a greater key to be less than the literal."""
 
     at_most: Any
-    """No reader takes a greater key to be less than it, or equal."""
+    """No reader takes a greater key to be less than the literal, or equal."""
 
     after: Any
-    """No reader takes a lesser key to be greater than it."""
+    """No reader takes a lesser key to be greater than the literal."""
 
     at_least: Any
-    """No reader takes a lesser key to be greater than it, or equal."""
+    """No reader takes a lesser key to be greater than the literal, or equal."""
 
     is_exact: bool = True
-    """Whether all readers take just `keys` to be equal to it."""
+    """Whether all readers take just `keys` to be equal to the literal."""
 
     reason: str = ""
     """Why there are no keys."""
 
     order_problem: str = ""
-    """Why readers disagree on which keys are less or greater, "" if they do not."""
+    """Why readers disagree on which keys are less or greater, "" if they agree."""
 
     @staticmethod
-    def at(key: int) -> Spot:
-        """At an integer."""
-        return Spot((key,), key - 1, key, key + 1, key)
+    def at(key: int) -> LiteralRange:
+        """Make the range of a literal that equals an integer."""
+        return LiteralRange((key,), key - 1, key, key + 1, key)
 
     @staticmethod
-    def between(key: int, reason: str) -> Spot:
-        """Between an integer and the next."""
-        return Spot((), key, key, key + 1, key + 1, reason=reason)
+    def between(key: int, reason: str) -> LiteralRange:
+        """Make the range of a literal between an integer and the next."""
+        return LiteralRange((), key, key, key + 1, key + 1, reason=reason)
 
     @staticmethod
-    def among(keys: Sequence[Key], low: Key | None = None, high: Key | None = None) -> Spot:
-        """At one of several ascending keys, or between `low` and `high`, if these are wider."""
+    def among(keys: Sequence[Key], low: Key | None = None, high: Key | None = None) -> LiteralRange:
+        """Make the range of a literal that is one of several keys, each for some reader.
+
+        Args:
+            keys: Ascending.
+            low: Where the literal may lie at least, if that is below all keys.
+            high: Where the literal may lie at most, if that is above all keys.
+        """
         low, high = keys[0] if low is None else low, keys[-1] if high is None else high
-        return Spot(tuple(keys), high, high, low, low, is_exact=False)
+        return LiteralRange(tuple(keys), high, high, low, low, is_exact=False)
 
     @staticmethod
-    def inside(key: Key, *, is_stored: bool = True, reason: str = "") -> Spot:
-        """At a key without neighbours; a key that is not among the column's if not `is_stored`."""
-        return Spot((key,) if is_stored else (), key, key, key, key, reason=reason)
+    def inside(key: Key, *, is_stored: bool = True, reason: str = "") -> LiteralRange:
+        """Make the range of a literal whose neighbours are unknown: text, bytes, floats.
+
+        Args:
+            key: The literal as a key.
+            is_stored: Whether the column can hold the key.
+            reason: Why the column cannot hold it.
+        """
+        return LiteralRange((key,) if is_stored else (), key, key, key, key, reason=reason)
 
 
-def fraction(numerator: int, denominator: int, reason: str) -> Spot:
-    """Where an exact fraction falls among integers.
+@dataclass(frozen=True, slots=True)
+class LiteralSet:
+    """The keys that are equal to a literal of an IN list."""
+
+    keys: tuple[Any, ...]
+    """Keys that some reader takes to be equal to a literal of the list, ascending."""
+
+    is_exact: bool
+    """Whether all readers take just `keys` to be equal."""
+
+    reason: str = ""
+    """Why there are none: what is wrong with the first literal."""
+
+
+def fraction(numerator: int, denominator: int, reason: str) -> LiteralRange:
+    """Return where an exact fraction falls among integers.
 
     Args:
         numerator: Of the literal, in units of the column.
-        denominator: The same, positive.
-        reason: Why it is no key, if it is not.
+        denominator: Of the literal; positive.
+        reason: Why the literal is no key, if it lies between two.
     """
     whole, rest = divmod(numerator, denominator)
-    return Spot.between(whole, reason) if rest else Spot.at(whole)
+    return LiteralRange.between(whole, reason) if rest else LiteralRange.at(whole)

@@ -1,13 +1,13 @@
 """Literals against columns of dates, times and timestamps.
 
-A literal with a zone is a point in time, one without is what some clock shows; a column is of one
-sort or the other (`isAdjustedToUTC`). To compare the two, readers take the session's zone, UTC or
-none at all, so nothing is concluded.
+A literal with a time zone is a point in time; a literal without is what some clock shows. Columns
+hold one or the other (`isAdjustedToUTC`). To compare the two, readers take the session's zone, UTC
+or no zone at all, so nothing is concluded.
 
-Between columns and literals of different precision, readers cut: DataFusion the literal to the
-column's unit, DuckDB and Spark text that is compared with a date to its day, towards the past or
-towards 1970. INT96 has nanoseconds, of which DuckDB and Spark see microseconds only; so DuckDB does
-with times of UTC.
+Where columns and literals differ in precision, readers cut: DataFusion cuts the literal to the
+column's unit; DuckDB and Spark cut text that is compared with a date to its day, towards the past
+or towards 1970. INT96 has nanoseconds, of which DuckDB and Spark see only microseconds; DuckDB does
+the same with times of UTC.
 
 INT96 is deprecated, and used for points in time only: nanoseconds of the day, 8 bytes, and the
 Julian day, 4 bytes, both little-endian (parquet.thrift, Type).
@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.metadata.logical_types import Kind
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay
 from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
@@ -29,54 +30,57 @@ from parquet_bloomwriter.predicate.iso_8601 import (
     parse_time,
     parse_timestamp,
 )
-from parquet_bloomwriter.predicate.literals.range import Spot, Unclear
+from parquet_bloomwriter.predicate.literals.range import LiteralRange, UnknownRange
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from parquet_bloomwriter.metadata.logical_types import ColumnType
     from parquet_bloomwriter.predicate.expression import Value
 
 _SEEN_NANOSECONDS = 1000
-"""What readers take for one and the same, from a multiple of it on, where they see no more than
-microseconds."""
+"""Readers that see only microseconds take this many nanoseconds, from a multiple on, for equal."""
 
 _JULIAN_EPOCH = 2_440_588
 """Julian day of 1970-01-01."""
 
 _MAX_JULIAN_DAY = (1 << 31) - 1
 
-_NO_ZONE = Unclear("the literal has no time zone, and the column's values are points in time")
-_ZONE = Unclear("the literal has a time zone, and the column's values have none")
-_NOT_ISO = Unclear("readers differ in which other texts they take for dates and times")
-_OTHER = Unclear("the column holds dates or times, and the literal is none")
-_FAR = Unclear("the literal is beyond what the column can hold, and readers differ in what follows")
+_NO_ZONE = UnknownRange("the literal has no time zone, and the column's values are points in time")
+_ZONE = UnknownRange("the literal has a time zone, and the column's values have none")
+_NOT_ISO = UnknownRange("readers differ in which other texts they take for dates and times")
+_OTHER = UnknownRange("the column holds dates or times, and the literal is none")
+_FAR = UnknownRange(
+    "the literal is beyond what the column can hold, and readers differ in what follows"
+)
 _SESSION = "some readers compare times of UTC by the session's time zone"
 
 
-def place_date(_column: ColumnType, value: Value) -> Spot | Unclear:
+def place_date(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among days since 1970-01-01."""
     if isinstance(value, str):
         value = parse_date(value) or value
     if isinstance(value, date) and not isinstance(value, datetime):
-        return Spot.at(value.toordinal() - EPOCH)
+        return LiteralRange.at(value.toordinal() - EPOCH)
     instant = _instant(value)
-    if isinstance(instant, Unclear):
+    if isinstance(instant, UnknownRange):
         return instant
     if instant.is_zoned:
         return _ZONE
     return _fitting(_cut(instant.nanoseconds, NANOSECONDS_PER_DAY), 32)
 
 
-def place_timestamp(column: ColumnType, value: Value) -> Spot | Unclear:
+def place_timestamp(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among units since 1970-01-01 00:00:00."""
     instant = _instant(value)
-    if isinstance(instant, Unclear):
+    if isinstance(instant, UnknownRange):
         return instant
     if instant.is_zoned != column.is_adjusted:
         return _ZONE if instant.is_zoned else _NO_ZONE
     return _fitting(_cut(instant.nanoseconds, column.unit), 64)
 
 
-def place_time(column: ColumnType, value: Value) -> Spot | Unclear:
+def place_time(column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among units since midnight."""
     clock = parse_time(value) if isinstance(value, str) else value
     if isinstance(clock, time):
@@ -92,14 +96,14 @@ def place_time(column: ColumnType, value: Value) -> Spot | Unclear:
     if not column.is_adjusted:
         return _cut(nanoseconds, column.unit)
     is_finer = column.unit < _SEEN_NANOSECONDS
-    spot = _same_microsecond(nanoseconds) if is_finer else _cut(nanoseconds, column.unit)
-    return replace(spot, is_exact=False, order_problem=_SESSION)
+    found = _same_microsecond(nanoseconds) if is_finer else _cut(nanoseconds, column.unit)
+    return replace(found, is_exact=False, order_problem=_SESSION)
 
 
-def place_int96(_column: ColumnType, value: Value) -> Spot | Unclear:
+def place_int96(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange:
     """Place a literal among nanoseconds since 1970-01-01 00:00:00 UTC."""
     instant = _instant(value)
-    if isinstance(instant, Unclear):
+    if isinstance(instant, UnknownRange):
         return instant
     if not instant.is_zoned:
         return _NO_ZONE
@@ -108,31 +112,39 @@ def place_int96(_column: ColumnType, value: Value) -> Spot | Unclear:
 
 
 def int96_bytes(nanoseconds: int) -> bytes:
-    """The 12 bytes of a point in time, in nanoseconds since 1970-01-01 00:00:00 UTC."""
+    """Encode nanoseconds since 1970-01-01 00:00:00 UTC as the 12 bytes of INT96."""
     days, rest = divmod(nanoseconds, NANOSECONDS_PER_DAY)
     return rest.to_bytes(8, "little") + (days + _JULIAN_EPOCH).to_bytes(4, "little")
 
 
-def _instant(value: Value) -> Instant | Unclear:
+def _instant(value: Value) -> Instant | UnknownRange:
     if isinstance(value, str):
         parsed = parse_timestamp(value)
         return _NOT_ISO if parsed is None else instant_of(parsed)
     return instant_of(value) if isinstance(value, date | Instant) else _OTHER
 
 
-def _same_microsecond(nanoseconds: int) -> Spot:
-    """At any of the nanoseconds that some readers do not tell apart."""
+def _same_microsecond(nanoseconds: int) -> LiteralRange:
+    """Return the range of all nanoseconds that some readers do not tell apart."""
     first = nanoseconds - nanoseconds % _SEEN_NANOSECONDS
-    return Spot.among(range(first, first + _SEEN_NANOSECONDS))
+    return LiteralRange.among(range(first, first + _SEEN_NANOSECONDS))
 
 
-def _fitting(spot: Spot, bits: int) -> Spot | Unclear:
-    """The same if integers of this width have room for it; the outermost are infinite to DuckDB."""
+def _fitting(found: LiteralRange, bits: int) -> LiteralRange | UnknownRange:
+    """Return the range if it fits integers of `bits`; to DuckDB the outermost are infinite."""
     limit = 1 << (bits - 1)
-    return spot if -limit < spot.at_least and spot.at_most < limit - 1 else _FAR
+    return found if -limit < found.at_least and found.at_most < limit - 1 else _FAR
 
 
-def _cut(nanoseconds: int, unit: int) -> Spot:
-    """At a number of units, or at one of the two next to a fraction of one."""
+def _cut(nanoseconds: int, unit: int) -> LiteralRange:
+    """Return the range of whole units; of a fraction, both neighbours."""
     whole, rest = divmod(nanoseconds, unit)
-    return Spot.among((whole, whole + 1)) if rest else Spot.at(whole)
+    return LiteralRange.among((whole, whole + 1)) if rest else LiteralRange.at(whole)
+
+
+PLACES: Mapping[Kind, Callable[[ColumnType, Value], LiteralRange | UnknownRange]] = {
+    Kind.DATE: place_date,
+    Kind.TIME: place_time,
+    Kind.TIMESTAMP: place_timestamp,
+    Kind.INT96: place_int96,
+}

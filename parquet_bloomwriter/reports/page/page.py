@@ -1,4 +1,4 @@
-"""One page on the filters of one or many files, in one piece: no script, nothing fetched.
+"""The HTML page of an `InspectReport`: its frame, its figures and its sections.
 
 Tables and plots have upper limits, so that a page of thousands of files stays a few megabytes; what
 is left out is counted where it would stand. A content security policy forbids everything but the
@@ -50,7 +50,7 @@ def page(report: InspectReport | FileFilters, *, title: str | None = None) -> st
 
     Args:
         report: What `inspect` found in one file, or in many.
-        title: Heading of the page; by default it names the file or says how many there are.
+        title: Heading of the page; by default the name of the file, or the number of files.
 
     Returns:
         The whole document; save it as UTF-8.

@@ -1,4 +1,4 @@
-"""Scales of plots: from a value to its height, and the values that are written beside them."""
+"""Scales of plots: the height of a value, and the values that are written beside a plot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEAR = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Values and their heights."""
+    """The heights of values in a plot."""
 
     low: float
     """Value, or its logarithm, at the bottom."""
@@ -44,7 +44,7 @@ class Scale:
     """Values with a line and a label."""
 
     def height(self, value: float) -> float:
-        """Say how high a value stands, from 0 at the bottom to 1 at the top."""
+        """Return the height of a value, from 0 at the bottom to 1 at the top."""
         along = value if self.base is None else self._log(value)
         return min(max((along - self.low) / (self.high - self.low), 0.0), 1.0)
 
@@ -53,7 +53,7 @@ class Scale:
 
 
 def size_scale(sizes: Iterable[float]) -> Scale:
-    """Bytes, in powers of two."""
+    """Return a scale of bytes, in powers of two."""
     low, high = _bounds(sizes, base=2.0, least=1.0)
     steps, step = _steps(low, high)
     powers = range(low, low + steps * step + 1, step)
@@ -61,7 +61,7 @@ def size_scale(sizes: Iterable[float]) -> Scale:
 
 
 def rate_scale(rates: Iterable[float]) -> Scale:
-    """Probabilities, in powers of ten; none is above one."""
+    """Return a scale of probabilities, in powers of ten up to one."""
     low, high = _bounds(rates, base=10.0, least=_SMALLEST_RATE)
     high = min(high, 0)
     steps, step = _steps(low, high)
@@ -69,20 +69,20 @@ def rate_scale(rates: Iterable[float]) -> Scale:
 
 
 def share_scale() -> Scale:
-    """Shares of a whole, all of them."""
+    """Return a scale of shares, from 0 % to 100 %."""
     ticks = ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %"))
     return Scale(low=0.0, high=1.0, base=None, ticks=ticks)
 
 
 def _bounds(values: Iterable[float], *, base: float, least: float) -> tuple[int, int]:
-    """Return the powers that all values lie between; one value alone lies inside."""
+    """Return the powers that enclose all values, at least two apart."""
     known = [math.log(max(value, least), base) for value in values] or [0.0]
     low, high = math.floor(min(known) + _NEAR), math.ceil(max(known) - _NEAR)
     return (low, high) if high - low > 1 else (low - 1, high + 1)
 
 
 def _steps(low: int, high: int) -> tuple[int, int]:
-    """Return how many steps, and how long, lead from one power to the other or beyond."""
+    """Return the number of steps from one power to the other, or beyond, and their length."""
     length = math.ceil((high - low) / _MOST_STEPS)
     return math.ceil((high - low) / length), length
 

@@ -1,7 +1,4 @@
-"""The lists at the end of a page: every file, every filter.
-
-What a lookup of an absent value reads: a bar per column, against all row groups.
-"""
+"""The tables of a page: what lookups of absent values read, every filter, every file."""
 
 from __future__ import annotations
 
@@ -43,10 +40,20 @@ _FILTERS = (
     Heading(title="fill", hint="Share of bits that are set"),
     Heading(title="exact FPP"),
 )
+_LOOKUPS = (
+    Heading(title="column", is_text=True),
+    Heading(title="share of row groups read", is_text=True),
+    Heading(title="with filters"),
+    Heading(title="row groups", hint="Expected number of row groups read"),
+    Heading(title="without"),
+)
+
+_HEIGHT, _THICKNESS = 16, 8
+"""Of the drawing of a bar, and of the bar itself, pixels."""
 
 
 def file_table(files: Sequence[FileFilters]) -> Table:
-    """One row per file."""
+    """Return the table of files, a row for each."""
     return Table(
         caption="Files",
         headings=_FILES,
@@ -57,7 +64,7 @@ def file_table(files: Sequence[FileFilters]) -> Table:
 
 
 def filter_table(files: Sequence[FileFilters]) -> Table:
-    """One row per filter."""
+    """Return the table of filters, a row for each."""
     return Table(
         caption="Every filter",
         headings=_FILTERS,
@@ -101,23 +108,11 @@ def _filter_row(number: int, facts: FilterFacts) -> list[Content]:
     ]
 
 
-_HEIGHT = 16
-_THICKNESS = 8
-
-_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="share of row groups read", is_text=True),
-    Heading(title="with filters"),
-    Heading(title="row groups", hint="Expected number of row groups read"),
-    Heading(title="without"),
-)
-
-
 def lookup_table(columns: Sequence[ColumnFigures]) -> Table:
-    """One row per column, with its bar."""
+    """Return the table of what lookups read, a row with a bar for each column."""
     return Table(
         caption="Row groups that a lookup of an absent value reads, by column",
-        headings=_HEADINGS,
+        headings=_LOOKUPS,
         rows=map(_row, columns),
         num_rows=len(columns),
         noun="column",
@@ -135,13 +130,13 @@ def _row(column: ColumnFigures) -> list[Content]:
 
 
 def _bar(column: ColumnFigures) -> Html:
-    """Draw the share that is read upon the whole; its end stays visible however short it is."""
+    """Draw the share that is read upon the whole; a line marks its end, however short it is."""
     top = (_HEIGHT - _THICKNESS) / 2
     end = f"{100 * column.read_share:.3f}%"
-    told = f"{percent(column.read_share)} of the row groups instead of all"
+    reads = f"{percent(column.read_share)} of the row groups instead of all"
     return element(
         "svg",
-        element("title", f"{named(column.name)}: {told}"),
+        element("title", f"{named(column.name)}: {reads}"),
         element("rect", x=0, y=top, width="100%", height=_THICKNESS, class_="whole"),
         element("rect", x=0, y=top, width=end, height=_THICKNESS, class_="part"),
         element("line", x1=end, x2=end, y1=top - 3, y2=_HEIGHT - top + 3, class_="end"),

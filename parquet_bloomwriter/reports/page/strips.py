@@ -1,16 +1,15 @@
-"""Strips: one value of one column in all row groups, from left to right.
+"""The plots of a page: size, exact FPP and fill of every filter, over the row groups of all files.
+
+Each column has a row of three *strips*, one for each figure; those of one figure share a scale:
 
     100 KiB ─────────────────────────     a dot is a row group, or the mean of a run of them;
                ●  ●     ●  ●              a bar behind it goes from the lowest to the highest;
      10 KiB ─────●───────────────●───     a dash below: a row group without a filter;
                      ▬        x           a cross below: a filter that must not be trusted
 
-Positions across are percentages and heights are pixels, so a strip fits any width without a script.
-Runs are equally long, apart from the last, and as many as leave the page small.
-
-Size, exact FPP and fill of every filter: a row of strips for each column, on common scales.
-
-Where row groups stand: those of all files, one file after the other.
+From left to right stand the row groups of all files, one file after the other. Positions across are
+percentages and heights are pixels, so a strip fits any width without a script. Runs are equally
+long, apart from the last, and so many that the page stays small.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.page.scale import Scale
 
 HEIGHT = 66
-"""Of a strip, pixels; the lowest part holds dashes and crosses."""
+"""Height of a strip, pixels; the lowest part holds dashes and crosses."""
 
 CROSS = "\N{MULTIPLICATION SIGN}"
 """Sign of a filter that must not be trusted."""
@@ -45,37 +44,37 @@ _LANE = 62
 _RADIUS = 2.6
 _SMALL_RADIUS = 1.8
 _NARROW = 2.0
-"""Per cent of the width; dots of narrower runs are small."""
+"""Per cent of the width of a strip; dots of narrower runs are small."""
 
 _LABEL_WIDTH = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """What a strip shows of a filter."""
+    """The figure of a filter that a strip shows."""
 
     title: str
     value: Callable[[FilterFacts], float | None]
     label: Callable[[float], str]
-    """Writes a value."""
+    """Writes a value for people."""
 
     scale: Scale
 
     def of(self, one: PlacedFilter) -> float | None:
-        """Return the value of a filter if there is one that can be drawn."""
+        """Return the value of a filter; None if there is no finite value."""
         value = self.value(one.facts)
         return value if value is not None and math.isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Neighbouring row groups that share a mark."""
+    """Neighbouring row groups that are drawn as one mark."""
 
     start: int
-    """Position of the first."""
+    """Position of the first row group."""
 
     stop: int
-    """Position behind the last."""
+    """Position after the last row group."""
 
     filters: tuple[PlacedFilter, ...]
 
@@ -122,7 +121,7 @@ def strip(column: ColumnFigures, runs: Sequence[Run], metric: Metric, places: Pl
 
 
 def _mark(run: Run, metric: Metric, places: Places) -> Html:
-    """Draw one run: something to point at, then what is known of it."""
+    """Draw one run: an area to point at, then dot, bar, dash or cross."""
     left = 100 * run.start / places.total
     width = 100 * (run.stop - run.start) / places.total
     values = [value for one in run.filters if (value := metric.of(one)) is not None]
@@ -133,7 +132,7 @@ def _mark(run: Run, metric: Metric, places: Places) -> Html:
         parts.append(_cross(left + width / 2))
     elif run.num_missing:
         parts.append(_rect("none", left + 0.15 * width, _LANE - 1, 0.7 * width, 2))
-    return element("g", element("title", _told(run, values, metric, places)), *parts)
+    return element("g", element("title", _mark_title(run, values, metric, places)), *parts)
 
 
 def _dot(values: Sequence[float], scale: Scale, *, middle: float, width: float) -> list[Html]:
@@ -147,15 +146,15 @@ def _dot(values: Sequence[float], scale: Scale, *, middle: float, width: float) 
     return [_rect("bar", middle - bar / 2, high, bar, low - high), dot]
 
 
-def _told(run: Run, values: Sequence[float], metric: Metric, places: Places) -> str:
-    told = [
-        f"{places.told(run.start, run.stop)}: {_valued(values, metric) if values else 'no value'}"
+def _mark_title(run: Run, values: Sequence[float], metric: Metric, places: Places) -> str:
+    parts = [
+        f"{places.name(run.start, run.stop)}: {_valued(values, metric) if values else 'no value'}"
     ]
     if run.num_missing:
-        told.append(f"{run.num_missing:,} without a filter")
+        parts.append(f"{run.num_missing:,} without a filter")
     if run.num_problems:
-        told.append(count(run.num_problems, "problem"))
-    return "; ".join(told)
+        parts.append(count(run.num_problems, "problem"))
+    return "; ".join(parts)
 
 
 def _valued(values: Sequence[float], metric: Metric) -> str:
@@ -202,13 +201,13 @@ def _y(height: float) -> float:
 
 
 _MOST_COLUMNS = 50
-"""Columns drawn; of more, those with the most bytes of filters."""
+"""Columns drawn; if there are more, those with the most bytes of filters."""
 
 _MOST_MARKS = 2_000
-"""Of one metric, over all columns."""
+"""Marks of one metric, over all columns."""
 
 _MOST_RUNS = 96
-"""Of one strip: more than that would not be told apart."""
+"""Runs of one strip: eyes cannot tell more apart."""
 
 
 def panel(columns: Sequence[ColumnFigures], places: Places) -> list[Html]:
@@ -229,9 +228,8 @@ def panel(columns: Sequence[ColumnFigures], places: Places) -> list[Html]:
 
 
 def _drawn(columns: Sequence[ColumnFigures]) -> list[ColumnFigures]:
-    largest = sorted(columns, key=lambda one: one.num_filter_bytes, reverse=True)[:_MOST_COLUMNS]
-    chosen = set(map(id, largest))
-    return [column for column in columns if id(column) in chosen]
+    ordinals = sorted(range(len(columns)), key=lambda ordinal: -columns[ordinal].num_filter_bytes)
+    return [columns[ordinal] for ordinal in sorted(ordinals[:_MOST_COLUMNS])]
 
 
 def _metrics(columns: Sequence[ColumnFigures]) -> tuple[Metric, ...]:
@@ -308,7 +306,7 @@ def _key(sign: Html, meaning: str) -> Html:
 
 
 _MOST_RULES = 24
-"""Boundaries between files that are drawn; of more, none is."""
+"""Boundaries between files that are drawn; if there are more, none is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +331,7 @@ class Places:
         between = tuple(sorted({start for start in self.starts if 0 < start < self.total}))
         return between if len(between) <= _MOST_RULES else ()
 
-    def told(self, start: int, stop: int) -> str:
+    def name(self, start: int, stop: int) -> str:
         """Name the row groups from `start` up to `stop`, as the files number them."""
         if len(self.starts) > 1:
             first, last = self._within(start), self._within(stop - 1)
@@ -343,10 +341,10 @@ class Places:
         return f"row groups {start:,}-{stop - 1:,}"
 
     def extent(self) -> str:
-        """Say what stands from left to right."""
+        """Describe what stands from left to right."""
         if len(self.starts) > 1:
             return f"{count(self.total, 'row group')} of {count(len(self.starts), 'file')}"
-        return self.told(0, self.total) if self.total else "no row group"
+        return self.name(0, self.total) if self.total else "no row group"
 
     def _within(self, position: int) -> str:
         file = bisect_right(self.starts, position) - 1

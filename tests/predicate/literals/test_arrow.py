@@ -14,7 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, Value
-from parquet_bloomwriter.predicate.literals.arrow import Incomparable, Place, compared_as, placer
+from parquet_bloomwriter.predicate.literals.arrow import (
+    ArrowFloor,
+    Incomparable,
+    compared_as,
+    floor_finder,
+)
 
 ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
 NOON = datetime(2024, 1, 31, 12)  # noqa: DTZ001  naive
@@ -24,8 +29,8 @@ NUMBERS = (
 )
 
 
-def at(value: Value, type_: pa.DataType) -> Place:
-    return placer(type_)(value, type_)
+def at(value: Value, type_: pa.DataType) -> ArrowFloor:
+    return floor_finder(type_)(value, type_)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,7 @@ def at(value: Value, type_: pa.DataType) -> Place:
     ],
 )
 def test_places(type_: pa.DataType, value: Value, floor: object, *, is_exact: bool) -> None:
-    assert at(value, type_) == Place(floor=floor, is_exact=is_exact)
+    assert at(value, type_) == ArrowFloor(floor=floor, is_exact=is_exact)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +158,7 @@ def test_what_cannot_be_compared(type_: pa.DataType, value: Value, remedy: str) 
 
 
 def test_nan_differs_from_every_integer() -> None:
-    assert at(float("nan"), pa.int8()) == Place(floor=None, is_exact=False, is_nan=True)
+    assert at(float("nan"), pa.int8()) == ArrowFloor(floor=None, is_exact=False, is_nan=True)
 
 
 def test_nan_is_a_value_of_floating_types() -> None:

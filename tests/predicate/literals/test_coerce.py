@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.metadata import PhysicalType
-from parquet_bloomwriter.predicate.bind import bind
-from parquet_bloomwriter.predicate.bound import Members, Never, Undecided
+from parquet_bloomwriter.predicate.bind import Domains, bind
+from parquet_bloomwriter.predicate.bound import AlwaysFalse, InSet, Unknown
 from parquet_bloomwriter.predicate.expression import Comparison, Instant, IsIn, TimeOfDay
 from tests.support.binding import bare_leaf, leaf_of, leaves_in, written
 from tests.support.plain import leaf_arrays, plain_values
@@ -171,7 +171,7 @@ CASES = [
 
 
 def equal_to(leaf: Leaf, literal: Any) -> Bound:  # noqa: ANN401  any literal
-    return bind(Comparison(leaf.name, "=", literal), (leaf,))
+    return bind(Comparison(leaf.name, "=", literal), Domains.of([leaf]))
 
 
 def stored_in(file: bytes) -> list[bytes]:
@@ -191,8 +191,8 @@ def test_every_form_of_a_literal_finds_the_stored_value(case: Case) -> None:
     (leaf,) = leaves_in(file)
     for plain, (value, literals) in zip(stored_in(file), case.forms, strict=True):
         for literal in literals:
-            for bound in (equal_to(leaf, literal), bind(IsIn("x", (literal,)), (leaf,))):
-                assert isinstance(bound, Members), (value, literal, bound)
+            for bound in (equal_to(leaf, literal), bind(IsIn("x", (literal,)), Domains.of([leaf]))):
+                assert isinstance(bound, InSet), (value, literal, bound)
                 assert bound.plains is not None
                 assert plain in {way for ways in bound.plains for way in ways}, (value, literal)
 
@@ -223,7 +223,7 @@ def test_values_as_duckdb_stores_them(sql: str, literals: list[Any], tmp_path: P
     (leaf,) = leaves_in(file)
     for literal in literals:
         bound = equal_to(leaf, literal)
-        assert isinstance(bound, Members)
+        assert isinstance(bound, InSet)
         assert bound.plains is not None
         assert stored_in(file)[0] in {way for ways in bound.plains for way in ways}
 
@@ -241,7 +241,7 @@ def test_values_as_duckdb_stores_them(sql: str, literals: list[Any], tmp_path: P
 )
 def test_plain_bytes_are_no_others(leaf: Leaf, literal: Any, plains: set[bytes]) -> None:  # noqa: ANN401  any literal
     bound = equal_to(leaf, literal)
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert bound.plains is not None
     assert {way for ways in bound.plains for way in ways} == plains
 
@@ -249,7 +249,7 @@ def test_plain_bytes_are_no_others(leaf: Leaf, literal: Any, plains: set[bytes])
 def test_int96_is_the_nanoseconds_of_a_microsecond_and_without_order() -> None:
     leaf = bare_leaf(T.INT96)
     bound = equal_to(leaf, dt.datetime(1970, 1, 2, 0, 0, 0, 1, tzinfo=dt.UTC))
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert bound.keys is None
     assert bound.plains is not None
     stored = [way for (way,) in bound.plains]
@@ -261,14 +261,14 @@ def test_int96_is_the_nanoseconds_of_a_microsecond_and_without_order() -> None:
 def test_decimals_as_byte_arrays_have_keys_but_no_bytes() -> None:
     leaf = bare_leaf(T.BYTE_ARRAY, converted_type=5, precision=20, scale=2)
     bound = equal_to(leaf, D("1.23"))
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert (bound.keys, bound.plains) == ((123,), None)
 
 
 def test_half_precision_may_be_rounded_twice() -> None:
     """To FLOAT and then to FLOAT16, a little more than half way up becomes half way, and even."""
     bound = equal_to(leaf_of(pa.float16()), 1 + 2**-11 + 2**-40)
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert bound.keys == (1.0, 1 + 2**-10)
 
 
@@ -277,7 +277,7 @@ def test_long_decimals_among_floats_may_be_neighbours() -> None:
     near = np.float32(0.123456789)
     up, down = np.nextafter(near, np.float32(1)), np.nextafter(near, np.float32(0))
     bound = equal_to(leaf_of(pa.float32()), D("0.123456789"))
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert bound.keys is not None
     assert bound.keys[1:4] == (float(down), float(near), float(up))
     assert len(bound.keys) == 5
@@ -285,13 +285,13 @@ def test_long_decimals_among_floats_may_be_neighbours() -> None:
 
 def test_a_literal_that_spark_cuts_is_either_neighbour() -> None:
     bound = equal_to(leaf_of(pa.decimal128(38, 2)), D("-1.234"))
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert bound.keys == (-124, -123)
 
 
 def test_booleans_have_keys_but_no_bytes() -> None:
     bounds = [equal_to(leaf_of(pa.bool_()), value) for value in (False, True)]
-    assert [(one.keys, one.plains) for one in bounds if isinstance(one, Members)] == [
+    assert [(one.keys, one.plains) for one in bounds if isinstance(one, InSet)] == [
         ((0,), None),
         ((1,), None),
     ]
@@ -323,7 +323,7 @@ BYTE_DECIMAL = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=1, converted_type=5
 )
 def test_what_no_column_of_the_type_holds(leaf: Leaf, literal: Any, reason: str) -> None:  # noqa: ANN401  any literal
     bound = equal_to(leaf, literal)
-    assert isinstance(bound, Never)
+    assert isinstance(bound, AlwaysFalse)
     assert (bound.reason, bound.column) == (reason, "x")
 
 
@@ -405,8 +405,8 @@ INTERVAL = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=12, converted_type=21)
     ],
 )
 def test_where_readers_differ_nothing_is_said(leaf: Leaf, literal: Any, reason: str) -> None:  # noqa: ANN401  any literal
-    for bound in (equal_to(leaf, literal), bind(IsIn("x", (literal,)), (leaf,))):
-        assert isinstance(bound, Undecided)
+    for bound in (equal_to(leaf, literal), bind(IsIn("x", (literal,)), Domains.of([leaf]))):
+        assert isinstance(bound, Unknown)
         assert reason in bound.reason
         assert bound.column == "x"
 
@@ -418,6 +418,6 @@ def test_of_two_neighbours_only_the_one_that_fits_the_column_is_a_key(
     """A decimal of so many digits that Spark cuts the literal's, in one byte."""
     leaf = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=1, converted_type=5, precision=38)
     bound = equal_to(leaf, D(literal))
-    assert isinstance(bound, Members)
+    assert isinstance(bound, InSet)
     assert bound.keys == (key,)
     assert bound.plains == ((key.to_bytes(1, "big", signed=True),),)

@@ -25,13 +25,13 @@ DAY_NS = 86_400_000_000_000
 
 
 class Colour(enum.StrEnum):
-    """Members are strings."""
+    """InSet are strings."""
 
     RED = "red"
 
 
 class Size(enum.IntEnum):
-    """Members are integers."""
+    """InSet are integers."""
 
     SMALL = 1
 

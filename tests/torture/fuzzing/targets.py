@@ -22,7 +22,7 @@ from parquet_bloomwriter.metadata.fields import FOOTER
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.predicate import parse, to_text
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Or
-from parquet_bloomwriter.probing.footer_cache import Family, KnownFile
+from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 from parquet_bloomwriter.sbbf import Dialect, Sbbf, decode_header
 from parquet_bloomwriter.sbbf import header as header_module
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
@@ -54,12 +54,12 @@ def footer(data: bytes) -> None:
     same_scan(data, FOOTER)
     try:
         view = parse_footer(data, start=_START)
-        known = KnownFile.of(view)
+        known = CachedFooter.of(view)
         known.learn(range(len(view.leaves)), view)
         view.chunk_starts()
         str(known.num_bytes)
         for leaf in view.leaves[:50]:
-            str(Family.of([known]).column(leaf).has_no_values)
+            str(FileBatch.of([known]).column(leaf).has_no_values)
     except BloomwriterError as error:
         _one_line(error)
     try:
@@ -88,7 +88,7 @@ def same_scan(data: bytes, grammar: Grammar) -> None:
 
 def header(data: bytes) -> None:
     """Read any bytes as a filter."""
-    common = header_module._common_header(data)  # noqa: SLF001  the point is to compare
+    common = header_module._usual_header(data)  # noqa: SLF001  the point is to compare
     try:
         table = scan.scan(data, header_module._HEADER)  # noqa: SLF001
         found = decode_header(data)
