@@ -97,5 +97,3 @@ def test_the_header_that_the_loop_knows_is_the_one_that_is_written() -> None:
         assert header.endswith(USUAL_END)
         shortest = SHORTEST_USUAL_BYTES
         assert (size + len(header) - shortest) % 32 + shortest == len(header)
-            header
-        )
