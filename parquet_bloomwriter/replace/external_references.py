@@ -33,7 +33,7 @@ from parquet_bloomwriter.errors import UnsafeTarget
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from parquet_bloomwriter.replace.original import StrPath
+    from parquet_bloomwriter.source.local import StrPath
 
 
 class ReferenceKind(enum.StrEnum):

@@ -16,7 +16,7 @@ from parquet_bloomwriter.source.local import FileIdentity, check_regular
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.replace.original import SourceFile, StrPath
+    from parquet_bloomwriter.source.local import OpenedFile, StrPath
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +36,7 @@ class Target:
 
 
 def choose_target(  # noqa: PLR0913  all by keyword
-    source: SourceFile,
+    source: OpenedFile,
     output: StrPath | None = None,
     *,
     overwrite: bool = False,

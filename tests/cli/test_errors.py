@@ -103,7 +103,7 @@ def test_errors_of_the_system_while_reading(
     def refuse(path: str, *_: object, **__: object) -> int:
         raise OSError(number, os.strerror(number), os.path.realpath(path))
 
-    monkeypatch.setattr("parquet_bloomwriter.replace.original.os.open", refuse)
+    monkeypatch.setattr("parquet_bloomwriter.source.local.os.open", refuse)
     result = invoke("events.parquet", "--columns", "id")
     monkeypatch.undo()
     check(result, 6, f"events.parquet: {message}")
