@@ -14,7 +14,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.errors import FileChanged, FileProblem, UnsupportedFile
+from parquet_bloomwriter.errors import (
+    FileChanged,
+    FileProblem,
+    Proposal,
+    UnsupportedFile,
+    Way,
+)
 from parquet_bloomwriter.source.base import RangeReader, blame
 
 if TYPE_CHECKING:
@@ -38,10 +44,12 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
-_REMEDIES = {
-    stat.S_IFDIR: "Name a file in it; for_each_file applies a verb to every file of a folder.",
-    stat.S_IFIFO: "A pipe can be neither read from its end nor verified nor replaced: "
-    "name a regular file.",
+_WHOLE_FOLDER = Proposal(Way.WHOLE_FOLDER, "for_each_file applies a verb to every file of a folder")
+_REMEDIES: dict[int, tuple[str | Proposal, ...]] = {
+    stat.S_IFDIR: ("Name a file in it; ", _WHOLE_FOLDER, "."),
+    stat.S_IFIFO: (
+        "A pipe can be neither read from its end nor verified nor replaced: name a regular file.",
+    ),
 }
 _FORMAT = stat.S_IFMT(0xFFFF)
 """The bits of a mode that tell what kind of file it is."""
@@ -256,7 +264,7 @@ def check_regular(found: os.stat_result, *, name: str) -> None:
     if found.st_mode & _FORMAT != stat.S_IFREG:
         kind = stat.S_IFMT(found.st_mode)
         what = _KINDS.get(kind, "no regular file")
-        remedy = _REMEDIES.get(kind, "Name a regular file.")
+        remedy = _REMEDIES.get(kind, ("Name a regular file.",))
         raise UnsupportedFile(f"this is {what}", path=name, remedy=remedy)
 
 
