@@ -290,7 +290,7 @@ def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
     from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
 
     if options["plan"] and not options["dry_run"]:
-        raise click.UsageError("--plan goes with --dry-rewrite_files", click.get_current_context())
+        raise click.UsageError("--plan goes with --dry-run", click.get_current_context())
     if options["backup"] is None:
         return
     if options["backup_dir"] is not None:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from bloomify.console.text import count
-from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, Way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,20 +20,20 @@ DEBUG = "BLOOMIFY_DEBUG"
 
 BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
 
-_OPTIONS = (
-    ("permit overwriting", "permit overwriting with --overwrite"),
-    ("Permit it, and", "Permit it with --force, and"),
-    ("or force it", "or insist with --force"),
-    ("Have the checksum file regenerated", "Renew the checksum file with --regenerate-crc"),
-    ("write to another path", "write to another path with -o"),
-    ("write elsewhere", "write elsewhere with -o"),
-    ("as backup_dir", "with --backup-dir"),
-    (
-        "for_each_file applies a verb to every file of a folder",
-        "or give the folder as an INPUT",
-    ),
-)
-"""What the library proposes, and the option that does it."""
+_OPTIONS = {
+    Way.OVERWRITE: "{} with --overwrite",
+    Way.FORCE: "insist with --force",
+    Way.FORCE_HARD_LINKS: "{} with --force",
+    Way.REGENERATE_CRC: "Renew the checksum file with --regenerate-crc",
+    Way.OTHER_PATH: "{} with -o",
+    Way.BACKUP_FOLDER: "with --backup-dir",
+    Way.WHOLE_FOLDER: "or give the folder as an INPUT",
+    Way.EXPECTED_ITEMS: "{} (--expected-items)",
+    Way.FPP: "{} (--fpp)",
+    Way.INDEX_SIZE: "{} (--max-index-size)",
+    Way.INDEX_NAME: "{} (--name)",
+}
+"""What the library proposes (`{}`), in words that name the option for it."""
 
 _REMEDIES = {
     errno.ENOENT: "Check the name.",
@@ -61,23 +61,29 @@ _NAMED = 3
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
-def describe(error: BaseException, *, path: str | None = None, reads_only: bool = False) -> str:
+def describe(
+    error: BaseException,
+    *,
+    path: str | None = None,
+    reads_only: bool = False,
+    has_remedy: bool = True,
+) -> str:
     """Compose the line for an error that a verb raised on `path`.
 
     Args:
         error: What was raised.
         path: The file that was worked on, if any.
         reads_only: Whether the verb changes no file, so that this need not be said.
+        has_remedy: Whether to say what the library proposes.
     """
     if isinstance(error, OSError):
         return _describe_os_error(error, path, reads_only=reads_only)
     if not isinstance(error, BloomwriterError):
         return _where(path) + f"{type(error).__name__}: {error}"
-    text = str(error)
-    if reads_only and error.outcome:
-        text = text.replace(f" {error.outcome}", "", 1)
-    for proposal, option in _OPTIONS:
-        text = text.replace(proposal, option)
+    text = error.message(
+        outcome="" if reads_only else None,
+        remedy=error.remedy_in(_OPTIONS) if has_remedy else "",
+    )
     return text if error.path is not None else _where(path) + text
 
 

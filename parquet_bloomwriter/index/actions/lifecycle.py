@@ -10,6 +10,7 @@ from parquet_bloomwriter.errors import IndexNotFound, IndexProblem
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, State
 from parquet_bloomwriter.index.log.transaction import (
+    CREATE_IT,
     cancel_action,
     fail_if_overtaken,
     load_existing,
@@ -81,7 +82,7 @@ def cancel(log: IndexLog) -> IndexReport:
     """End an action that has begun and not ended, and make the last stable version count again."""
     ids = log.ids()
     if not ids:
-        raise IndexNotFound("there is no index", path=log.folder, remedy="Create it.")
+        raise IndexNotFound("there is no index", path=log.folder, remedy=CREATE_IT)
     entry = _newest_readable(log, ids)
     is_at_work = entry.id != ids[-1] or entry.state not in STABLE
     if is_at_work:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.build.file_filters import clause
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.files import location
@@ -298,6 +298,13 @@ def _check_size(found: Survey, config: IndexConfig, *, num_files: int) -> None:
     raise InvalidArgument(
         f"the index of {count(num_files, 'file')} may have up to {size(found.total_bytes)} "
         f"({each}), and {size(config.max_total_bytes)} are allowed",
-        remedy="Say how many distinct values to expect, ask for a higher false positive "
-        "probability, index fewer columns, or allow more.",
+        remedy=(
+            "Say ",
+            Proposal(Way.EXPECTED_ITEMS, "how many distinct values to expect"),
+            ", ask for ",
+            Proposal(Way.FPP, "a higher false positive probability"),
+            ", index fewer columns, or ",
+            Proposal(Way.INDEX_SIZE, "allow more"),
+            ".",
+        ),
     )

@@ -29,7 +29,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import make_folders, remove_tree, sync_folder
-from parquet_bloomwriter.errors import IndexBusy, IndexNotFound, IndexProblem, InvalidArgument
+from parquet_bloomwriter.errors import (
+    IndexBusy,
+    IndexNotFound,
+    IndexProblem,
+    InvalidArgument,
+    Proposal,
+    Way,
+)
 from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
 from parquet_bloomwriter.index.log.vacuum import discard_versions, is_intact, version_folder
 
@@ -51,7 +58,11 @@ def load_stable(log: IndexLog) -> Entry | None:
         raise IndexBusy(
             f'the index "{latest.name}" is {latest.state} since {_moment(latest.created_ms)}',
             path=log.folder,
-            remedy=f"Wait for {latest.action or 'it'} to end; if its process has died, cancel it.",
+            remedy=(
+                f"Wait for {latest.action or 'it'} to end; if its process has died, ",
+                Proposal(Way.CANCEL, "cancel it"),
+                ".",
+            ),
         )
     return latest
 
@@ -73,7 +84,7 @@ def load_existing(log: IndexLog, *, states: frozenset[State], to: str) -> Entry:
     stable = load_stable(log)
     if stable is None or stable.state is State.DOES_NOT_EXIST:
         problem = "the index does not exist any more" if stable else "there is no index"
-        raise IndexNotFound(problem, path=log.folder, remedy="Create it.")
+        raise IndexNotFound(problem, path=log.folder, remedy=CREATE_IT)
     if stable.state not in states:
         remedy = "Restore it first." if stable.state is State.DELETED else ""
         problem = f'the index "{stable.name}" is {stable.state}, and cannot be {to}'
@@ -100,6 +111,9 @@ def fail_if_overtaken(log: IndexLog, stable: Entry) -> Iterator[None]:
         if log.ids()[-1:] != [stable.id]:
             raise _overtaken(log) from error
         raise
+
+
+CREATE_IT = (Proposal(Way.CREATE_INDEX, "Create it"), ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

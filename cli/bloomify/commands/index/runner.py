@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
@@ -18,7 +17,6 @@ import click
 from bloomify.console.console import Console
 from bloomify.console.interruption import Terminated, interruptible
 from bloomify.console.messages import describe
-from bloomify.console.text import safe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.runner import guarded
 from bloomify.views.documents import VERSION, failure_document
@@ -26,9 +24,8 @@ from bloomify.views.index_hints import command_line
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     ColumnNotFound,
-    IndexBusy,
-    IndexNotFound,
     InvalidArgument,
+    Way,
 )
 
 if TYPE_CHECKING:
@@ -43,14 +40,6 @@ R = TypeVar("R")
 
 _NO_ROOM = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 _ELSEWHERE = "An index can also be created elsewhere, with --home."
-_OPTIONS = (
-    ("how many distinct values to expect", "--expected-items"),
-    ("a higher false positive probability", "--fpp"),
-    ("allow more", "--max-index-size"),
-    ("take another name", "--name"),
-)
-"""What the library proposes, and the option that does it."""
-
 _LISTED = 12
 """Indexes that are named to somebody who has named none."""
 
@@ -123,32 +112,27 @@ class IndexRun:
         self.ctx.exit(code)
 
     def _message(self, error: BloomwriterError | OSError, changes: str | None) -> str:
-        message = describe(error, reads_only=True)
         if changes is not None and isinstance(error, InvalidArgument):
-            message = message if self._is_named(error) else f"{self.table}: {message}"
-            return self._with_options(self._with_folders(message, error))
-        if changes is not None and isinstance(error, IndexBusy) and "cancel it" in error.remedy:
+            hint = self._hint_of_folders(error)
+            message = describe(error, reads_only=True, has_remedy=not hint) + hint
+            return message if self._is_named(error) else f"{self.table}: {message}"
+        message = describe(error, reads_only=True)
+        ways = error.ways if isinstance(error, BloomwriterError) else frozenset()
+        if changes is not None and Way.CANCEL in ways:
             return f"{message} {self._how_to_cancel(changes)}"
-        if isinstance(error, IndexNotFound) and "reate" in error.remedy:
+        if Way.CREATE_INDEX in ways:
             return f"{message} {self.how_to_create()}"
         if changes is not None and isinstance(error, OSError) and error.errno in _NO_ROOM:
             return f"{message} {_ELSEWHERE}"
         return message
 
-    def _with_options(self, message: str) -> str:
-        for proposal, option in _OPTIONS:
-            message = message.replace(proposal, f"{proposal} ({option})", 1)
-        return message
-
-    def _with_folders(self, message: str, error: InvalidArgument) -> str:
-        """Propose no other column for a name that folders have, as in `year=2026`."""
+    def _hint_of_folders(self, error: InvalidArgument) -> str:
+        """Return what to say of a column that is a name of folders, as in `year=2026`; or ""."""
         from bloomify.views.index_hints import partition_hint
 
-        is_column = isinstance(error, ColumnNotFound)
-        hint = partition_hint(re.findall(r'"([^"]+)"', error.problem), self.table)
-        if not (is_column and hint):
-            return message
-        return message.removesuffix(f" {safe(error.remedy)}") + hint
+        if not isinstance(error, ColumnNotFound) or error.name is None:
+            return ""
+        return partition_hint([error.name], self.table)
 
     def _is_named(self, error: InvalidArgument) -> bool:
         """Whether an error says which table it is about."""
