@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from parquet_bloomwriter.compact.loop import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE
-from parquet_bloomwriter.compact.scan import Grammar, Kind
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema
 
 
 class FileField(IntEnum):
@@ -136,9 +136,9 @@ class LogicalTypeField(IntEnum):
 BLOOM_FILTER_OFFSET_ID = 14
 BLOOM_FILTER_LENGTH_ID = 15
 
-FOOTER = Grammar.of(
+FOOTER = StructSchema.of(
     {
-        "FileMetaData": Kind(
+        "FileMetaData": StructKind(
             slots={
                 2: (FileField.SCHEMA, LIST),
                 3: (FileField.NUM_ROWS, I64),
@@ -154,7 +154,7 @@ FOOTER = Grammar.of(
             ignored=(1,),
             unknown_slot=FileField.UNKNOWN,
         ),
-        "SchemaElement": Kind(
+        "SchemaElement": StructKind(
             slots={
                 1: (SchemaField.TYPE, I32),
                 2: (SchemaField.TYPE_LENGTH, I32),
@@ -169,7 +169,7 @@ FOOTER = Grammar.of(
             },
             min_bytes=3,
         ),
-        "RowGroup": Kind(
+        "RowGroup": StructKind(
             slots={
                 1: (RowGroupField.COLUMNS, LIST),
                 2: (RowGroupField.TOTAL_BYTE_SIZE, I64),
@@ -183,7 +183,7 @@ FOOTER = Grammar.of(
             unknown_slot=RowGroupField.UNKNOWN,
             min_bytes=6,
         ),
-        "ColumnChunk": Kind(
+        "ColumnChunk": StructKind(
             slots={
                 1: (ChunkField.FILE_PATH, BINARY),
                 2: (ChunkField.FILE_OFFSET, I64),
@@ -199,7 +199,7 @@ FOOTER = Grammar.of(
             unknown_slot=ChunkField.UNKNOWN,
             min_bytes=6,
         ),
-        "ColumnMetaData": Kind(
+        "ColumnMetaData": StructKind(
             slots={
                 1: (ChunkField.TYPE, I32),
                 2: (ChunkField.ENCODINGS, LIST),
@@ -224,7 +224,7 @@ FOOTER = Grammar.of(
             mark_id=BLOOM_FILTER_OFFSET_ID,
             mark_slot=ChunkField.BLOOM_MARK,
         ),
-        "Statistics": Kind(
+        "Statistics": StructKind(
             slots={
                 1: (ChunkField.DEPRECATED_MAX, BINARY),
                 2: (ChunkField.DEPRECATED_MIN, BINARY),
@@ -237,16 +237,16 @@ FOOTER = Grammar.of(
     }
 )
 
-OFFSET_INDEX = Grammar.of(
+OFFSET_INDEX = StructSchema.of(
     {
-        "OffsetIndex": Kind(
+        "OffsetIndex": StructKind(
             slots={},
             children={1: "PageLocation"},
             elements={1: STRUCT, 2: I64},
             ignored=(1, 2),
             unknown_slot=PageLocationField.UNKNOWN,
         ),
-        "PageLocation": Kind(
+        "PageLocation": StructKind(
             slots={1: (PageLocationField.OFFSET, I64)},
             ignored=(2, 3),
             unknown_slot=PageLocationField.UNKNOWN,
@@ -255,9 +255,9 @@ OFFSET_INDEX = Grammar.of(
     }
 )
 
-LOGICAL_TYPE = Grammar.of(
+LOGICAL_TYPE = StructSchema.of(
     {
-        "LogicalType": Kind(
+        "LogicalType": StructKind(
             slots={
                 5: (LogicalTypeField.DECIMAL, STRUCT),
                 7: (LogicalTypeField.TIME, STRUCT),
@@ -267,11 +267,11 @@ LOGICAL_TYPE = Grammar.of(
             children={5: "DecimalType", 7: "TimeType", 8: "TimeType", 10: "IntType"},
             unknown_slot=LogicalTypeField.OTHER,
         ),
-        "DecimalType": Kind(
+        "DecimalType": StructKind(
             slots={1: (LogicalTypeField.SCALE, I32), 2: (LogicalTypeField.PRECISION, I32)},
             shares_row=True,
         ),
-        "TimeType": Kind(
+        "TimeType": StructKind(
             slots={
                 1: (LogicalTypeField.IS_ADJUSTED_TO_UTC, TRUE),
                 2: (LogicalTypeField.UNIT, STRUCT),
@@ -279,7 +279,7 @@ LOGICAL_TYPE = Grammar.of(
             children={2: "TimeUnit"},
             shares_row=True,
         ),
-        "TimeUnit": Kind(
+        "TimeUnit": StructKind(
             slots={
                 1: (LogicalTypeField.MILLIS, STRUCT),
                 2: (LogicalTypeField.MICROS, STRUCT),
@@ -288,7 +288,7 @@ LOGICAL_TYPE = Grammar.of(
             shares_row=True,
             unknown_slot=LogicalTypeField.OTHER_UNIT,
         ),
-        "IntType": Kind(
+        "IntType": StructKind(
             slots={1: (LogicalTypeField.BIT_WIDTH, BYTE), 2: (LogicalTypeField.IS_SIGNED, TRUE)},
             shares_row=True,
         ),

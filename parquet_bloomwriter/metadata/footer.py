@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT, I32, LIST, START, STOP
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.metadata.fields import (
     FOOTER,
@@ -358,10 +358,10 @@ _DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 _DATA_PAGES = {0, 3}  # DATA_PAGE, DATA_PAGE_V2
 _PAGE_TYPE, _ENCODING = 1, 2
 
-_STATS = Grammar.of(
+_STATS = StructSchema.of(
     {
-        "Stats": Kind(slots={}, children={1: "PageEncodingStats"}, ignored=(1,)),
-        "PageEncodingStats": Kind(
+        "Stats": StructKind(slots={}, children={1: "PageEncodingStats"}, ignored=(1,)),
+        "PageEncodingStats": StructKind(
             slots={1: (_PAGE_TYPE, I32), 2: (_ENCODING, I32)}, ignored=(3,), min_bytes=3
         ),
     }

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
-from parquet_bloomwriter.compact.scan import ENDS_EARLY, Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import ENDS_EARLY, StructKind, StructSchema, scan
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -75,13 +75,15 @@ _MEMBER, _OTHER = 1, 2
 """Slots behind that of a union: of its member 1, and of any other."""
 
 
-def _union_kind(union: int) -> Kind:
-    return Kind(slots={1: (union + _MEMBER, STRUCT)}, shares_row=True, unknown_slot=union + _OTHER)
+def _union_kind(union: int) -> StructKind:
+    return StructKind(
+        slots={1: (union + _MEMBER, STRUCT)}, shares_row=True, unknown_slot=union + _OTHER
+    )
 
 
-_HEADER = Grammar.of(
+_HEADER = StructSchema.of(
     {
-        "BloomFilterHeader": Kind(
+        "BloomFilterHeader": StructKind(
             slots={
                 1: (_NUM_BYTES, I32),
                 2: (_ALGORITHM, STRUCT),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.compact.loop import I32
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.metadata.fields import ChunkField
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _UNCOMPRESSED, _COMPRESSED = 1, 2
-_PAGE_HEADER = Grammar.of(
-    {"PageHeader": Kind(slots={2: (_UNCOMPRESSED, I32), 3: (_COMPRESSED, I32)})}
+_PAGE_HEADER = StructSchema.of(
+    {"PageHeader": StructKind(slots={2: (_UNCOMPRESSED, I32), 3: (_COMPRESSED, I32)})}
 )
 _HEADER_BYTES, _LONGEST_HEADER = 4096, 16 * 1024 * 1024
 """Read for a header, and for one with longer statistics. pyarrow takes none that is longer."""
