@@ -1,7 +1,7 @@
 """The fields of parquet.thrift that this package looks at, by the names the specification gives.
 
-A `Field` names a slot of the scan table. ColumnMetaData shares the row of its ColumnChunk, so that
-one row tells all about one column chunk. So do the Statistics in it.
+The enums name slots of the tables that `scan` fills. ColumnMetaData and the Statistics in it share
+the row of their ColumnChunk, so that one row has all fields of one column chunk.
 
 Source: parquet.thrift of the Parquet format, version 2.12.
 """
@@ -58,7 +58,7 @@ class RowGroupField(IntEnum):
 
 
 class ChunkField(IntEnum):
-    """ColumnChunk (1-9), from 10 its ColumnMetaData, and from 27 the Statistics in that."""
+    """ColumnChunk (1 to 9), its ColumnMetaData (10 to 26) and its Statistics (27 to 31)."""
 
     STRUCT = 0
     FILE_PATH = 1
@@ -85,7 +85,8 @@ class ChunkField(IntEnum):
     BLOOM_FILTER_OFFSET = 22
     BLOOM_FILTER_LENGTH = 23
     BLOOM_MARK = 24
-    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the field id before them."""
+    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the id of the field
+    before."""
     UNKNOWN = 25
     UNKNOWN_META = 26
     DEPRECATED_MAX = 27
@@ -100,7 +101,7 @@ PAGE_OFFSETS = [
     ChunkField.INDEX_PAGE_OFFSET,
     ChunkField.DICTIONARY_PAGE_OFFSET,
 ]
-"""The offsets of a column chunk that lead to its pages."""
+"""The fields of a column chunk that lead to its pages."""
 
 
 class PageLocationField(IntEnum):
