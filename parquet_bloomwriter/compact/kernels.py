@@ -36,16 +36,16 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
     data: int,
     size: int,
     pos: int,
-    grammar: int,
+    schema: int,
     num_kinds: int,
     width: int,
     memory: int,
     capacity: int,
 ) -> int:
-    """Run `scan_loop`, and return the problem.
+    """Run `scan_loop`, and return the number of the problem.
 
-    `grammar` and `memory` are laid out as `Grammar` and `scan._compiled` have them: int64 words,
-    but for the spans, which come last.
+    `StructSchema` and `scan._compiled` make the arrays at the addresses `schema` and `memory`:
+    int64 words, except for the spans, which come last and are int32.
     """
     by_field = (num_kinds, MAX_FIELD)
     table = num_kinds * MAX_FIELD * _WORD
@@ -54,10 +54,10 @@ def scan(  # noqa: PLR0913, PLR0917  arrays come as addresses and sizes
     problem, stop, rows = _loop(
         carray(_u8(data), (size,)),
         pos,
-        carray(_i64(grammar), by_field),
-        carray(_i64(grammar + table), by_field),
-        carray(_i64(grammar + 2 * table), by_field),
-        carray(_i64(grammar + 3 * table), (num_kinds, TRAITS)),
+        carray(_i64(schema), by_field),
+        carray(_i64(schema + table), by_field),
+        carray(_i64(schema + 2 * table), by_field),
+        carray(_i64(schema + 3 * table), (num_kinds, TRAITS)),
         carray(_i64(first), (capacity,)),
         carray(_i64(first + capacity * _WORD), (capacity, width)),
         carray(_i32(first + (capacity + cells) * _WORD), (capacity, width, 3)),

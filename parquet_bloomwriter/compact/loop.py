@@ -1,13 +1,13 @@
 """The loop of `scan`: one function, run by CPython as it is, or compiled from the same source.
 
-It knows nothing of Parquet. What it looks for, and where it notes it, is in the arrays that it is
-given; `scan` makes them.
+The loop knows nothing of Parquet. Its arguments, which `scan` makes, are arrays that say which
+fields to look for and where to note them.
 """
 
 from __future__ import annotations
 
 ABSENT = -(2**63)
-"""The integer of a slot whose field is not there."""
+"""The integer of a slot whose field is absent."""
 
 HEADER, START, STOP = 0, 1, 2
 """Columns of `spans`: position of the field header, first byte, and past the last byte."""
@@ -25,19 +25,20 @@ STACK_WIDTH = 8
 """Numbers kept of each open struct or list."""
 
 TRAITS = 5
-"""Numbers that a grammar has of each kind, besides its fields."""
+"""Numbers that a schema has for each kind of struct, besides its fields."""
 
 HEAD_WORDS = 3 + MAX_DEPTH * STACK_WIDTH
-"""Numbers before the table of the compiled loop: what `scan_loop` returns, and its stack."""
+"""Numbers before the table of the compiled loop: the three that `scan_loop` returns, and its
+stack."""
 
 UNKNOWN, IGNORED = -1, -2
-"""In place of a slot: nobody expects the field, or nobody needs it."""
+"""In place of a slot: the field is not in the schema, or is known but of no interest."""
 
 ELEMENTS_SHIFT = 4
-"""In `wires`, the type of a list's elements stands above the list's own."""
+"""In `wires`, bits 4 to 7 are the wire type of a list's elements, bits 0 to 3 the field's own."""
 
 FULL = 9
-"""Returned if there are more structs than rows; not a problem of the bytes."""
+"""Returned if there are more structs than rows: the table is too small, the bytes are sound."""
 
 _NIBBLE, _LONG_LIST = 0x0F, 0x0F
 _LOW_BITS = 0x7F

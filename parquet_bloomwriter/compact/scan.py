@@ -8,10 +8,10 @@ Parquet's metadata is Thrift compact protocol. A struct is a run of fields and a
            | (15 << 4 | type) varint(size) values
     map    = varint(size) [key type << 4 | value type] keys and values in turn
 
-`scan` decodes no object. It fills one table: a row for each struct of an interesting kind,
-a slot for each interesting field, and in it the field's integer (or its length, for binaries
-and lists) and three byte positions: of its header, of its first byte, and past its last.
-Everything else is stepped over. The tables that say what is interesting are a `Grammar`.
+`scan` decodes no object. It fills one table: a row for each struct of interest, a slot for each
+field of interest, and in the slot the field's integer (or its length, for binaries and lists) and
+three byte positions: of the field's header, of its first byte, and past its last. Everything else
+is stepped over. A `StructSchema` says what is of interest.
 
 The loop is one function without helpers or recursion: CPython runs it as it is on small
 inputs, and the same source is compiled for large ones.
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LOAD_FROM, COMPILE_FROM = 16 * 1024, 256 * 1024
-"""Bytes scanned by a process from which loading the compiled loop, and from which even compiling
-it, is quicker than running it as it is."""
+"""Bytes that a process has scanned when it loads the compiled loop, and when it even compiles the
+loop: from there on that is quicker than the loop in Python."""
 
 ENDS_EARLY = "the metadata ends in the middle of a value"
 _PROBLEMS = {
@@ -71,8 +71,8 @@ _KERNELS = "compact.kernels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A struct type of interest."""
+class StructKind:
+    """A kind of struct that is of interest, and its fields."""
 
     slots: Mapping[int, tuple[int, int]]
     """Field id -> slot that its position and integer go to, and the wire type it must have: `TRUE`
@@ -80,11 +80,11 @@ class Kind:
     for generated readers."""
 
     children: Mapping[int, str] = field(default_factory=dict)
-    """Field id -> name of the kind of the struct (or of the list's structs) it holds."""
+    """Field id -> name of the kind of the struct, or of the list's structs, in the field."""
 
     elements: Mapping[int, int] = field(default_factory=dict)
-    """Field id -> wire type of its list's elements. Generated readers take for granted that they
-    have it and read on astray, so it is an error if they have not. All integers are alike."""
+    """Field id -> wire type of its list's elements; another wire type is an error, because
+    generated readers would misread all that follows. I16, I32 and I64 count as one type."""
 
     ignored: tuple[int, ...] = ()
     """Ids of known fields that are of no interest."""
@@ -93,38 +93,39 @@ class Kind:
     """Write into the row of the enclosing struct instead of a new one."""
 
     unknown_slot: int = -1
-    """Slot that takes the first field that is neither in `slots` nor ignored: its id, its place."""
+    """Slot for the id and the position of the first field that is neither in `slots` nor
+    ignored."""
 
     mark_id: int = 0
     """Note where a field with this id belongs: before the first field that has this id or a
     higher one, or before the struct's closing zero. 0 notes nothing."""
 
     mark_slot: int = -1
-    """Slot of that note: its integer is the field id before the mark, its header the position."""
+    """Slot of the mark: its integer is the id of the field before, its header the position."""
 
     min_bytes: int = 0
-    """Bytes that the required fields take at least; keeps the table in proportion to the input."""
+    """Fewest bytes of the required fields; keeps the table in proportion to the input."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
-    """The kinds of interest, as the arrays that the loop reads."""
+class StructSchema:
+    """The kinds of structs that are of interest, as the arrays that the loop reads."""
 
     names: tuple[str, ...]
-    """Of the kinds, from 1; the first is empty."""
+    """Names of the kinds by number, from 1; name 0 is empty."""
 
     arrays: tuple[NDArray[np.int64], ...]
-    """Slots, wire types and children, shape (kinds, `MAX_FIELD`), and traits, (kinds, `TRAITS`),
-    one behind the other in memory."""
+    """Slots, wire types and children, shape (kinds, `MAX_FIELD`), and traits, shape (kinds,
+    `TRAITS`); one behind the other in memory."""
 
     width: int
     """Slots of a row."""
 
     address: int
-    """Of the first array."""
+    """Address of the first array."""
 
     @staticmethod
-    def of(kinds: Mapping[str, Kind]) -> Grammar:
+    def of(kinds: Mapping[str, StructKind]) -> StructSchema:
         """Number the kinds from 1 in the order given; the first is the root."""
         names = ("", *kinds)
         fields = len(names) * MAX_FIELD
@@ -150,7 +151,7 @@ class Grammar:
                 kind.min_bytes,
             )
         width = 1 + max(int(slots.max()), int(traits[:, 1].max()), int(traits[:, 3].max()))
-        return Grammar(names, (slots, wires, children, traits), width, native.address(memory))
+        return StructSchema(names, (slots, wires, children, traits), width, native.address(memory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Table:
     """Kind number of each row, shape (n,)."""
 
     values: NDArray[np.int64]
-    """Integer, or length, of each field; `ABSENT` where it is not there. Shape (n, w)."""
+    """Integer, or length, of each field; `ABSENT` where the field is absent. Shape (n, w)."""
 
     spans: NDArray[np.int32]
     """Positions `HEADER`, `START`, `STOP` of each field, -1 where absent. Shape (n, w, 3).
@@ -171,12 +172,12 @@ class Table:
     """Position past the root struct."""
 
 
-def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> Table:
+def scan(data: bytes, schema: StructSchema, *, start: int = 0, origin: int = 0) -> Table:
     """Find the fields of interest of the struct at `start`.
 
     Args:
         data: Thrift compact bytes.
-        grammar: What is of interest.
+        schema: The structs and fields that are of interest.
         start: Position of the root struct's first byte in `data`.
         origin: Absolute position of `data` in its file, for error messages.
 
@@ -189,7 +190,7 @@ def scan(data: bytes, grammar: Grammar, *, start: int = 0, origin: int = 0) -> T
     run = _compiled if _is_worth_it(len(data) - start) else _interpreted
     capacity = _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
     while True:
-        problem, stop, rows, (kinds, values, spans) = run(data, start, grammar, capacity)
+        problem, stop, rows, (kinds, values, spans) = run(data, start, schema, capacity)
         if problem != FULL:
             break
         capacity *= 4
@@ -205,15 +206,15 @@ _Outcome: TypeAlias = """tuple[
 
 _FIRST_ROWS = 16
 _BYTES_PER_ROW = 64
-"""Of typical footers, fewer; tables grow if there are more rows."""
-
+"""Typical footers have more bytes for each row. If a table has too few rows, a larger one is
+made."""
 
 _interpreted_bytes = 0
 """Bytes that were scanned without the compiled loop, of all inputs so far."""
 
 
 def _is_worth_it(size: int) -> bool:
-    """Whether to take the compiled loop: many small inputs are as good a reason as a large one."""
+    """Whether to take the compiled loop: for a large input, or for many small ones."""
     global _interpreted_bytes  # noqa: PLW0603  races only make it a little late
     if native.is_loaded(_KERNELS):
         return True
@@ -221,21 +222,21 @@ def _is_worth_it(size: int) -> bool:
     return _interpreted_bytes >= (LOAD_FROM if native.are_compiled(_KERNELS) else COMPILE_FROM)
 
 
-def _interpreted(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcome:
-    """Run the loop as it is."""
+def _interpreted(data: bytes, pos: int, schema: StructSchema, capacity: int) -> _Outcome:
+    """Run the loop in Python."""
     kinds = np.zeros(capacity, np.int64)
-    values = np.full((capacity, grammar.width), ABSENT, np.int64)
-    spans = np.full((capacity, grammar.width, 3), -1, np.int32)
+    values = np.full((capacity, schema.width), ABSENT, np.int64)
+    spans = np.full((capacity, schema.width, 3), -1, np.int32)
     stack = np.zeros((MAX_DEPTH, STACK_WIDTH), np.int64)
     problem, stop, rows = scan_loop(  # type: ignore[no-untyped-call, call-arg]
-        data, pos, *grammar.arrays, kinds, values, spans, stack
+        data, pos, *schema.arrays, kinds, values, spans, stack
     )
     return problem, stop, rows, (kinds, values, spans)
 
 
-def _compiled(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcome:
+def _compiled(data: bytes, pos: int, schema: StructSchema, capacity: int) -> _Outcome:
     """Run the compiled loop, which takes addresses and sizes."""
-    cells = capacity * grammar.width
+    cells = capacity * schema.width
     memory = np.empty(HEAD_WORDS + capacity + cells + (3 * cells + 1) // 2, np.int64)
     first = HEAD_WORDS + capacity
     values, spans = memory[first : first + cells], memory[first + cells :].view(np.int32)
@@ -245,16 +246,16 @@ def _compiled(data: bytes, pos: int, grammar: Grammar, capacity: int) -> _Outcom
         native.address(np.frombuffer(data, np.uint8)),
         len(data),
         pos,
-        grammar.address,
-        len(grammar.names),
-        grammar.width,
+        schema.address,
+        len(schema.names),
+        schema.width,
         native.address(memory),
         capacity,
     )
     problem, stop, rows = memory[:3].tolist()
     table = (
         memory[HEAD_WORDS:first],
-        values.reshape(capacity, grammar.width),
-        spans[: 3 * cells].reshape(capacity, grammar.width, 3),
+        values.reshape(capacity, schema.width),
+        spans[: 3 * cells].reshape(capacity, schema.width, 3),
     )
     return problem, stop, rows, table

@@ -1,1 +1,1 @@
-"""The Bloom filters of a file: read those that it has, build new ones, check them."""
+"""The Bloom filters of a file: read the filters that it has, build new ones, check them."""

@@ -1,16 +1,16 @@
-"""Column chunk -> hashes -> one Bloom filter, or the reason why there is none.
+"""Column chunk -> hashes -> one Bloom filter.
 
-A filter is built once, large enough for every value of the chunk to be different, and then folded
-to the smallest size whose exact rate is within the one asked for. The number of distinct values
-need not be known beforehand, and costs nothing to respect afterwards.
+A filter is built large enough for a chunk whose values are all different, and then folded to the
+smallest size whose exact rate is within the rate asked for. So the number of distinct values need
+not be known beforehand.
 
-What equality means to readers decides two additions:
+Two kinds of values are equal to readers though their bytes differ:
 
-- zero: `x = 0.0` finds -0.0 too, but their bytes differ. If one may be there, both go in.
-- NaN: there are many bit patterns of it. If any is there, the canonical one goes in too.
+- zero: `x = 0.0` finds -0.0, too. If either zero may be in the chunk, both are inserted.
+- NaN has many bit patterns. If any NaN is in the chunk, the canonical NaN is inserted, too.
 
-Timestamps of type INT96 whose nanoseconds are not of their day are equal to others of other bytes.
-A chunk with one gets no filter, and loses the one that it has.
+An INT96 timestamp whose nanoseconds exceed a day equals another timestamp with other bytes. A chunk
+with such a timestamp gets no filter, and loses the filter that it has.
 
 No filter is ever partial: if any page of a chunk cannot be read, the chunk gets none.
 """
@@ -44,26 +44,26 @@ SAMPLED_HASHES = 4096
 
 _TRUSTED_VALUES = 1 << 20
 _VALUES_PER_BYTE = 64
-"""A count of values above both this many per stored byte and `_TRUSTED_VALUES` is not taken at its
-word when memory is reserved."""
+"""When memory is reserved, a count of values in the metadata is believed up to `_TRUSTED_VALUES`,
+and beyond that up to so many values for each stored byte of the chunk."""
 
 _SAMPLE_PER_BATCH = 256
 
 _DEVIATIONS = 3
 _GROWTH = 32
-"""A filter of exact size that turned out too small grows by at least one part in so many."""
+"""A filter of exact size that turned out too small grows by at least 1 / 32."""
 
 _WASTE = 1.1
 """How much larger than needed a filter of exact size may be."""
 
 
 ODD_INSTANTS = "INT96 timestamps have nanoseconds that are not of their day"
-"""Why a chunk can have no filter that readers' lookups are right with."""
+"""Why a column chunk cannot have a correct Bloom filter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """What is asked of the filters of one column."""
+    """Rate, size and hash function of the filters of one column."""
 
     fpp: float = 0.01
     """False positive probability, in (0, 1)."""
@@ -72,7 +72,7 @@ class FilterOptions:
     """Distinct values expected per row group; None takes the number of values."""
 
     max_bytes: int = MAX_BYTES
-    """Largest bitset, bytes. It wins over `fpp`."""
+    """Largest bitset, bytes; takes precedence over `fpp`."""
 
     sizing: Sizing = "pow2"
     hash_kind: HashKind = XXHASH
@@ -89,23 +89,23 @@ class BuiltFilter:
     """Bytes of the bitset."""
 
     ndv: int
-    """Distinct values, estimated from the filter as it was built, rounded."""
+    """Distinct values, estimated from the filter before folding, rounded."""
 
     fpp: float
-    """Exact rate: the chance that an absent value passes this very filter."""
+    """Exact rate: the chance that an absent value passes this filter."""
 
     sample: NDArray[np.uint64]
-    """Some of the hashes inserted, shape (at most `SAMPLED_HASHES` + 3,)."""
+    """Some of the inserted hashes, shape (at most `SAMPLED_HASHES` + 3,)."""
 
 
 def build_filter(
     reader: LeafReader, footer: Footer, leaf: Leaf, row_group: int, options: FilterOptions
 ) -> BuiltFilter | None:
-    """Build the filter of one column chunk; None if it has no values.
+    """Build the filter of one column chunk; return None if the chunk has no values.
 
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
-        BloomwriterError: If a hash that was inserted is not found.
+        BloomwriterError: If an inserted hash is not found.
     """
     num_blocks = _blocks(options.ndv or plausible_values(footer, leaf, row_group), options)
     is_first = True
@@ -130,7 +130,7 @@ def build_filter(
 
 
 def _larger(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
-    """Blocks for a filter that turned out too small, None if it is not, or must not be larger."""
+    """Return the blocks to build again with a filter that is too small; None if it stays."""
     if folded.exact_fpp() <= options.fpp:
         return None
     most = options.max_bytes // BYTES_PER_BLOCK
@@ -143,10 +143,10 @@ def _larger(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> 
 
 
 def _smaller(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
-    """Blocks for a filter of exact size that is far larger than needed, None if it is not.
+    """Return the blocks to build again with a filter of exact size that is too large, or None.
 
-    Folding can only divide. Asked for once: the next size may turn out too small by chance, and
-    then only grows.
+    Folding can only divide, so the fold may be far larger than needed. This is tried once: the next
+    size may turn out too small by chance, and then only grows.
     """
     if options.sizing != "exact":
         return None
@@ -155,15 +155,16 @@ def _smaller(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) ->
 
 
 def distinct_values(filter_: Sbbf, inserted: int) -> int:
-    """How many distinct values a filter holds, by estimate, of those that were inserted."""
+    """Estimate how many of the inserted values are distinct, from the bits of their filter."""
     estimate = filter_.estimated_ndv()
     return max(1, min(round(estimate), inserted)) if np.isfinite(estimate) else inserted
 
 
 def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: int) -> bool:
-    """Whether a filter that is there already contains every value of its column chunk.
+    """Return whether a filter contains all that a new filter of the column chunk would contain.
 
-    As in a filter of our own, both zeros must be in it if one may be, and the canonical NaN if any.
+    That is every value, both zeros if the chunk may have a zero, and the canonical NaN if it has a
+    NaN.
 
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
@@ -175,7 +176,7 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
 def _fill(
     reader: LeafReader, leaf: Leaf, row_group: int, num_blocks: int, options: FilterOptions
 ) -> tuple[Sbbf, int, NDArray[np.uint64]]:
-    """Insert every value; return the filter, the number of values, and a sample of their hashes."""
+    """Insert every value; return the filter, the number of values, and a sample of the hashes."""
     filter_: Sbbf | None = None
     inserted = 0
     samples: list[NDArray[np.uint64]] = []
@@ -202,11 +203,11 @@ def _fill(
 def hashes_of(
     reader: LeafReader, leaf: Leaf, row_group: int, kind: HashKind
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield the hashes of every batch, and last those that zeros and NaNs ask for.
+    """Yield the hashes of every batch, and last those to add because of zeros and NaNs.
 
     Raises:
-        OSError, pyarrow.ArrowException: If a page cannot be read, or readers see other values than
-            those that are stored.
+        OSError, pyarrow.ArrowException: If a page cannot be read, or the chunk has INT96 timestamps
+            that cannot be looked up.
     """
     dtype = floating_dtype(leaf)
     special: set[bytes] = set()
@@ -223,7 +224,7 @@ def hashes_of(
 
 
 def _blocks(values: int, options: FilterOptions) -> int:
-    """Blocks for so many distinct values, with room for chance if sizes are exact.
+    """Return the blocks for a number of distinct values, with room for chance if sizes are exact.
 
     The rate of one filter scatters around the expected rate, by about 2 / sqrt(z) of it; powers of
     two nearly always have more room than that.
@@ -239,7 +240,7 @@ def _blocks(values: int, options: FilterOptions) -> int:
 
 
 def plausible_values(footer: Footer, leaf: Leaf, row_group: int) -> int:
-    """The number of values by the metadata, as far as the bytes of the chunk make it credible."""
+    """Return the number of values by the metadata, limited to what the chunk's bytes can hold."""
     chunk = footer.chunks.values[row_group, leaf.ordinal]
     stored = max(int(chunk[ChunkField.TOTAL_COMPRESSED_SIZE]), 0)
     credible = max(_TRUSTED_VALUES, _VALUES_PER_BYTE * stored)

@@ -1,4 +1,4 @@
-"""Every value of a column chunk, looked up in its filter."""
+"""Look up every value of a column chunk in its filter."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.values import LeafReader
 
 _SHOWN = 5
-"""Missing values that are shown."""
+"""Missing values that are shown, at most."""
 
 _SHOWN_BYTES = 40
-"""Of a missing value, at most."""
+"""Bytes that are shown of a missing value, at most."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Lookups:
-    """What looking up found."""
+    """The result of looking up the values of a column chunk."""
 
     num_values: int = 0
     num_missing: int = 0
     shown: dict[str, str] = field(default_factory=dict)
-    """The first missing values by their hashes."""
+    """The first missing values as text, by hash."""
 
     has_zero: bool = False
     has_nan: bool = False
@@ -46,7 +46,7 @@ class Lookups:
 
     @property
     def missing(self) -> tuple[MissingValue, ...]:
-        """The first missing values."""
+        """The first missing values, each once."""
         return tuple(MissingValue(text=text, hash=hash_) for hash_, text in self.shown.items())
 
 
@@ -80,7 +80,7 @@ def look_up(
 def _note_missing(
     found: Lookups, valid: pa.Array, hashes: NDArray[np.uint64], places: NDArray[np.intp]
 ) -> None:
-    """Count the values at these places, and keep the first few."""
+    """Count the missing values, which are at `places`, and keep the first few."""
     found.num_missing += len(places)
     for place in places.tolist():
         if len(found.shown) == _SHOWN:
@@ -93,7 +93,7 @@ def _note_missing(
 def _warnings(
     found: Lookups, bits: Sbbf, dtype: type[np.floating] | None, kind: HashKind
 ) -> Iterator[str]:
-    """What readers look up for values that are there, and do not find."""
+    """Yield what readers look up for values of the chunk but do not find."""
 
     def lacks(value: float) -> bool:
         return not bits.check_hash(hash_plain(np.array(value, dtype).tobytes(), kind))
@@ -107,7 +107,7 @@ def _warnings(
 
 
 def _text(value: float | bytes) -> str:
-    """A stored value for people."""
+    """Show a stored value as a literal."""
     if not isinstance(value, bytes):
         return repr(value)
     cut = value[:_SHOWN_BYTES]

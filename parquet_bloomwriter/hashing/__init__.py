@@ -1,10 +1,10 @@
 """Value -> PLAIN bytes -> 64-bit hash: one value, or a whole Arrow array.
 
-Single values take the `xxhash` package and cost no compiler. Arrays take compiled kernels, which
-are made on first use and kept on disk.
+The `xxhash` package hashes single values, without a compiler. Compiled kernels, which are made on
+first use and kept on disk, hash arrays.
 
-The hash of the released specification is XXH64 with seed 0. That of the Murmur3 drafts is
-here too, as the dialect "murmur3"; a `HashKind` is a dialect and a seed.
+The released specification hashes with XXH64 and seed 0, its Murmur3 drafts with MurmurHash3 (the
+dialect "murmur3"). A `HashKind` is a dialect and a seed.
 """
 
 from parquet_bloomwriter.hashing.arrays import hash_array, special_floats

@@ -1,8 +1,8 @@
 """The hash of every non-null value of an Arrow array.
 
-The array must hold values as Parquet stores them (its physical types); the bytes hashed
-are then the array's own. Null slots are hashed like any other, which is harmless because
-Arrow keeps their bytes readable, and dropped afterwards.
+The array must hold values as Parquet stores them (its physical types), so that the bytes hashed are
+the array's own. Null slots are hashed, too, and their hashes dropped afterwards: Arrow keeps the
+bytes of null slots readable.
 
 Each dialect has its own kernels, `kernels` and `murmur3_kernels`, with the same arguments; those of
 the drafts take the seed last.
@@ -69,8 +69,8 @@ def special_floats(array: pa.Array, dtype: type[np.floating] | None = None) -> f
 
     Args:
         array: As for `hash_array`, but no dictionary.
-        dtype: What its values are; by default what the array's type says, and nothing is asked for
-            by arrays of types other than float32 and float64.
+        dtype: NumPy's type of the values; by default that of the array's type, and no bytes are
+            returned for types other than float32 and float64.
     """
     from pyarrow import types
 
@@ -112,7 +112,7 @@ def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) 
 
 
 def _seed(kind: HashKind) -> tuple[int, ...]:
-    """The last argument of the kernels that take a seed."""
+    """Return the last argument of kernels that take a seed, else nothing."""
     return (kind.murmur3_seed,) if kind.dialect == "murmur3" else ()
 
 

@@ -1,4 +1,8 @@
-"""One value -> its PLAIN encoding, the bytes that are hashed.
+"""One stored value -> its PLAIN encoding, the bytes that are hashed.
+
+`Sbbf.insert` and `Sbbf.check` encode values here that the caller has converted to the physical
+type. The literals of predicates are converted and encoded elsewhere, because a literal may equal
+several stored values: see `parquet_bloomwriter.predicate.literals`.
 
 Parquet specification, "Plain: (PLAIN = 0)": fixed-width numbers are little-endian; INT96
 is twelve bytes as they are stored. A BYTE_ARRAY is hashed without its 4-byte length

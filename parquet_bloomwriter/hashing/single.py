@@ -1,12 +1,12 @@
-"""The hash of one value's PLAIN bytes, without a compiler, and what identifies a hash function.
+"""The hash functions of filters, and the hash of one value's PLAIN bytes, without a compiler.
 
 The released specification takes XXH64 with seed 0. Its Murmur3 drafts name no seed: 0 is the
 default here, and the one filter of a draft that is published, `bloom_filter.bin` in
 apache/parquet-testing, was made with 1361930890. A header does not say which seed was used.
 
 The drafts choose a block by the lowest bits of the hash's upper half, where the released
-specification takes the highest. `sbbf` knows the latter only (see `sbbf.murmur`), so hashes
-of the "murmur3" dialect are given with the 32 bits of their upper half reversed.
+specification takes the highest. `Sbbf` chooses blocks as the released specification does (see
+`sbbf.murmur`), so hashes of the "murmur3" dialect have the 32 bits of their upper half reversed.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ XXHASH = HashKind()
 
 
 def xxh64(plain: bytes) -> int:
-    """XXH64 with seed 0, as an unsigned 64-bit integer."""
+    """Return XXH64 with seed 0, an unsigned 64-bit integer."""
     return xxhash.xxh64_intdigest(plain, seed=0)
 
 
 def murmur3(plain: bytes, *, seed: int = 0) -> int:
-    """Low 64 bits of MurmurHash3_x64_128, as an unsigned integer."""
+    """Return the low 64 bits of MurmurHash3_x64_128, an unsigned integer."""
     return mmh3.hash64(plain, seed=seed, x64arch=True, signed=False)[0]
 
 
@@ -86,5 +86,5 @@ def hash_plain(plain: bytes, kind: HashKind = XXHASH) -> int:
 
 
 def reverse_upper(h: int) -> int:
-    """The hash with the bits of its upper half in reversed order; undone by itself."""
+    """Reverse the order of the bits 32 to 63 of a hash; reversing twice changes nothing."""
     return int(f"{h >> 32:032b}"[::-1], 2) << 32 | h & 0xFFFFFFFF

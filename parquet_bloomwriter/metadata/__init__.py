@@ -1,4 +1,4 @@
-"""Parquet footers: a view with every offset and its bytes, and edits to those bytes. No I/O."""
+"""Parquet footers: a view of every field with its position, and edits of its bytes. No I/O."""
 
 from parquet_bloomwriter.metadata.footer import TAIL_BYTES, Footer, locate_footer, parse_footer
 from parquet_bloomwriter.metadata.schema import Leaf, PhysicalType, Repetition, Schema

@@ -1,7 +1,7 @@
 """The fields of parquet.thrift that this package looks at, by the names the specification gives.
 
-A `Field` names a slot of the scan table. ColumnMetaData shares the row of its ColumnChunk, so that
-one row tells all about one column chunk. So do the Statistics in it.
+The enums name slots of the tables that `scan` fills. ColumnMetaData and the Statistics in it share
+the row of their ColumnChunk, so that one row has all fields of one column chunk.
 
 Source: parquet.thrift of the Parquet format, version 2.12.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from parquet_bloomwriter.compact.loop import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE
-from parquet_bloomwriter.compact.scan import Grammar, Kind
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema
 
 
 class FileField(IntEnum):
@@ -58,7 +58,7 @@ class RowGroupField(IntEnum):
 
 
 class ChunkField(IntEnum):
-    """ColumnChunk (1-9), from 10 its ColumnMetaData, and from 27 the Statistics in that."""
+    """ColumnChunk (1 to 9), its ColumnMetaData (10 to 26) and its Statistics (27 to 31)."""
 
     STRUCT = 0
     FILE_PATH = 1
@@ -85,7 +85,8 @@ class ChunkField(IntEnum):
     BLOOM_FILTER_OFFSET = 22
     BLOOM_FILTER_LENGTH = 23
     BLOOM_MARK = 24
-    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the field id before them."""
+    """Where fields 14 and 15 of ColumnMetaData belong; the integer is the id of the field
+    before."""
     UNKNOWN = 25
     UNKNOWN_META = 26
     DEPRECATED_MAX = 27
@@ -100,7 +101,7 @@ PAGE_OFFSETS = [
     ChunkField.INDEX_PAGE_OFFSET,
     ChunkField.DICTIONARY_PAGE_OFFSET,
 ]
-"""The offsets of a column chunk that lead to its pages."""
+"""The fields of a column chunk that lead to its pages."""
 
 
 class PageLocationField(IntEnum):
@@ -136,9 +137,9 @@ class LogicalTypeField(IntEnum):
 BLOOM_FILTER_OFFSET_ID = 14
 BLOOM_FILTER_LENGTH_ID = 15
 
-FOOTER = Grammar.of(
+FOOTER = StructSchema.of(
     {
-        "FileMetaData": Kind(
+        "FileMetaData": StructKind(
             slots={
                 2: (FileField.SCHEMA, LIST),
                 3: (FileField.NUM_ROWS, I64),
@@ -154,7 +155,7 @@ FOOTER = Grammar.of(
             ignored=(1,),
             unknown_slot=FileField.UNKNOWN,
         ),
-        "SchemaElement": Kind(
+        "SchemaElement": StructKind(
             slots={
                 1: (SchemaField.TYPE, I32),
                 2: (SchemaField.TYPE_LENGTH, I32),
@@ -169,7 +170,7 @@ FOOTER = Grammar.of(
             },
             min_bytes=3,
         ),
-        "RowGroup": Kind(
+        "RowGroup": StructKind(
             slots={
                 1: (RowGroupField.COLUMNS, LIST),
                 2: (RowGroupField.TOTAL_BYTE_SIZE, I64),
@@ -183,7 +184,7 @@ FOOTER = Grammar.of(
             unknown_slot=RowGroupField.UNKNOWN,
             min_bytes=6,
         ),
-        "ColumnChunk": Kind(
+        "ColumnChunk": StructKind(
             slots={
                 1: (ChunkField.FILE_PATH, BINARY),
                 2: (ChunkField.FILE_OFFSET, I64),
@@ -199,7 +200,7 @@ FOOTER = Grammar.of(
             unknown_slot=ChunkField.UNKNOWN,
             min_bytes=6,
         ),
-        "ColumnMetaData": Kind(
+        "ColumnMetaData": StructKind(
             slots={
                 1: (ChunkField.TYPE, I32),
                 2: (ChunkField.ENCODINGS, LIST),
@@ -224,7 +225,7 @@ FOOTER = Grammar.of(
             mark_id=BLOOM_FILTER_OFFSET_ID,
             mark_slot=ChunkField.BLOOM_MARK,
         ),
-        "Statistics": Kind(
+        "Statistics": StructKind(
             slots={
                 1: (ChunkField.DEPRECATED_MAX, BINARY),
                 2: (ChunkField.DEPRECATED_MIN, BINARY),
@@ -237,16 +238,16 @@ FOOTER = Grammar.of(
     }
 )
 
-OFFSET_INDEX = Grammar.of(
+OFFSET_INDEX = StructSchema.of(
     {
-        "OffsetIndex": Kind(
+        "OffsetIndex": StructKind(
             slots={},
             children={1: "PageLocation"},
             elements={1: STRUCT, 2: I64},
             ignored=(1, 2),
             unknown_slot=PageLocationField.UNKNOWN,
         ),
-        "PageLocation": Kind(
+        "PageLocation": StructKind(
             slots={1: (PageLocationField.OFFSET, I64)},
             ignored=(2, 3),
             unknown_slot=PageLocationField.UNKNOWN,
@@ -255,9 +256,9 @@ OFFSET_INDEX = Grammar.of(
     }
 )
 
-LOGICAL_TYPE = Grammar.of(
+LOGICAL_TYPE = StructSchema.of(
     {
-        "LogicalType": Kind(
+        "LogicalType": StructKind(
             slots={
                 5: (LogicalTypeField.DECIMAL, STRUCT),
                 7: (LogicalTypeField.TIME, STRUCT),
@@ -267,11 +268,11 @@ LOGICAL_TYPE = Grammar.of(
             children={5: "DecimalType", 7: "TimeType", 8: "TimeType", 10: "IntType"},
             unknown_slot=LogicalTypeField.OTHER,
         ),
-        "DecimalType": Kind(
+        "DecimalType": StructKind(
             slots={1: (LogicalTypeField.SCALE, I32), 2: (LogicalTypeField.PRECISION, I32)},
             shares_row=True,
         ),
-        "TimeType": Kind(
+        "TimeType": StructKind(
             slots={
                 1: (LogicalTypeField.IS_ADJUSTED_TO_UTC, TRUE),
                 2: (LogicalTypeField.UNIT, STRUCT),
@@ -279,7 +280,7 @@ LOGICAL_TYPE = Grammar.of(
             children={2: "TimeUnit"},
             shares_row=True,
         ),
-        "TimeUnit": Kind(
+        "TimeUnit": StructKind(
             slots={
                 1: (LogicalTypeField.MILLIS, STRUCT),
                 2: (LogicalTypeField.MICROS, STRUCT),
@@ -288,7 +289,7 @@ LOGICAL_TYPE = Grammar.of(
             shares_row=True,
             unknown_slot=LogicalTypeField.OTHER_UNIT,
         ),
-        "IntType": Kind(
+        "IntType": StructKind(
             slots={1: (LogicalTypeField.BIT_WIDTH, BYTE), 2: (LogicalTypeField.IS_SIGNED, TRUE)},
             shares_row=True,
         ),

@@ -1,25 +1,18 @@
-"""A Parquet footer as it lies in the file: every field of interest with its bytes' positions.
+"""A Parquet footer as it lies in the file: every field of interest with the positions of its bytes.
 
 The last bytes of a file are
 
     ... | footer: FileMetaData | footer length: 4 bytes, little endian | "PAR1"
 
-Nothing here reads a file: the bytes come in, and the view tells where what is. Unknown fields are
-no obstacle; they are kept because nobody touches their bytes.
+Nothing here reads a file: callers pass the bytes. Unknown fields are no obstacle, and their bytes
+are never changed.
 
 A file whose columns are encrypted, but not its footer, has a signature between the metadata and
-the footer length, which counts both. Of encrypted column chunks the view shows neither statistics
-nor page indexes nor filters.
+the footer length, which counts both. The view shows neither statistics nor page indexes nor filters
+of encrypted column chunks.
 
 Source: the Parquet format's README, "File format"; "Parquet Modular Encryption", sections
 "Plaintext footer mode" and 5.4; parquet.thrift.
-
-How the pages of a column chunk are encoded, as far as the footer tells.
-
-    ColumnMetaData 13: list<PageEncodingStats { 1: page_type, 2: encoding, 3: count }>
-
-Without these statistics the list of encodings is all there is, and it does not say whether PLAIN
-was used for data pages or only for the dictionary page.
 """
 
 from __future__ import annotations
@@ -31,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT, I32, LIST, START, STOP
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.metadata.fields import (
     FOOTER,
@@ -75,8 +68,8 @@ _HIDDEN = (
     ChunkField.MAX_VALUE,
     ChunkField.MIN_VALUE,
 )
-"""Fields that are not shown of encrypted column chunks: what they lead to is encrypted, too, and
-writers leave out or falsify what would tell about the values."""
+"""Fields that the view leaves out of encrypted column chunks: what they lead to is encrypted, too,
+and writers leave out or falsify what would say something about the values."""
 
 _MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
 _known_schemas: dict[bytes, Schema] = {}
@@ -92,7 +85,7 @@ _FILE, _ELEMENT, _ROW_GROUP, _CHUNK = (
 class Structs:
     """n structs of one kind: the integers and positions of their fields.
 
-    Fields are given by the enums of `footer.grammar`. Positions are relative to the footer.
+    The enums of `metadata.fields` name the fields. Positions are relative to the footer.
     """
 
     values: NDArray[np.int64]
@@ -102,11 +95,11 @@ class Structs:
     """Shape (..., slots, 3): `HEADER`, `START`, `STOP`."""
 
     def value(self, field: int) -> NDArray[np.int64]:
-        """Integers (lengths, for binaries and lists) of one field, `ABSENT` where not set."""
+        """Return the integers (lengths, for binaries and lists) of a field, `ABSENT` if not set."""
         return self.values[..., field]
 
     def has(self, field: int) -> NDArray[np.bool_]:
-        """Whether the field is set."""
+        """Return where the field is set."""
         return self.spans[..., field, START] >= 0
 
 
@@ -159,16 +152,19 @@ class Footer:
 
     @property
     def created_by(self) -> bytes:
-        """The writer's name and version as it gives them, b"" if absent."""
+        """Name and version that the writer gave itself, b"" if absent."""
         length = int(self.file.value(FileField.CREATED_BY)[0])
         stop = int(self.file.spans[0, FileField.CREATED_BY, STOP])
         return self.data[stop - length : stop] if length > 0 else b""
 
     def chunk_starts(self) -> NDArray[np.int64]:
-        """First byte of each column chunk, shape (r, c): its smallest positive page offset.
+        """Return the first byte of each column chunk, its smallest positive page offset.
 
         Sizes are no help: some writers leave the dictionary page out of them. An offset of zero or
-        below means "none" (row groups without rows). 0 where a chunk has no page at all.
+        below means that there is no such page (row groups without rows).
+
+        Returns:
+            Absolute positions, shape (r, c); 0 where a chunk has no page at all.
         """
         offsets = self.chunks.values[..., PAGE_OFFSETS]
         none = np.int64(2**63 - 1)
@@ -176,9 +172,9 @@ class Footer:
         return np.where(starts == none, 0, starts)
 
     def edges(self) -> NDArray[np.int64] | None:
-        """Where something begins: column chunks, page indexes, filters, the footer. Sorted.
+        """Return where column chunks, page indexes, filters and the footer begin, ascending.
 
-        None if the writer puts more between them: Impala a copy of the metadata of each chunk.
+        None for files of Impala, which writes copies of the chunks' metadata in between.
         """
         if self.created_by.startswith(b"impala"):
             return None
@@ -200,7 +196,7 @@ def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
         file_size: Bytes of the file.
 
     Raises:
-        NotParquet: If this is no Parquet file, or not all of one.
+        NotParquet: If this is no Parquet file, or a part of one.
         UnsupportedFile: If the footer is encrypted.
     """
     if file_size < _MIN_FILE_BYTES:
@@ -246,7 +242,7 @@ def parse_footer(data: bytes, *, start: int) -> Footer:
     """View the footer `data`, which begins at byte `start` of its file.
 
     Raises:
-        MalformedFile: If the bytes are no FileMetaData, or not exactly one.
+        MalformedFile: If the bytes are not exactly one FileMetaData.
     """
     table = scan(data, FOOTER, origin=start)
     file = Structs(table.values[:1], table.spans[:1])
@@ -296,10 +292,10 @@ def _hide_encrypted(chunks: Structs) -> None:
 
 
 def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
-    """Schema elements, row groups and chunks, shape (r, c, slots), as they nearly always lie.
+    """Return schema elements, row groups and chunks, shape (r, c, slots), as views of the table.
 
-    That is the schema first, then each row group with its c chunks. They are views of the table;
-    None if it is otherwise.
+    Nearly always the schema comes first, then each row group with its c chunks. None if the structs
+    are in another order.
     """
     num_elements, num_row_groups = (
         int(table.values[0, field]) for field in (FileField.SCHEMA, FileField.ROW_GROUPS)
@@ -322,7 +318,7 @@ def _in_order(table: Table) -> tuple[Structs, Structs, Structs] | None:
 
 
 def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
-    """The same for any order; the chunks have shape (n, slots)."""
+    """Return the same for structs in any order; the chunks have shape (n, slots)."""
 
     def structs(kind: str) -> Structs:
         rows = table.kinds == FOOTER.names.index(kind)
@@ -332,7 +328,7 @@ def _by_kind(table: Table) -> tuple[Structs, Structs, Structs]:
 
 
 def _schema(file: Structs, elements: Structs, data: bytes, start: int) -> Schema:
-    """Return the schema; files of one table have the same, byte for byte."""
+    """Return the schema. Files of one table have the same schema, byte for byte."""
     _, begin, end = file.spans[0, FileField.SCHEMA].tolist()
     encoded = data[begin:end]
     schema = _known_schemas.get(encoded)
@@ -365,14 +361,16 @@ def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start:
         raise MalformedFile("a row group's columns are not column chunks", byte=start)
 
 
+# ColumnMetaData 13: list<PageEncodingStats { 1: page_type, 2: encoding, 3: count }>
+
 _DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
 _DATA_PAGES = {0, 3}  # DATA_PAGE, DATA_PAGE_V2
 _PAGE_TYPE, _ENCODING = 1, 2
 
-_STATS = Grammar.of(
+_STATS = StructSchema.of(
     {
-        "Stats": Kind(slots={}, children={1: "PageEncodingStats"}, ignored=(1,)),
-        "PageEncodingStats": Kind(
+        "Stats": StructKind(slots={}, children={1: "PageEncodingStats"}, ignored=(1,)),
+        "PageEncodingStats": StructKind(
             slots={1: (_PAGE_TYPE, I32), 2: (_ENCODING, I32)}, ignored=(3,), min_bytes=3
         ),
     }
@@ -380,9 +378,10 @@ _STATS = Grammar.of(
 
 
 def is_fully_dictionary_encoded(footer: Footer, row_group: int, column: int) -> bool:
-    """Whether the footer shows that every data page refers to the dictionary.
+    """Return whether the footer shows that every data page refers to the dictionary.
 
-    False where it does not tell.
+    False for files without statistics of encodings: the list of encodings does not say whether
+    PLAIN was used for data pages or only for the dictionary page.
     """
     start, stop = footer.chunks.spans[row_group, column, ChunkField.ENCODING_STATS, START:].tolist()
     if start < 0:

@@ -1,7 +1,7 @@
 """What the values of a leaf column mean: its logical type, or the older converted type.
 
-Where both types are given, the logical one counts. Where it does not fit the physical type, or is
-not known here, the kind is `Kind.UNDEFINED`, and nothing is concluded about the column's values.
+Where both types are given, the logical type counts. If it does not fit the physical type, or is not
+known here, the kind is `Kind.UNDEFINED`, and nothing is concluded about the column's values.
 
 Source: parquet.thrift, LogicalType and ConvertedType; LogicalTypes.md.
 """
@@ -51,7 +51,7 @@ class Kind(Enum):
     TIMESTAMP = auto()
     INT96 = auto()
     UNDEFINED = auto()
-    """No equality of values is defined, or none that is known here."""
+    """No equality of values is defined or known here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +63,19 @@ class ColumnType:
     """INTEGER and FLOATING: width of the values."""
 
     is_signed: bool = True
-    """INTEGER: whether the values are."""
+    """INTEGER: whether the values are signed."""
 
     scale: int = 0
-    """DECIMAL: digits behind the point."""
+    """DECIMAL: digits after the point."""
 
     precision: int = 0
     """DECIMAL: digits in all."""
 
     unit: int = 1
-    """TIME and TIMESTAMP: nanoseconds."""
+    """TIME and TIMESTAMP: nanoseconds of one unit."""
 
     is_adjusted: bool = False
-    """TIME and TIMESTAMP: whether they are of UTC, else of an unnamed clock."""
+    """TIME and TIMESTAMP: whether values are in UTC, or else of a local clock."""
 
 
 Types = dict[PhysicalType, ColumnType]

@@ -4,7 +4,7 @@
     struct PageLocation { 1: i64 offset, 2: i32 compressed_page_size, 3: i64 first_row_index }
 
 When pages move, only the varints of `offset` are rewritten; the rest stays byte for byte. An
-offset of -1 (some writers' mark of an empty page) stays too. A ColumnIndex holds no positions.
+offset of -1 (some writers' mark of an empty page) stays, too. A ColumnIndex holds no positions.
 
 Source: the Parquet format's PageIndex.md; parquet.thrift.
 """
@@ -42,10 +42,10 @@ class OffsetIndex:
     """Absolute position of each of the n pages."""
 
     spans: NDArray[np.int32]
-    """Where those are written, relative to `data`: start and stop, shape (n, 2)."""
+    """Bytes of `data` that hold each offset: start and stop, shape (n, 2)."""
 
     is_movable: bool
-    """Whether every position in it is known and can be rewritten and restored."""
+    """Whether all its positions are known, and can be rewritten and restored."""
 
     @property
     def stop(self) -> int:
@@ -53,12 +53,12 @@ class OffsetIndex:
         return self.start + len(self.data)
 
     def length_after(self, move: Move) -> int:
-        """Bytes it takes once its pages have moved."""
+        """Return the length in bytes after its pages have moved."""
         before, after = self._real(), move(self._real())
         return len(self.data) + int((zigzag_widths(after) - zigzag_widths(before)).sum())
 
     def moved(self, move: Move) -> bytes:
-        """Its bytes once its pages have moved."""
+        """Return the bytes after its pages have moved."""
         new = move(self.offsets)
         changed = new != self.offsets
         edits = [

@@ -1,26 +1,25 @@
 """Edits to a footer: offsets that moved, and the two Bloom filter fields of a column chunk.
 
-Only the bytes of the patched fields change. Thrift gives each field's id as the difference to the
-one before it, so adding or removing ColumnMetaData fields 14 (bloom_filter_offset) and 15
-(bloom_filter_length) also re-writes the header byte of the field behind them:
-
-    ... 0x16 total | 0x5c field 12 -> 17 ...        delta 5 from field 12
-    ... 0x16 total | 0x26 14 | 0x15 15 | 0x2c 17 ...
-
-Putting them in and taking them out again restores the same bytes, because both write the shortest
-form and a long-form header (which holds the id itself) is left alone.
-
-Edits: the difference between two byte strings, and how positions move under it.
-
 An `Edit` puts `data` in the place of the bytes [start, stop). With start == stop it inserts, with
-no data it drops. Edits are kept in order and do not overlap, so what lies between them is copied:
+no data it drops. Edits are in order and do not overlap; the bytes between them are copied:
 
     source   |  copy  |start..stop|   copy   |
     result   |  copy  |   data    |   copy   |
 
-A position moves with the byte it points at: by the growth of every edit that stops at or before
-it. A position inside a replaced range points at nothing any more; callers see to it that there is
-none.
+A position moves with the byte it points at: by the growth of every edit that stops at or before it
+(`Shift`). No position may point into a replaced range; callers make sure of that.
+
+Only the bytes of the patched fields change. Thrift writes a field's id as the difference to the id
+of the field before, so an edit that adds or removes ColumnMetaData fields 14 (bloom_filter_offset)
+and 15 (bloom_filter_length) also rewrites the header byte of the field behind them:
+
+    ... 0x16 total | 0x5c field 12 -> 17 ...        delta 5 from field 12
+    ... 0x16 total | 0x26 14 | 0x15 15 | 0x2c 17 ...
+
+Adding the fields and removing them again restores the same bytes: both edits write the shortest
+form, and leave a long-form header (which holds the id itself) alone.
+
+Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
 """
 
 from __future__ import annotations
@@ -42,76 +41,14 @@ from parquet_bloomwriter.metadata.fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.metadata.footer import Footer, Structs
 
     Move = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Put `data` in the place of the bytes [start, stop)."""
-
-    start: int
-    stop: int
-    data: bytes
-
-    @property
-    def growth(self) -> int:
-        """Bytes that the result is longer for it."""
-        return len(self.data) - (self.stop - self.start)
-
-
-def apply_edits(source: bytes, edits: Sequence[Edit]) -> bytes:
-    """Return `source` with the edits made.
-
-    Raises:
-        ValueError: If edits overlap or are out of order or out of range.
-    """
-    parts: list[bytes] = []
-    position = 0
-    for edit in edits:
-        if not position <= edit.start <= edit.stop <= len(source):
-            raise ValueError(f"edit of bytes {edit.start}-{edit.stop} after byte {position}")
-        parts += (source[position : edit.start], edit.data)
-        position = edit.stop
-    return b"".join([*parts, source[position:]])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shift:
-    """Where positions go when ranges grow or shrink."""
-
-    stops: NDArray[np.int64]
-    """Ends of the edited ranges, ascending, shape (n,)."""
-
-    totals: NDArray[np.int64]
-    """Growth of the first k edits, k = 0..n, bytes, shape (n + 1,)."""
-
-    @staticmethod
-    def of(stops: Sequence[int], growths: Sequence[int]) -> Shift:
-        """Make it from edits in order."""
-        if any(a > b for a, b in pairwise(stops)):
-            raise ValueError("edits are out of order")
-        totals = np.concatenate(([0], np.cumsum(np.asarray(growths, np.int64))))
-        return Shift(np.asarray(stops, np.int64), totals.astype(np.int64))
-
-    def __call__(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """New positions; those of zero and below are sentinels and stay.
-
-        Raises:
-            MalformedFile: If one is so large that it would not fit 64 bits any more.
-        """
-        moved = positions + self.totals[np.searchsorted(self.stops, positions, side="right")]
-        if ((positions > 0) & (moved < 0)).any():
-            raise MalformedFile(f"the offset {int(positions.max())} is beyond any file")
-        return np.where(positions > 0, moved, positions)
+    """Returns the new positions of old ones."""
 
 
 CHUNK_OFFSETS = (
@@ -129,8 +66,68 @@ _MAX_DELTA = 15
 _LONG_IDS = encode_zigzag(BLOOM_FILTER_OFFSET_ID) + encode_zigzag(BLOOM_FILTER_LENGTH_ID)
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Put `data` in the place of the bytes [start, stop)."""
+
+    start: int
+    stop: int
+    data: bytes
+
+    @property
+    def growth(self) -> int:
+        """Bytes by which the edit makes the result longer."""
+        return len(self.data) - (self.stop - self.start)
+
+
+def apply_edits(source: bytes, edits: Sequence[Edit]) -> bytes:
+    """Return `source` with the edits applied.
+
+    Raises:
+        ValueError: If edits overlap or are out of order or out of range.
+    """
+    parts: list[bytes] = []
+    position = 0
+    for edit in edits:
+        if not position <= edit.start <= edit.stop <= len(source):
+            raise ValueError(f"edit of bytes {edit.start}-{edit.stop} after byte {position}")
+        parts += (source[position : edit.start], edit.data)
+        position = edit.stop
+    return b"".join([*parts, source[position:]])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shift:
+    """The new positions of bytes behind ranges that grow or shrink."""
+
+    stops: NDArray[np.int64]
+    """Ends of the edited ranges, ascending, shape (n,)."""
+
+    totals: NDArray[np.int64]
+    """Growth of the first k edits, k = 0..n, bytes, shape (n + 1,)."""
+
+    @staticmethod
+    def of(stops: Sequence[int], growths: Sequence[int]) -> Shift:
+        """Make a shift from the ends and growths of edits in order."""
+        if any(a > b for a, b in pairwise(stops)):
+            raise ValueError("edits are out of order")
+        totals = np.concatenate(([0], np.cumsum(np.asarray(growths, np.int64))))
+        return Shift(np.asarray(stops, np.int64), totals.astype(np.int64))
+
+    def __call__(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the new positions; positions of zero and below are sentinels and stay.
+
+        Raises:
+            MalformedFile: If a new position would not fit 64 bits.
+        """
+        moved = positions + self.totals[np.searchsorted(self.stops, positions, side="right")]
+        if ((positions > 0) & (moved < 0)).any():
+            raise MalformedFile(f"the offset {int(positions.max())} is beyond any file")
+        return np.where(positions > 0, moved, positions)
+
+
 def offset_fields(footer: Footer) -> Iterator[tuple[Structs, int]]:
-    """Every field of the footer that holds absolute positions."""
+    """Yield every field of the footer that holds absolute positions."""
     yield footer.row_groups, RowGroupField.FILE_OFFSET
     for field in CHUNK_OFFSETS:
         yield footer.chunks, field
@@ -183,7 +180,7 @@ def bloom_edit(footer: Footer, row_group: int, column: int, place: tuple[int, in
         place: Absolute offset and length of header and bitset, bytes; None removes the fields.
 
     Raises:
-        UnsupportedFile: If fields are not in the order of their ids, or 14 and 15 of a wrong type.
+        UnsupportedFile: If fields are not in the order of their ids, or have a wrong type.
     """
     spans = footer.chunks.spans[row_group, column]
     start = stop = int(spans[ChunkField.BLOOM_MARK, HEADER])
@@ -217,10 +214,10 @@ def bloom_edit(footer: Footer, row_group: int, column: int, place: tuple[int, in
 
 
 def longer_than_needed(footer: Footer) -> bool:
-    """Whether any number that may have to change is written in more bytes than it takes.
+    """Return whether any number that may have to change is written in more bytes than it needs.
 
-    Such a varint could not be restored by changing it back and forth. Offsets of filters need not
-    be: they go with the filters.
+    Changing such a varint back and forth would not restore it. Offsets of filters do not count:
+    they come and go with the filters.
     """
     fields = [*offset_fields(footer), (footer.chunks, ChunkField.OFFSET_INDEX_LENGTH)]
     for structs, field in fields:

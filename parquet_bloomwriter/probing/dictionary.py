@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
@@ -49,9 +49,9 @@ _WIDTHS = {
 }
 
 _TYPE, _UNCOMPRESSED, _COMPRESSED, _CRC, _DICTIONARY, _NUM_VALUES, _ENCODING = range(1, 8)
-_PAGE_HEADER = Grammar.of(
+_PAGE_HEADER = StructSchema.of(
     {
-        "PageHeader": Kind(
+        "PageHeader": StructKind(
             slots={
                 1: (_TYPE, I32),
                 2: (_UNCOMPRESSED, I32),
@@ -61,7 +61,7 @@ _PAGE_HEADER = Grammar.of(
             },
             children={7: "DictionaryPageHeader"},
         ),
-        "DictionaryPageHeader": Kind(
+        "DictionaryPageHeader": StructKind(
             slots={1: (_NUM_VALUES, I32), 2: (_ENCODING, I32)}, shares_row=True
         ),
     }

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
@@ -64,10 +64,10 @@ _KEY_DTYPES = {"i": np.int64, "u": np.uint64, "f": np.float64}
 _EARLY_PARQUET_RS = re.compile(rb"parquet-rs version (\d+)\.")
 _FIRST_GOOD_PARQUET_RS = 20
 
-_COLUMN_ORDERS = Grammar.of(
+_COLUMN_ORDERS = StructSchema.of(
     {
-        "Orders": Kind(slots={}, children={1: "ColumnOrder"}, ignored=(1,)),
-        "ColumnOrder": Kind(slots={1: (1, STRUCT)}, unknown_slot=2),
+        "Orders": StructKind(slots={}, children={1: "ColumnOrder"}, ignored=(1,)),
+        "ColumnOrder": StructKind(slots={1: (1, STRUCT)}, unknown_slot=2),
     }
 )
 

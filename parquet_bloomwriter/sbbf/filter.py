@@ -1,8 +1,8 @@
 """One split block Bloom filter in memory.
 
 The class only ties the parts together: `hashing` hashes values, `block` and `kernels` insert and
-check hashes, `folding` resizes and measures, `header` and `murmur` are the bytes. Many hashes take
-the kernels; a single one takes plain Python, and never waits for a compiler.
+check hashes, `folding` resizes and measures, `header` and `murmur` read and write bytes. Kernels
+insert and check arrays of hashes. Plain Python does it for a single hash, without a compiler.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.sbbf.sizing import Sizing
 
     Value: TypeAlias = float | str | bytes | np.integer | np.floating
-    """One value as a column stores it; scalars of NumPy are taken for Python's."""
+    """One value as a column stores it; NumPy's scalars count as Python's."""
 
 _WORD = np.dtype("<u4")
 _CACHE_LINE = 64
@@ -56,9 +56,9 @@ class Sbbf:
         ids.check(42, "INT64")         # True: the filter might contain it
         ids.check(43, "INT64")         # False: it certainly does not
 
-    It answers "might contain" or "does not contain", never wrongly the latter. Values are given
-    with their physical type (`insert`, `check`), as Arrow arrays (`insert_array`, `check_array`),
-    or as hashes (`insert_hash`, `insert_hashes` ...).
+    It answers "might contain" or "does not contain"; the second answer is never wrong. Values are
+    given with their physical type (`insert`, `check`), as Arrow arrays (`insert_array`,
+    `check_array`), or as hashes (`insert_hash`, `insert_hashes` ...).
 
     A filter has a hash function: XXH64 by default, or MurmurHash3 with a seed, which only drafts of
     the specification had (`dialect="murmur3"`). Values are hashed with it; hashes are expected to
@@ -128,7 +128,7 @@ class Sbbf:
         dialect: Dialect = "xxhash",
         murmur3_seed: int = 0,
     ) -> Sbbf:
-        """Make an empty filter of the size for so many values at such a rate.
+        """Make an empty filter whose size fits a number of values and a rate.
 
         With `ndv` distinct values in it, an absent value passes with a probability of at most
         `fpp`: by the exact rate (see `num_blocks_for`), not by the classic formula.
@@ -175,7 +175,7 @@ class Sbbf:
         """
         header = decode_header(buf)
         size = memoryview(buf).nbytes
-        if size != header.length + header.num_bytes:
+        if size != header.filter_length:
             raise MalformedFilter(
                 f"the Bloom filter header asks for {header.num_bytes} bytes of bitset, "
                 f"but {size - header.length} are there"
@@ -205,7 +205,7 @@ class Sbbf:
 
     @property
     def dialect(self) -> Dialect:
-        """Which hash values get: "xxhash", or "murmur3" of the drafts."""
+        """The hash function: "xxhash", or "murmur3" of the drafts."""
         return self._kind.dialect
 
     @property
@@ -217,7 +217,7 @@ class Sbbf:
     def blocks(self) -> NDArray[np.uint32]:
         """The bits: blocks of eight words, shape (z, 8), uint32; not a copy.
 
-        The filters of Murmur3 drafts have their blocks in another order in files: see
+        In files, filters of the Murmur3 drafts have their blocks in another order: see
         `parquet_bloomwriter.sbbf.murmur`.
         """
         return self._blocks
@@ -241,8 +241,8 @@ class Sbbf:
     ) -> None:
         """Insert one value as a column of its type stores it.
 
-        With a zero the other zero is inserted too, and with a NaN the canonical NaN, because
-        readers take them for equal.
+        A zero is inserted with the other zero, and a NaN with the canonical NaN, because they are
+        equal to readers.
 
         Args:
             value: The value, already converted from the logical to the physical type: days for a
@@ -308,8 +308,8 @@ class Sbbf:
             array: As for `insert_array`, n values.
 
         Returns:
-            False where a value is certainly not contained, shape (n,). A null, which no filter
-            knows, might be contained.
+            False where a value is certainly not contained, shape (n,); True for nulls, which are in
+            no filter.
 
         Raises:
             InvalidArgument: If the array has another type.
@@ -346,7 +346,7 @@ class Sbbf:
     def insert_hashes(self, hashes: NDArray[np.uint64]) -> None:
         """Insert many hashes.
 
-        Not for two threads at once on one filter: bits would be lost.
+        Two threads must not insert into one filter at once: bits would be lost.
 
         Args:
             hashes: Shape (n,), uint64.
@@ -378,7 +378,7 @@ class Sbbf:
         return flags
 
     def contains_all(self, hashes: NDArray[np.uint64]) -> bool:
-        """Return whether `check_hash` is true for every hash; true of no hashes at all.
+        """Return whether `check_hash` is true for every hash; True for an empty array.
 
         Args:
             hashes: Shape (n,), uint64.
@@ -402,7 +402,8 @@ class Sbbf:
     def fold(self, factor: int) -> Sbbf:
         """Return the filter of z / factor blocks with the same values.
 
-        It equals, bit for bit, a filter of that size that the same values were inserted into.
+        The result equals, bit for bit, a filter of that size into which the same values were
+        inserted.
 
         Args:
             factor: Neighbouring blocks to merge into one.
@@ -417,8 +418,8 @@ class Sbbf:
     ) -> Sbbf:
         """Return the smallest fold whose exact rate is within `fpp`.
 
-        It is this filter itself if no smaller one is. Make a filter larger than needed, insert all
-        values, and fold it: then nobody has to know their number.
+        The result is this filter itself if every smaller fold has a higher rate. To size a filter
+        without knowing the number of values, make it too large, insert all values, and fold it.
 
         Args:
             fpp: Rate asked for, in (0, 1).
@@ -434,8 +435,8 @@ class Sbbf:
     def exact_fpp(self) -> float:
         """Return the chance that an absent value passes this very filter, in [0, 1].
 
-        It is counted from the bits, whoever set them; `expected_fpp` is the mean over all filters
-        with as many values.
+        The rate is counted from the bits of this filter; `expected_fpp` is the mean over all
+        filters with as many values.
         """
         return folding.exact_rate(self._blocks)
 
@@ -456,7 +457,7 @@ class Sbbf:
         )
 
     def __repr__(self) -> str:
-        """Size only; the bits would fill pages."""
+        """Name the size only; the bits would fill pages."""
         return f"<Sbbf of {self.num_blocks} blocks>"
 
     def _like(self, blocks: NDArray[np.uint32]) -> Sbbf:
@@ -504,7 +505,7 @@ def _checked(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _plains(value: Value, physical_type: str | None, type_length: int | None) -> tuple[bytes, ...]:
-    """Encode a value, and what readers take for equal to it."""
+    """Encode a value and the values that are equal to it for readers."""
     if physical_type is None:
         if not isinstance(value, str | bytes):
             raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Making a filter smaller, joining two, and the rate that a filter really has.
+"""Folds of a filter to smaller sizes, the union of two, and the exact rate of a filter.
 
 Folding by k joins every run of k neighbouring blocks by OR. With the block number of a hash
 being floor(h z / 2**32), h its upper half, and k a divisor of z,
@@ -8,7 +8,7 @@ being floor(h z / 2**32), h its upper half, and k a divisor of z,
 so each hash finds its bits again in a filter of z / k blocks; and since the mask does not
 depend on z, the result equals a filter of that size built afresh.
 
-The exact rate of a filter, whoever wrote it and whatever it holds, is the chance that an
+The exact rate of a filter, whatever writer made it of whatever values, is the chance that an
 absent hash, whose block and bits are uniform, finds its eight bits set:
 
     rate = 1/z * sum over blocks of product over words of popcount(word) / 32
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SLAB = 1 << 15
-"""Blocks looked at together: 1 MiB, so that intermediate arrays stay in the cache."""
+"""Blocks processed together: 1 MiB, so that intermediate arrays stay in the cache."""
 
 _FULL_BLOCK: int = BITS_PER_WORD**WORDS_PER_BLOCK
 """Product of the popcounts of a block with all bits set."""
 _LONG_RUN = 64
-"""Run length from which NumPy's own reduction is the faster way to join."""
+"""Run length from which NumPy's own reduction joins faster than a loop."""
 
 
 def fold(blocks: NDArray[np.uint32], *, factor: int) -> NDArray[np.uint32]:
@@ -78,7 +78,7 @@ def fold_to_rate(
 
     Args:
         blocks: The filter, shape (z, 8), uint32.
-        fpp: Rate asked for. A filter that is beyond it already is not folded for it.
+        fpp: Rate asked for. A filter whose rate is higher already is not folded for its sake.
         sizing: "pow2" goes down to 64 bytes, "exact" to 32.
         max_bytes: Fold at least to this size, whatever the rate becomes.
 
@@ -99,7 +99,7 @@ def fold_to_rate(
 
 
 def _factors(num_blocks: int, sizing: Sizing) -> list[int]:
-    """Allowed folding factors, ascending, beginning with 1."""
+    """Return the allowed folding factors, ascending, beginning with 1."""
     fewest = MIN_BYTES[sizing] // BYTES_PER_BLOCK
     if sizing == "pow2":
         twos = (num_blocks & -num_blocks).bit_length() - 1
@@ -177,13 +177,13 @@ def exact_rate(blocks: NDArray[np.uint32]) -> float:
 
 
 def count_bits(blocks: NDArray[np.uint32]) -> int:
-    """Number of set bits."""
+    """Count the bits that are set."""
     slabs = range(0, len(blocks), _SLAB)
     return sum(int(np.bitwise_count(blocks[i : i + _SLAB]).sum(dtype=np.int64)) for i in slabs)
 
 
 def estimate_ndv(num_bits: int, num_blocks: int) -> float:
-    """Distinct values that leave `num_bits` bits set, as expected; infinite if all are.
+    """Estimate the distinct values in a filter by its number of set bits; infinite if all are set.
 
     Each value sets one of the 32 z bits that words number w of all blocks have, so a bit
     stays clear with probability exp(-n / (32 z)).

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
-from parquet_bloomwriter.compact.scan import ENDS_EARLY, Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import ENDS_EARLY, StructKind, StructSchema, scan
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -68,20 +68,22 @@ SHORTEST_USUAL_BYTES = USUAL_FIXED_BYTES + 1
 """Bytes of the shortest usual header."""
 
 MAX_HEADER_BYTES = 64 * 1024
-"""More than any header needs, whatever unknown fields it has."""
+"""Most bytes that are decoded as a header; headers with unknown fields are far shorter."""
 
 _NUM_BYTES, _ALGORITHM, _HASH, _COMPRESSION = 1, 2, 5, 8
 _MEMBER, _OTHER = 1, 2
-"""Slots behind that of a union: of its member 1, and of any other."""
+"""Added to the slot of a union: slots of its member 1, and of any other member."""
 
 
-def _union_kind(union: int) -> Kind:
-    return Kind(slots={1: (union + _MEMBER, STRUCT)}, shares_row=True, unknown_slot=union + _OTHER)
+def _union_kind(union: int) -> StructKind:
+    return StructKind(
+        slots={1: (union + _MEMBER, STRUCT)}, shares_row=True, unknown_slot=union + _OTHER
+    )
 
 
-_HEADER = Grammar.of(
+_HEADER = StructSchema.of(
     {
-        "BloomFilterHeader": Kind(
+        "BloomFilterHeader": StructKind(
             slots={
                 1: (_NUM_BYTES, I32),
                 2: (_ALGORITHM, STRUCT),
@@ -98,7 +100,7 @@ _HEADER = Grammar.of(
 
 
 class HeaderCutShort(MalformedFilter):
-    """A header that goes on behind the bytes that were given."""
+    """A header whose end is not among the bytes given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +135,7 @@ class FilterHeader:
 
     @property
     def unsupported(self) -> str | None:
-        """Why the filter must not be probed, or None if nothing speaks against it."""
+        """Why the filter must not be probed; None if the header names only what is known."""
         for what in (self.algorithm, self.hash, self.compression):
             if what is not None and what.startswith("unknown"):
                 return f"the Bloom filter header names an algorithm, hash or compression {what}"
@@ -141,7 +143,7 @@ class FilterHeader:
 
     @property
     def not_of_a_draft(self) -> str | None:
-        """Why the filter cannot be one of the Murmur3 drafts, or None if it can."""
+        """Why the filter cannot be one of the Murmur3 drafts; None if it can."""
         if self.compression is not None:
             return "the Bloom filter header names a compression, which those of drafts do not"
         if not _is_draft_size(self.num_bytes):
@@ -237,7 +239,7 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
         raise MalformedFilter(f"the Bloom filter header says numBytes = {values[_NUM_BYTES]}")
 
     def member(union: int, name: str, first: str) -> str | None:
-        """Name the one member that is set of a union, None if the union is absent."""
+        """Return the name of the member of a union that is set; None if the union is absent."""
         if spans[union][START] < 0:
             return None
         is_first = spans[union + _MEMBER][START] >= 0
@@ -263,8 +265,9 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
 def measured_length(data: bytes) -> int:
     """Return the bytes of a header and its bitset, whatever algorithm and hash the header names.
 
-    Unlike `decode_header`, this takes any size, and unions of any members or of none, which
-    `@dsnp/parquetjs` writes: enough to know where the filter ends, not to look values up in it.
+    Unlike `decode_header`, this accepts any size, and unions of any members or of none (which
+    `@dsnp/parquetjs` writes). The result says where the filter ends, not that values can be looked
+    up in it.
 
     Args:
         data: The header and any bytes that follow it.

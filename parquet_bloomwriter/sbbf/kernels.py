@@ -1,8 +1,8 @@
 """Insert and check many hashes; the rules of kernels are in `parquet_bloomwriter.native`.
 
-A block is one vector of 8 x 32 bits; LLVM lowers it to whatever the machine has. Blocks of
-a filter that exceeds the cache are asked for `AHEAD` hashes before they are needed: this
-hides the latency of memory so well that sorting the hashes by block first does not pay.
+A block is one vector of 8 x 32 bits, which LLVM lowers to the vectors that the machine has. Blocks
+of a filter that exceeds the cache are prefetched `AHEAD` hashes before they are needed. This hides
+the latency of memory so well that sorting the hashes by block first does not pay.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from parquet_bloomwriter.sbbf.block import SALT
 
 U64 = np.uint64
 NEAR_BLOCKS = 1 << 15
-"""Blocks, 1 MiB, of a filter that stays in the cache and is not asked for ahead."""
+"""Up to so many blocks, 1 MiB, a filter stays in the cache and is not prefetched."""
 AHEAD = 128
-"""Hashes between asking for a block and using it."""
+"""Hashes between prefetching a block and using it."""
 
 _I8, _I32, _I64, _I256 = (ir.IntType(bits) for bits in (8, 32, 64, 256))
 _BLOCK = ir.VectorType(_I32, 8)

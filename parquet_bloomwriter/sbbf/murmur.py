@@ -1,4 +1,4 @@
-"""Filters of the Murmur3 drafts, brought to the released specification's block order.
+"""The block order of filters of the Murmur3 drafts, and of the released specification.
 
 The drafts (they are in no release of Parquet) hash with MurmurHash3_x64_128, take its low
 64 bits, require z to be a power of two above one, and choose the block by
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def reorder(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Draft order -> our order, and back: reversing twice is the identity.
+    """Bring the blocks of a filter from the drafts' order to ours, or back: it is the same step.
 
     Args:
         blocks: The filter, shape (z, 8).
@@ -54,7 +54,7 @@ def reorder(blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def stored_indexes(
     indexes: NDArray[np.uint64], num_blocks: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """Return where draft writers store blocks, each of a filter of its own.
+    """Return the positions of blocks in the drafts' order, each in another filter.
 
     Args:
         indexes: Numbers of blocks in our order, 0-based, shape (n,).

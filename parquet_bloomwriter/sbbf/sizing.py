@@ -35,8 +35,9 @@ MAX_BYTES = 128 * 1024 * 1024
 """Largest bitset, in bytes, that every mainstream reader accepts."""
 _TOO_MANY_BYTES = 1 << 31
 """numBytes of the header is an i32."""
+
 MIN_BYTES: dict[Sizing, int] = {"pow2": 64, "exact": BYTES_PER_BLOCK}
-"""Smallest bitset, bytes, by sizing. Impala does not take the single block."""
+"""Smallest bitset, bytes, by sizing. Impala does not take a filter of one block."""
 
 _KEEP = 1 - 1 / BITS_PER_WORD
 """Chance that one hash leaves a given bit of its block clear."""
@@ -97,11 +98,11 @@ def initial_num_blocks(
     sizing: Sizing = "pow2",
     max_bytes: int | None = None,
 ) -> int:
-    """Number of blocks to build with, when folding follows.
+    """Return the number of blocks to build a filter with that is folded afterwards.
 
-    With exact sizing it is up to 2 % above the need of `num_values` distinct values,
-    chosen for its many small divisors: folding can only divide, and so comes near the
-    need of whatever lower number of distinct values turns up.
+    With exact sizing the number is up to 2 % above the need of `num_values` distinct values, chosen
+    for its many small divisors: folding can only divide, and so comes near the need of any lower
+    number of distinct values that turns up.
 
     Args:
         num_values: Upper bound of the distinct values to insert.
@@ -149,7 +150,7 @@ def classic_num_bytes(ndv: int, fpp: float) -> int:
 
 
 def _fpp_of_load(load: float) -> float:
-    """Expected rate at a mean of `load` hashes per block, L."""
+    """Return the expected rate at a mean of `load` hashes per block, L."""
     if load > _DENSE:
         return _fpp_closed_form(load)
     chance, total = math.exp(-load), 0.0
@@ -161,7 +162,7 @@ def _fpp_of_load(load: float) -> float:
 
 
 def _fpp_closed_form(load: float) -> float:
-    """The same sum, expanded by the binomial theorem; exact, but cancelling at low rates.
+    """Compute the same sum, expanded by the binomial theorem: exact, but cancelling at low rates.
 
     E[q**(j i)] = exp(-L (1 - q**j)) for a Poisson variable i with mean L, q = 31/32.
     """
@@ -174,7 +175,7 @@ def _fpp_closed_form(load: float) -> float:
 
 @lru_cache(maxsize=256)
 def _load_of_fpp(fpp: float) -> float:
-    """Largest mean of hashes per block whose expected rate is within `fpp`."""
+    """Return the largest mean of hashes per block whose expected rate is within `fpp`."""
     low, high = 0.0, 1.0
     while _fpp_of_load(high) <= fpp:
         low, high = high, 2 * high
@@ -190,10 +191,10 @@ def _checked(fpp: float) -> float:
 
 
 def check_max_bytes(max_bytes: int) -> int:
-    """Return a limit for the bytes of a bitset.
+    """Return `max_bytes`, a limit for the bytes of a bitset.
 
     Raises:
-        InvalidArgument: If no header can tell so many bytes.
+        InvalidArgument: If the limit is above what numBytes of a header can hold.
     """
     if max_bytes >= _TOO_MANY_BYTES:
         raise InvalidArgument(
@@ -204,7 +205,7 @@ def check_max_bytes(max_bytes: int) -> int:
 
 
 def _limits(sizing: Sizing, min_bytes: int | None, max_bytes: int | None) -> tuple[int, int]:
-    """Fewest and most blocks, both of the sizing's own kind."""
+    """Return the fewest and the most blocks: powers of two if the sizing asks for them."""
     if sizing not in MIN_BYTES:
         raise InvalidArgument(f'{sizing!r} is not a sizing; there are "pow2" and "exact"')
     smallest = MIN_BYTES[sizing] if min_bytes is None else min_bytes

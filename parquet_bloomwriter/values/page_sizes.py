@@ -1,11 +1,11 @@
-"""The sizes that pages claim, looked at before pyarrow takes them at their word.
+"""The sizes in page headers, checked before pyarrow reserves memory by them.
 
     PageHeader {1: type, 2: uncompressed_page_size, 3: compressed_page_size, ...}
 
-pyarrow reserves what a header claims, up to 2 GiB, before it reads the page; and some 64 MiB while
-it looks for the end of a header that is none. A wrong offset in the footer makes a header of any
-bytes, so the headers that the footer leads to are looked at first: those of the dictionary and of
-the first data page. The pages behind them are not.
+pyarrow reserves the size that a header gives, up to 2 GiB, before it reads the page, and some 64
+MiB while it looks for the end of a malformed header. If an offset in the footer is wrong, any bytes
+are taken for a header. So the headers that the footer leads to are checked first: of the dictionary
+page and of the first data page. The headers of other pages are not.
 
 Source: parquet.thrift, PageHeader.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.compact.loop import I32
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.metadata.fields import ChunkField
 
@@ -25,21 +25,22 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
 
 _UNCOMPRESSED, _COMPRESSED = 1, 2
-_PAGE_HEADER = Grammar.of(
-    {"PageHeader": Kind(slots={2: (_UNCOMPRESSED, I32), 3: (_COMPRESSED, I32)})}
+_PAGE_HEADER = StructSchema.of(
+    {"PageHeader": StructKind(slots={2: (_UNCOMPRESSED, I32), 3: (_COMPRESSED, I32)})}
 )
 _HEADER_BYTES, _LONGEST_HEADER = 4096, 16 * 1024 * 1024
-"""Read for a header, and for one with longer statistics. pyarrow takes none that is longer."""
+"""Bytes read for a header, and for a header with long statistics. pyarrow refuses longer
+headers."""
 
 _HARMLESS_BYTES = 32 * 1024 * 1024
-"""Of an unpacked page; more must be confirmed by the size of all pages."""
+"""Bytes of an unpacked page; a larger page must fit the size of all pages in the footer."""
 
 
 def check_page_sizes(source: Source, footer: Footer, row_group: int, ordinal: int) -> None:
-    """See that the first pages of a column chunk have headers, with sizes that they can have.
+    """Check that the first pages of a column chunk have headers, with plausible sizes.
 
     Raises:
-        OSError: If they have not, or if reading fails.
+        OSError: If a header is malformed or gives an impossible size, or if reading fails.
     """
     chunk = footer.chunks.values[row_group, ordinal]
     fields = (ChunkField.DICTIONARY_PAGE_OFFSET, ChunkField.DATA_PAGE_OFFSET)

@@ -1,4 +1,4 @@
-"""A second footer, made in memory, through which pyarrow sees one leaf as it is stored.
+"""A second footer, made in memory, through which pyarrow reads one leaf column as it is stored.
 
 Bloom filters hash the stored bytes, not what Arrow makes of them: a decimal as its integer or its
 big-endian bytes, an INT96 timestamp as its 12 bytes. So pyarrow gets a footer of our own for the
@@ -48,7 +48,7 @@ _CHUNK_INTEGERS = (
 
 
 def physical_path(leaf: Leaf) -> str:
-    """The dotted path that the leaf has in its physical footer."""
+    """Return the dotted path of the leaf in its physical footer."""
     return ".".join(_names(leaf))
 
 
@@ -71,7 +71,7 @@ def physical_metadata(footer: Footer, leaf: Leaf) -> pq.FileMetaData:
 
 
 def physical_footer(footer: Footer, leaf: Leaf) -> bytes:
-    """FileMetaData with one leaf, Thrift compact bytes."""
+    """Encode a FileMetaData with one leaf, as Thrift compact bytes."""
     memory = TMemoryBuffer()
     out = _Writer(TCompactProtocol(memory), memory)
     num_rows = footer.row_groups.value(RowGroupField.NUM_ROWS).tolist()
@@ -98,7 +98,7 @@ def physical_footer(footer: Footer, leaf: Leaf) -> bytes:
 
 
 def _schema_element(out: _Writer, leaf: Leaf, depth: int) -> None:
-    """The root at depth 0, then the groups, then the leaf."""
+    """Write one SchemaElement: the root at depth 0, then the groups, then the leaf."""
     is_leaf = depth == len(leaf.path)
     if is_leaf:
         physical_type, length = _stored_as(leaf)
@@ -127,7 +127,7 @@ def _column_metadata(out: _Writer, footer: Footer, leaf: Leaf, row_group: int) -
 
 
 def _stored_as(leaf: Leaf) -> tuple[PhysicalType, int | None]:
-    """Physical type and type length, INT96 spelled as the 12 bytes that it is."""
+    """Return physical type and type length; INT96 becomes FIXED_LEN_BYTE_ARRAY of 12 bytes."""
     if leaf.physical_type == PhysicalType.INT96:
         return PhysicalType.FIXED_LEN_BYTE_ARRAY, _INT96_BYTES
     return leaf.physical_type, leaf.type_length
@@ -138,7 +138,7 @@ def _names(leaf: Leaf) -> list[str]:
 
 
 class _Writer:
-    """The few shapes of fields that a footer has."""
+    """Writes the few kinds of fields that a footer has."""
 
     def __init__(self, protocol: TCompactProtocol, memory: TMemoryBuffer) -> None:
         self.protocol = protocol

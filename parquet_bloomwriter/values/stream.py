@@ -1,7 +1,7 @@
 """The values of one column chunk as Arrow arrays of its physical type, batch by batch.
 
-Memory is bounded by the batch: rows per batch are chosen by the chunk's mean value size, and pages
-are read as they are needed. Page checksums are verified where the file has them.
+One batch is in memory at a time: the mean size of the chunk's values decides how many rows a batch
+has, and pages are read when they are needed. Page checksums are verified where the file has them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _CODECS = range(8)
 
 
 class LeafReader:
-    """Reads the column chunks of one leaf column, several at once if wanted."""
+    """Reads the column chunks of one leaf column; threads may read several at once."""
 
     def __init__(self, source: Source, footer: Footer, leaf: Leaf) -> None:
         """Prepare to read `leaf`.
 
         Raises:
-            OSError: If the column is encrypted, or pyarrow cannot make sense of its metadata.
+            OSError: If the column is encrypted, or pyarrow cannot parse its metadata.
         """
         if footer.encrypted[:, leaf.ordinal].any():
             raise OSError("the column is encrypted")
@@ -54,7 +54,7 @@ class LeafReader:
         self._metadata = physical_metadata(footer, leaf)
 
     def batches(self, row_group: int, *, max_rows: int | None = None) -> Iterator[pa.Array]:
-        """Yield the values of one column chunk, flat, as they are stored, by so many rows at most.
+        """Yield the values of one column chunk, flat and as stored, at most `max_rows` at once.
 
         Each array has the Arrow type of the physical type: int32, int64, float, double, binary or
         fixed_size_binary. Nulls may be among them. Where the whole chunk is dictionary-encoded, the
@@ -89,7 +89,7 @@ class LeafReader:
             yield from _distinct(arrays) if dictionary else arrays
 
     def _complete(self, batches: Iterator[pa.RecordBatch], row_group: int) -> Iterator[pa.Array]:
-        """Pass the column on, and make sure at its end that no row of it is missing."""
+        """Yield the column of each batch; check at the end that no row is missing."""
         rows = 0
         for batch in batches:
             rows += batch.num_rows
@@ -99,7 +99,7 @@ class LeafReader:
             raise OSError(f"{rows} rows can be read, but the metadata counts {promised}")
 
     def _num_rows(self, row_group: int) -> int:
-        """Rows of the chunk: unless they repeat, values (nulls included) tell best."""
+        """Return the rows of the chunk: its values, nulls included, unless values repeat."""
         if Repetition.REPEATED in self._leaf.repetitions:
             return int(self._footer.row_groups.value(RowGroupField.NUM_ROWS)[row_group])
         return int(self._chunk(row_group)[ChunkField.NUM_VALUES])
@@ -119,20 +119,20 @@ class LeafReader:
         return max(1, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // size))
 
     def _extent(self, row_group: int) -> tuple[int, int]:
-        """Number of values and their bytes, by the metadata; at least 1 of each."""
+        """Return the number of values and their bytes, by the metadata; at least 1 of each."""
         chunk = self._chunk(row_group)
         values = int(chunk[ChunkField.NUM_VALUES])
         size = int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE])
         return max(values, 1), max(size, 1)
 
     def _chunk(self, row_group: int) -> NDArray[np.int64]:
-        """The numbers of the column chunk's metadata, by `ChunkField`."""
+        """Return the integers of the column chunk's metadata, by `ChunkField`."""
         numbers: NDArray[np.int64] = self._footer.chunks.values[row_group, self._leaf.ordinal]
         return numbers
 
 
 def floating_dtype(leaf: Leaf) -> type[np.floating] | None:
-    """NumPy's type for the values of a leaf; None if they are no floating-point numbers."""
+    """Return NumPy's type for the values of a leaf; None if they are not floating-point numbers."""
     if leaf.is_float16:
         return np.float16
     if leaf.physical_type == PhysicalType.FLOAT:
@@ -141,9 +141,10 @@ def floating_dtype(leaf: Leaf) -> type[np.floating] | None:
 
 
 def has_odd_instants(leaf: Leaf, array: pa.Array) -> bool:
-    """Whether values of a leaf are INT96 timestamps whose nanoseconds are not of their day.
+    """Return whether any value is an INT96 timestamp whose nanoseconds are not of its day.
 
-    Readers make another day of them. Looked up are the bytes of that, which are others.
+    Readers turn such a timestamp into one of another day, and then look up other bytes than those
+    that are stored.
     """
     if leaf.physical_type != PhysicalType.INT96 or len(array) == array.null_count:
         return False
@@ -154,7 +155,7 @@ def has_odd_instants(leaf: Leaf, array: pa.Array) -> bool:
 
 
 def are_odd_instants(stored: NDArray[np.uint8]) -> bool:
-    """Whether any of these INT96 timestamps has nanoseconds that are not of its day.
+    """Return whether any of these INT96 timestamps has nanoseconds that are not of its day.
 
     Args:
         stored: The bytes of n timestamps, shape (12 n,).
@@ -164,7 +165,7 @@ def are_odd_instants(stored: NDArray[np.uint8]) -> bool:
 
 
 def _flat(array: pa.Array) -> pa.Array:
-    """Peel off the groups around a leaf; what a null or empty group hides is no value."""
+    """Take the leaf out of the groups around it; null and empty groups have no values."""
     import pyarrow as pa
 
     while True:
@@ -177,7 +178,7 @@ def _flat(array: pa.Array) -> pa.Array:
 
 
 def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """The dictionary of each array, once: pyarrow makes a copy for every batch."""
+    """Yield each dictionary once: pyarrow makes a copy for every batch."""
     seen: pa.Array | None = None
     for array in arrays:
         dictionary = array.dictionary

@@ -12,7 +12,7 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ ROOT, ITEM, PART = 1, 2, 3
 UNKNOWN, MARK, PART_UNKNOWN = 6, 7, 10
 
 KINDS = {
-    "Root": Kind(
+    "Root": StructKind(
         slots={1: (1, I32), 2: (2, I64), 3: (3, BINARY), 4: (4, LIST), 5: (5, STRUCT)},
         children={4: "Item", 5: "Part"},
         ignored=(6, 7),
@@ -36,10 +36,12 @@ KINDS = {
         mark_id=9,
         mark_slot=MARK,
     ),
-    "Item": Kind(slots={1: (1, I64), 2: (2, STRUCT)}, children={2: "Root"}),
-    "Part": Kind(slots={1: (8, I64), 2: (9, BINARY)}, shares_row=True, unknown_slot=PART_UNKNOWN),
+    "Item": StructKind(slots={1: (1, I64), 2: (2, STRUCT)}, children={2: "Root"}),
+    "Part": StructKind(
+        slots={1: (8, I64), 2: (9, BINARY)}, shares_row=True, unknown_slot=PART_UNKNOWN
+    ),
 }
-GRAMMAR = Grammar.of(KINDS)
+GRAMMAR = StructSchema.of(KINDS)
 _BY_NUMBER = dict(enumerate(KINDS.values(), start=1))
 _NUMBERS = {name: number for number, name in enumerate(KINDS, start=1)}
 
@@ -217,7 +219,7 @@ class Referee:
             row.slots[0] = (-(2**63), start, start, self._at)
 
     def _field(
-        self, grammar: Kind | None, row: Row | None, field_id: int, wire: int, header: int
+        self, grammar: StructKind | None, row: Row | None, field_id: int, wire: int, header: int
     ) -> None:
         start = self._at
         compact = CTYPES[wire]

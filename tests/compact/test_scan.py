@@ -25,7 +25,7 @@ from parquet_bloomwriter.compact.loop import (
     STOP,
     STRUCT,
 )
-from parquet_bloomwriter.compact.scan import Grammar, Kind, Table, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, Table, scan
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.metadata.fields import FOOTER
 from parquet_bloomwriter.metadata.footer import locate_footer, parse_footer
@@ -63,7 +63,7 @@ def loop(*, compiled: bool) -> Iterator[None]:
         yield
 
 
-def outcome(data: bytes, grammar: Grammar, *, compiled: bool) -> tuple[object, ...]:
+def outcome(data: bytes, grammar: StructSchema, *, compiled: bool) -> tuple[object, ...]:
     """All that `scan` says: the whole table, or the problem and where it is."""
     with loop(compiled=compiled):
         try:
@@ -73,7 +73,7 @@ def outcome(data: bytes, grammar: Grammar, *, compiled: bool) -> tuple[object, .
     return table.stop, table.kinds.tolist(), table.values.tolist(), table.spans.tolist()
 
 
-def agreed(data: bytes, grammar: Grammar = GRAMMAR) -> tuple[object, ...]:
+def agreed(data: bytes, grammar: StructSchema = GRAMMAR) -> tuple[object, ...]:
     plain, compiled = (outcome(data, grammar, compiled=compiled) for compiled in LOOPS)
     assert plain == compiled
     return plain
@@ -190,9 +190,9 @@ def test_empty_structs_take_their_minimum(compiled: bool) -> None:  # noqa: FBT0
         scan(data, FOOTER)
 
 
-ELEMENTS = Grammar.of(
+ELEMENTS = StructSchema.of(
     {
-        "Root": Kind(
+        "Root": StructKind(
             slots={1: (1, LIST), 2: (2, I32)},
             ignored=(3,),
             elements={1: I32, 3: STRUCT},
@@ -383,7 +383,7 @@ def test_the_compiled_loop_is_taken_where_it_pays(
     for name in ("_interpreted", "_compiled"):
         monkeypatch.setattr(scanner, name, noting(name, getattr(scanner, name)))
     monkeypatch.setattr(scanner, "_interpreted_bytes", max(enough - 11, 0))
-    grammar = Grammar.of({"Root": Kind(slots={1: (1, I32)})})
+    grammar = StructSchema.of({"Root": StructKind(slots={1: (1, I32)})})
     for _ in range(2):
         scan(b"\x15\x02".ljust(10, b"\x00"), grammar)
     assert taken == (["_compiled"] * 2 if loaded else ["_interpreted", "_compiled"])
@@ -392,7 +392,9 @@ def test_the_compiled_loop_is_taken_where_it_pays(
 @pytest.mark.parametrize("compiled", LOOPS)
 def test_booleans(compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
     """A field of booleans has one of two wire types, and no bytes of its own."""
-    grammar = Grammar.of({"Root": Kind(slots={1: (1, TRUE), 2: (2, TRUE)}, unknown_slot=3)})
+    grammar = StructSchema.of(
+        {"Root": StructKind(slots={1: (1, TRUE), 2: (2, TRUE)}, unknown_slot=3)}
+    )
     with loop(compiled=compiled):
         table = scan(bytes.fromhex("111200"), grammar)
         other = scan(bytes.fromhex("150200"), grammar)

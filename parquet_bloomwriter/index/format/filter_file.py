@@ -73,7 +73,7 @@ def _check(source: Source, file: IndexFile) -> tuple[int, int]:
         header = decode_header(source.read_at(0, min(_HEADER_BYTES, source.size)))
     except MalformedFilter as error:
         raise IndexProblem(error.problem, path=source.name) from error
-    is_whole = header.length + header.num_bytes == source.size
+    is_whole = header.filter_length == source.size
     if not is_whole or header.unsupported is not None or header.compression is None:
         raise IndexProblem("it does not hold one Bloom filter", path=source.name)
     return header.length, header.num_bytes // BYTES_PER_BLOCK

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import I32, STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.parquet_io import integers_of
 from parquet_bloomwriter.index.format.part_writer import (
@@ -60,9 +60,9 @@ _DATA_PAGE, _DATA_PAGE_V2, _PLAIN = 0, 3, 0
 _KIND, _UNCOMPRESSED, _COMPRESSED, _COUNT, _ENCODING = 1, 2, 3, 4, 5
 _COUNT_V2, _ENCODING_V2, _DEFINITION_BYTES, _REPETITION_BYTES = 6, 7, 8, 9
 _DATA, _DATA_V2 = 10, 11
-_PAGE_HEADER = Grammar.of(
+_PAGE_HEADER = StructSchema.of(
     {
-        "PageHeader": Kind(
+        "PageHeader": StructKind(
             slots={
                 1: (_KIND, I32),
                 2: (_UNCOMPRESSED, I32),
@@ -72,8 +72,10 @@ _PAGE_HEADER = Grammar.of(
             },
             children={5: "DataPageHeader", 8: "DataPageHeaderV2"},
         ),
-        "DataPageHeader": Kind(slots={1: (_COUNT, I32), 2: (_ENCODING, I32)}, shares_row=True),
-        "DataPageHeaderV2": Kind(
+        "DataPageHeader": StructKind(
+            slots={1: (_COUNT, I32), 2: (_ENCODING, I32)}, shares_row=True
+        ),
+        "DataPageHeaderV2": StructKind(
             slots={
                 1: (_COUNT_V2, I32),
                 4: (_ENCODING_V2, I32),

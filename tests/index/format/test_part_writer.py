@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import I32, STRUCT
-from parquet_bloomwriter.compact.scan import Grammar, Kind, scan
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer
 from parquet_bloomwriter.index.format.columns import column_type, leaf_of
@@ -43,13 +43,13 @@ ROWS = st.lists(
 
 GARBLED = column_type(bare_leaf(PhysicalType.INT32)).replace("INT32", "INT3")
 
-PAGE_HEADER = Grammar.of(
+PAGE_HEADER = StructSchema.of(
     {
-        "PageHeader": Kind(
+        "PageHeader": StructKind(
             slots={1: (1, I32), 2: (2, I32), 3: (3, I32), 5: (4, STRUCT)},
             children={5: "DataPageHeader"},
         ),
-        "DataPageHeader": Kind(slots={1: (5, I32), 2: (6, I32)}, shares_row=True),
+        "DataPageHeader": StructKind(slots={1: (5, I32), 2: (6, I32)}, shares_row=True),
     }
 )
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.compact.scan import Grammar
+    from parquet_bloomwriter.compact.scan import StructSchema
 
 _START = 100_000
 """Where a fuzzed footer is said to begin in its file, bytes."""
@@ -68,7 +68,7 @@ def footer(data: bytes) -> None:
         _one_line(error)
 
 
-def same_scan(data: bytes, grammar: Grammar) -> None:
+def same_scan(data: bytes, grammar: StructSchema) -> None:
     """The loop finds the same as it is and compiled, whatever the bytes.
 
     Raises:
