@@ -66,9 +66,9 @@ def optimize_index(log: IndexLog) -> IndexReport:
         columns = []
         for column in stable.columns:
             transaction.check_not_cancelled()
-            replaced = old[column.name]
+            replaced = set(old[column.name])
             stay = [part for part in column.parts if part not in replaced]
-            rows = _rows(log.folder, replaced, known)
+            rows = _rows(log.folder, old[column.name], known)
             new = _written(transaction, column.name, rows)
             columns.append(replace(column, parts=(*stay, *new)))
         entry = replace(

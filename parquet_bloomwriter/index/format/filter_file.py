@@ -4,20 +4,25 @@
 from __future__ import annotations
 
 import os
+import uuid
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.durable import make_folders, sync_folder
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
+from parquet_bloomwriter.index.format.part_writer import column_folder, relative_path
+from parquet_bloomwriter.index.log.entry import IndexFile
+from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.sbbf import Sbbf, block_index, check_block
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.header import decode_header
+from parquet_bloomwriter.sbbf.header import decode_header, encode_header
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.sbbf.header import FilterHeader
     from parquet_bloomwriter.source import Source
 
 _HEADER_BYTES = 64
@@ -35,9 +40,10 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
         OSError: If the file cannot be read.
     """
     with open_local(os.path.join(folder, file.path)) as source:
-        start, num_blocks = _check(source, file)
+        header = _check(source, file)
         if len(hashes) > _MAX_HASHES:
             return np.ones(len(hashes), np.bool_)
+        start, num_blocks = header.length, header.num_bytes // BYTES_PER_BLOCK
         places = (start + BYTES_PER_BLOCK * block_index(h, num_blocks) for h in hashes.tolist())
         blocks = (source.read_at(place, place + BYTES_PER_BLOCK) for place in places)
         found = map(check_block, blocks, hashes.tolist())
@@ -51,29 +57,69 @@ def read_global(folder: str, file: IndexFile) -> Sbbf:
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
-    path = os.path.join(folder, file.path)
-    with open_local(path) as source:
+    with open_local(os.path.join(folder, file.path)) as source:
         _check(source, file)
         filter_ = Sbbf.from_bytes(source.read_at(0, source.size))
-    if not filter_.blocks.any():
-        raise IndexProblem("the global filter is empty", path=path)
+        if not filter_.blocks.any():
+            raise broken(source, "the global filter is empty")
     return filter_
 
 
-def _check(source: Source, file: IndexFile) -> tuple[int, int]:
-    """Return the position of the bitset, bytes, and the number of its blocks.
+def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> IndexFile:
+    """Write a filter to a file of a new name.
+
+    Args:
+        version_folder: `v__=N`, absolute.
+        column: The indexed column's name.
+        bits: The filter.
+        is_kept: Whether the version keeps the file. If so, it is brought to the disk; else it is a
+            partial filter, which is removed before the version is committed.
 
     Raises:
-        IndexProblem: If the file is not as it was written.
+        OSError: If the file cannot be written.
     """
-    if source.size != file.size:
-        problem = f"it has {source.size} bytes, and {file.size} were written"
-        raise IndexProblem(problem, path=source.name)
+    folder = column_folder(version_folder, column)
+    make_folders(folder)
+    kind = "global" if is_kept else "partial"
+    path = os.path.join(folder, f"{kind}-{uuid.uuid4()}.bloom")
+    header = encode_header(bits.num_bytes)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        write_all(fd, header)
+        write_all(fd, bits.blocks.data.cast("B"))
+        if is_kept:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+    if is_kept:
+        sync_folder(folder)
+    return IndexFile(path=relative_path(version_folder, path), size=len(header) + bits.num_bytes)
+
+
+def header_of(source: Source) -> FilterHeader:
+    """Read the header of a file, and check that the file holds one filter and nothing else.
+
+    Raises:
+        IndexProblem: If it does not.
+        OSError: If the file cannot be read.
+    """
     try:
         header = decode_header(source.read_at(0, min(_HEADER_BYTES, source.size)))
     except MalformedFilter as error:
-        raise IndexProblem(error.problem, path=source.name) from error
-    is_whole = header.filter_length == source.size
-    if not is_whole or header.unsupported is not None or header.compression is None:
-        raise IndexProblem("it does not hold one Bloom filter", path=source.name)
-    return header.length, header.num_bytes // BYTES_PER_BLOCK
+        raise broken(source, error.problem) from error
+    is_ours = header.unsupported is None and header.compression is not None
+    if not is_ours or header.filter_length != source.size:
+        raise broken(source, "it does not hold one Bloom filter")
+    return header
+
+
+def broken(source: Source, problem: str) -> IndexProblem:
+    """Return the error for a file that is not as it was written."""
+    return IndexProblem(problem, path=source.name, remedy="Refresh the index in full.")
+
+
+def _check(source: Source, file: IndexFile) -> FilterHeader:
+    """Read the header of a file, and check that it is the file that an entry names."""
+    if source.size != file.size:
+        raise broken(source, f"it has {source.size} bytes, and {file.size} were written")
+    return header_of(source)

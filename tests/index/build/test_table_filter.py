@@ -14,7 +14,6 @@ from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.build.table_filter import (
     Merged,
     Partial,
-    extend,
     merge_partials,
 )
 from parquet_bloomwriter.sbbf import MAX_BYTES, Sbbf
@@ -154,7 +153,7 @@ def test_a_filter_is_extended_by_new_values(old_blocks: int, version: Path) -> N
     old_path = version.parent / first.file.path
     before = old_path.read_bytes()
     new = [partial_file(version, hashes(300, seed), 1 << 11) for seed in (2, 3)]
-    found = extend(str(old_path), new, 0.01, version_folder=str(version), column="x")
+    found = merge_partials([str(old_path), *new], 0.01, version_folder=str(version), column="x")
     assert isinstance(found, Merged)
     bits = read(version, found)
     assert all(bits.contains_all(hashes(n, seed)) for n, seed in ((1500, 1), (300, 2), (300, 3)))
