@@ -25,7 +25,7 @@ from tests.verbs.files import people, written
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.reports.notebook import Report
+    from parquet_bloomwriter.reports.summary import Report
 
 
 def with_filters(rows: int = 1_000) -> bytes:
