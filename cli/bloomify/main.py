@@ -1,4 +1,4 @@
-"""The entry point: commands, signals, streams."""
+"""The entry point: the group of commands, and the exit of the process."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _flush() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """Exit without the interpreter's tidying up.
+    """Exit without the cleanup of the interpreter.
 
-    It takes 0.06 s once pyarrow is loaded, and there is nothing to do: every file is closed and
+    The cleanup takes 0.06 s once pyarrow is loaded, and is not needed: every file is closed and
     every thread has ended.
     """
     sys.stderr.flush()

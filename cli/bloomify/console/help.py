@@ -1,4 +1,4 @@
-"""Help pages with the options in groups, and the group whose default command is `add`."""
+"""Help pages with sections, and the group of commands, of which `add` is the default."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from bloomify.console.console import complain
-from bloomify.console.interruption import Terminated
+from bloomify.console.interruption import interruption_code
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
-from bloomify.console.text import safe
 from bloomify.exits import ExitCode, exit_code_of
-from parquet_bloomwriter.text import nearest
+from parquet_bloomwriter.text import nearest, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 OTHER_OPTIONS = "Other options"
 _OWN_OPTIONS = ("--help", "-h", "--version")
 _FIRST = "bloomify.first"
-"""Key of the first argument in the context, where no command is named."""
+"""Key in the context of click: the first argument, if it names no command."""
 
 
 class Option(click.Option):
@@ -47,7 +46,7 @@ class Reading(Verb):
 
 
 class Verbs(click.Group):
-    """The commands; one of them is meant where none is named.
+    """The commands. Where the first word names no command, `add` is meant.
 
     The first word is a command or an input: a file called like a command is given as ./NAME.
     """
@@ -55,7 +54,7 @@ class Verbs(click.Group):
     default = "add"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default command before arguments that name none."""
+        """Put the default command before arguments that do not begin with a command."""
         if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
             ctx.meta[_FIRST] = args[0]
             args = [self.default, *args]
@@ -78,7 +77,9 @@ class Verbs(click.Group):
         except click.exceptions.Exit:
             raise
         except KeyboardInterrupt as error:
-            self._leave(ctx, *_interruption(error, reads_only=self._reads_only(ctx)))
+            reads_only = self._reads_only(ctx)
+            left = "" if reads_only else " Files that are not reported as done were left unchanged."
+            self._leave(ctx, f"interrupted.{left}", interruption_code(error))
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise
@@ -88,7 +89,7 @@ class Verbs(click.Group):
             self._leave(ctx, message + hint, code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """The commands in the order of the help page."""
+        """List the commands in the order of the help page."""
         return list(self.commands)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -106,10 +107,10 @@ class Verbs(click.Group):
 
 
 def _check_input(given: str, ctx: click.Context) -> None:
-    """Refuse a first argument that is rather a mistyped command than an input or an option.
+    """Refuse a first argument that is probably a mistyped command.
 
     Raises:
-        click.UsageError: If nothing has that name, and it looks like a command.
+        click.UsageError: If no file has that name, and it looks like a command.
     """
     if given.startswith("-") or os.sep in given or _names_something(given):
         return
@@ -119,10 +120,11 @@ def _check_input(given: str, ctx: click.Context) -> None:
 
 
 def check_no_command(given: str, ctx: click.Context) -> None:
-    """Refuse an input that is rather a command, behind an option or an input.
+    """Refuse a later input that is probably a command, which must stand first.
 
     Raises:
-        click.UsageError: If no command was named, nothing has that name, and it looks like one.
+        click.UsageError: If no command was named, no file has that name, and the input looks like a
+            command.
     """
     is_file = os.sep in given or Path(given).suffix or _names_something(given)
     if is_file or _FIRST not in ctx.meta:
@@ -135,7 +137,7 @@ def check_no_command(given: str, ctx: click.Context) -> None:
 
 
 def _nearest_command(given: str, ctx: click.Context) -> str | None:
-    """Return what to type for the command that was probably meant, such as `index lookup`."""
+    """Return the command that was probably meant, as it is typed: `index lookup`."""
     commands = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
     typed = {
         inner: f"{outer} {inner}"
@@ -149,7 +151,7 @@ def _nearest_command(given: str, ctx: click.Context) -> str | None:
 
 
 class NoCommand(click.UsageError):
-    """A word stands where a command is expected, and is none."""
+    """The word in the place of a command names no command."""
 
     def __init__(
         self, given: str, near: str | None, ctx: click.Context, *, kinds: str = "no command"
@@ -174,7 +176,7 @@ def complete_path(
 
 
 def section(title: str) -> Callable[..., Callable[[Any], Any]]:
-    """Make options of one section of the help page."""
+    """Return a `click.option` whose options stand in one section of the help page."""
 
     def option(*names: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401  click's
         return click.option(*names, cls=Option, section=title, **attributes)
@@ -204,9 +206,3 @@ def _usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "bloomify"
     stop = "" if message.endswith((".", "?")) else "."
     return f"{message[:1].lower()}{message[1:]}{stop} See {command} --help."
-
-
-def _interruption(error: KeyboardInterrupt, *, reads_only: bool) -> tuple[str, ExitCode]:
-    code = ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
-    outcome = "" if reads_only else " Files that are not reported as done were left unchanged."
-    return f"interrupted.{outcome}", code

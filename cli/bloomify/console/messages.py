@@ -1,4 +1,8 @@
-"""Errors as one line: where, what, what became of the file, and what to do next."""
+"""Errors as one line: where, what, what became of the file, and what to do next.
+
+The library's errors propose arguments of its functions; the command proposes its options instead.
+Only the remedy of an error is reworded: its other parts may hold names of files and columns.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,17 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from bloomify.console.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
 STANDARD_OUTPUT = "standard output"
-"""Stands for a file name in errors."""
+"""The file name in errors of writing to standard output."""
 
 DEBUG = "BLOOMIFY_DEBUG"
-"""Environment variable that asks for the traceback of what was not foreseen."""
+"""Environment variable that asks for the traceback of an unforeseen error."""
 
 BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
 
@@ -33,7 +37,7 @@ _OPTIONS = (
         "or give the folder as an INPUT",
     ),
 )
-"""What the library proposes, and the option that does it."""
+"""Words in the library's remedies, and the words of the command for the same."""
 
 _REMEDIES = {
     errno.ENOENT: "Check the name.",
@@ -53,10 +57,7 @@ _ELSEWHERE = (
     "Write elsewhere with -o.",
     " or a smaller --max-bytes",
 )
-"""What is no remedy where nothing is written."""
-
-_NAMED = 3
-"""Files that are named of those that failed in the same way."""
+"""Parts of remedies that do not help where nothing is written."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
@@ -67,48 +68,31 @@ def describe(error: BaseException, *, path: str | None = None, reads_only: bool 
     Args:
         error: What was raised.
         path: The file that was worked on, if any.
-        reads_only: Whether the verb changes no file, so that this need not be said.
+        reads_only: Whether the verb changes no file, so that the message need not say that the file
+            was left unchanged.
     """
     if isinstance(error, OSError):
         return _describe_os_error(error, path, reads_only=reads_only)
     if not isinstance(error, BloomwriterError):
         return _where(path) + f"{type(error).__name__}: {error}"
-    text = str(error)
-    if reads_only and error.outcome:
-        text = text.replace(f" {error.outcome}", "", 1)
-    for proposal, option in _OPTIONS:
-        text = text.replace(proposal, option)
+    head, remedy = split_remedy(error)
+    if reads_only:
+        head = head.removesuffix(error.outcome).rstrip()
+    text = " ".join(filter(None, [head, with_options(remedy, _OPTIONS)]))
     return text if error.path is not None else _where(path) + text
 
 
-class Failures:
-    """Files that failed, by what went wrong: equal errors are told once."""
-
-    def __init__(self) -> None:
-        self._paths: dict[tuple[object, ...], list[str]] = {}
-
-    def add(self, error: BaseException, path: str) -> bool:
-        """Take note of a failure; return whether it is the first of its kind."""
-        paths = self._paths.setdefault(_kind(error), [])
-        paths.append(path)
-        return len(paths) == 1
-
-    def others(self) -> Iterator[str]:
-        """Say of each kind how many further files failed, and name some."""
-        for first, *more in self._paths.values():
-            if more:
-                some = ", ".join(more[:_NAMED])
-                rest = f" and {len(more) - _NAMED:,} more" if len(more) > _NAMED else ""
-                others = count(len(more), "other file")
-                yield f"{others} failed in the same way as {first}: {some}{rest}."
+def split_remedy(error: BloomwriterError) -> tuple[str, str]:
+    """Return the message of an error without its remedy, and the remedy, both safe to print."""
+    remedy = safe(error.remedy)
+    return str(error).removesuffix(remedy).rstrip(), remedy
 
 
-def _kind(error: BaseException) -> tuple[object, ...]:
-    if isinstance(error, BloomwriterError):
-        return type(error), error.problem, error.remedy, error.column
-    if isinstance(error, OSError):
-        return OSError, error.errno, error.strerror
-    return type(error), str(error)
+def with_options(remedy: str, options: Sequence[tuple[str, str]]) -> str:
+    """Replace words of the library in a remedy by words of the command."""
+    for proposal, option in options:
+        remedy = remedy.replace(proposal, option)
+    return remedy
 
 
 def _describe_os_error(error: OSError, path: str | None, *, reads_only: bool) -> str:

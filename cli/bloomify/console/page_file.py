@@ -1,4 +1,4 @@
-"""A new file with all of its bytes, or none."""
+"""A page as a file: with all of its bytes, or not at all."""
 
 # ruff: noqa: PTH105, PTH112  the steps are system calls
 from __future__ import annotations
@@ -9,15 +9,16 @@ from pathlib import Path
 
 from parquet_bloomwriter.errors import UnsafeTarget
 
-_NO_LINKS = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_PERMISSIONS = 0o666
+"""Permissions of a new file, before the umask takes from them."""
 
 
 def check_writable(path: str, *, overwrite: bool) -> None:
-    """See early that a file could be written.
+    """Check before the work that a file can probably be written.
 
     Raises:
-        UnsafeTarget: If something is there that must not be replaced.
-        OSError: If its folder is not there, or it is a folder itself.
+        UnsafeTarget: If the file exists and must not be replaced.
+        OSError: If its folder does not exist, or the path is a folder.
     """
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -27,44 +28,34 @@ def check_writable(path: str, *, overwrite: bool) -> None:
 
 
 def write_page(path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write a file beside its final name, then give it that name.
+    """Write a file under a temporary name beside its final name, then rename it.
 
     Raises:
-        UnsafeTarget: If something is there that must not be replaced.
-        OSError: If it cannot be written.
+        UnsafeTarget: If the file exists, also since `check_writable`, and must not be replaced.
+        OSError: If the file cannot be written.
     """
-    from parquet_bloomwriter.replace.copying import write_all
-    from parquet_bloomwriter.replace.temporary import temporary_beside
+    from parquet_bloomwriter.durable import create_once
 
     target = os.path.realpath(path)
     try:
-        with temporary_beside(target, permissions=0o666) as temporary:
-            write_all(temporary.fd, data)
-            if hasattr(os, "fchmod"):
-                os.fchmod(temporary.fd, temporary.granted)
-            os.fsync(temporary.fd)
-            if overwrite:
-                os.replace(temporary.path, target)
-            else:
-                _give_name(temporary.path, target, path)
-    except OSError as error:  # The name of the temporary file says nothing to anybody.
+        if overwrite:
+            _write_over(target, data)
+        elif not create_once(target, data):
+            raise _exists(path)
+    except OSError as error:  # The name of the temporary file means nothing to the user.
         raise OSError(error.errno, error.strerror, path) from error
 
 
-def _give_name(temporary: str, target: str, path: str) -> None:
-    """Name a file without replacing another, which may have come meanwhile."""
-    try:
-        os.link(temporary, target)
-    except FileExistsError:
-        raise _exists(path) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        try:
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            raise _exists(path) from None
-        os.replace(temporary, target)
+def _write_over(target: str, data: bytes) -> None:
+    from parquet_bloomwriter.replace.copying import write_all
+    from parquet_bloomwriter.replace.temporary import temporary_beside
+
+    with temporary_beside(target, permissions=_PERMISSIONS) as temporary:
+        write_all(temporary.fd, data)
+        if hasattr(os, "fchmod"):
+            os.fchmod(temporary.fd, temporary.granted)
+        os.fsync(temporary.fd)
+        os.replace(temporary.path, target)
 
 
 def _exists(path: str) -> UnsafeTarget:

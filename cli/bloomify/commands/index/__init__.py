@@ -1,4 +1,4 @@
-"""`bloomify index`: a thin module for each command, and the group of them."""
+"""`bloomify index`: the group of its commands, which are imported when they are asked for."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from bloomify.exits import ExitCode
 from parquet_bloomwriter.text import nearest
 
 VERBS = {
-    **{name: name for name in ("create", "lookup", "refresh", "explain")},
-    "list": "listing",
-    "show": "show",
-    **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "maintaining"),
+    **{name: name for name in ("create", "lookup", "refresh", "explain", "list", "show")},
+    **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "lifecycle"),
 }
-"""The commands in the order in which they are needed, and the modules that they are in."""
+"""The commands in the order of the help page, and their modules."""
 
 _EPILOG = """\b
 Examples:
@@ -35,11 +33,11 @@ Examples:
 
 
 class IndexVerbs(click.Group):
-    """The commands on indexes; each is imported when it is asked for."""
+    """The commands on indexes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """The commands in the order of the help page."""
-        return list(VERBS)
+        """List the commands in the order of the help page."""
+        return [*VERBS]  # In this package, `list` is a module.
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
         """Import a command."""
@@ -52,7 +50,7 @@ class IndexVerbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; a table in its place was meant to follow one."""
+        """Find the command. A table in its place means that the command was left out."""
         given = args[0]
         if given not in VERBS and os.path.exists(given):  # noqa: PTH110
             example = f'"bloomify index list {given}"'

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from bloomify.commands.index.options import (
-    ConditionOptions,
-    condition_of,
+    IndexConditionOptions,
+    check_condition,
     condition_options,
-    insist_on_condition,
     table_argument,
 )
 from bloomify.commands.index.runner import IndexRun, Shown
 from bloomify.console.help import Reading
-from bloomify.options import printing_options
+from bloomify.options import condition_of, printing_options
 
 if TYPE_CHECKING:
-    from bloomify.views.index_lookup import Explanation
+    from bloomify.views.index.explain import Explanation
 
 
 _EPILOG = """\b
@@ -34,16 +33,17 @@ Example:
 @condition_options
 @printing_options
 @click.pass_context
-def explain(ctx: click.Context, /, table: str, **options: Unpack[ConditionOptions]) -> None:
+def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionOptions]) -> None:
     """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
 
     Reasons have codes, which are those of Hyperspace where it has one: docs/command.md. The exit
     code is 0 whatever can match.
     """
-    from bloomify.views.index_lookup import ExplanationText, explanation_document, quote_hints
-    from bloomify.views.index_lookup import explain as find_out
+    from bloomify.views.index.explain import ExplanationText, explanation_document
+    from bloomify.views.index.explain import explain as find_out
+    from bloomify.views.index.lookup import quote_hints
 
-    insist_on_condition(ctx, options)
+    check_condition(options, ctx)
     run = IndexRun.of(ctx, table, options)
     condition = run.attempt(lambda: condition_of(options))
 
