@@ -216,7 +216,7 @@ def begin_writing(path: str, progress: FileProgress) -> Callable[[int], None]:
     return progress.wrote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class FailureLog:
     """The files that failed. Of those that failed in the same way, only the first gets a line."""
 

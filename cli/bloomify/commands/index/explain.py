@@ -17,7 +17,10 @@ from bloomify.console.help import Reading
 from bloomify.options import condition_of, printing_options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bloomify.views.index.explain import Explanation
+    from parquet_bloomwriter.predicate.expression import Expression
 
 
 _EPILOG = """\b
@@ -40,18 +43,41 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionO
     code is 0 whatever can match.
     """
     from bloomify.views.index.explain import ExplanationText, explanation_document
-    from bloomify.views.index.explain import explain as find_out
     from bloomify.views.index.lookup import quote_hints
 
     check_condition(options, ctx)
     run = IndexRun.of(ctx, table, options)
     condition = run.attempt(lambda: condition_of(options))
-
-    def work() -> Explanation:
-        return find_out(table, condition, name=options["name"], home=options["home"])
-
-    explanation = run.attempt(work)
+    explanation = run.attempt(lambda: _explain(table, condition, options))
     for hint in quote_hints(explanation.whole.indexes, condition, table=table):
         run.console.note(hint)
     text = ExplanationText(columns=run.console.columns)
     run.show(explanation, Shown(text=text.of, document=explanation_document))
+
+
+def _explain(table: str, condition: Expression, options: IndexConditionOptions) -> Explanation:
+    """Look up a condition, and each comparison in it by itself.
+
+    Raises:
+        BloomwriterError: If the table cannot be read.
+    """
+    from bloomify.views.index.explain import Explanation
+    from parquet_bloomwriter.index import lookup
+
+    atoms = list(dict.fromkeys(_atoms(condition)))
+    whole, *parts = (
+        lookup(table, one, name=options["name"], home=options["home"])
+        for one in (condition, *(atoms if len(atoms) > 1 else ()))
+    )
+    return Explanation(whole=whole, parts=tuple(parts))
+
+
+def _atoms(expression: Expression) -> Iterator[Expression]:
+    """Yield the comparisons that a condition consists of, in order."""
+    from parquet_bloomwriter.predicate.expression import And, Or
+
+    if isinstance(expression, And | Or):
+        for operand in expression.operands:
+            yield from _atoms(operand)
+    else:
+        yield expression

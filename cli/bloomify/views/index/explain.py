@@ -1,4 +1,4 @@
-"""What indexes make of each part of a condition: `explain` looks each part up by itself."""
+"""What indexes make of a condition and of each comparison in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from bloomify.views.base import Document
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
-    from parquet_bloomwriter.predicate.expression import Expression
 
 _ELSEWHERE = frozenset({MISSING, "INDEX_NOT_ACTIVE", "INDEX_BROKEN"})
 """Reasons that get no row of a condition: they stand in the table of indexes."""
@@ -40,7 +39,7 @@ _CONDITION_HEADINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A condition, and each of its parts."""
+    """What lookups of a condition and of its parts found."""
 
     whole: LookupReport
     parts: tuple[LookupReport, ...]
@@ -70,23 +69,6 @@ class ExplanationText:
         return table(headings, list(rows), columns=self.columns)
 
 
-def explain(
-    given: str, condition: Expression, *, name: str | None, home: str | None
-) -> Explanation:
-    """Look up a condition, and each comparison in it.
-
-    Raises:
-        BloomwriterError: If the table cannot be read.
-    """
-    from parquet_bloomwriter.index import lookup
-
-    whole = lookup(given, condition, name=name, home=home)
-    atoms = list(dict.fromkeys(_atoms(condition)))
-    parts = atoms if len(atoms) > 1 else []
-    found = tuple(lookup(given, part, name=name, home=home) for part in parts)
-    return Explanation(whole=whole, parts=found)
-
-
 def explanation_document(explanation: Explanation) -> Document:
     """Return the explanation for the JSON."""
     from parquet_bloomwriter.index.report import plain
@@ -97,17 +79,6 @@ def explanation_document(explanation: Explanation) -> Document:
         for indexes in [plain(part)["indexes"]]
     ]
     return {**plain(explanation.whole), "conditions": conditions}
-
-
-def _atoms(expression: Expression) -> Iterator[Expression]:
-    """Yield the comparisons that a condition consists of, in order."""
-    from parquet_bloomwriter.predicate.expression import And, Or
-
-    if isinstance(expression, And | Or):
-        for operand in expression.operands:
-            yield from _atoms(operand)
-    else:
-        yield expression
 
 
 def _index_row(use: IndexUse) -> list[str]:
