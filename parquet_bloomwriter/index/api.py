@@ -11,7 +11,7 @@ from parquet_bloomwriter.index.config import (
     DEFAULT_FPP,
     MAX_FILE_BYTES,
     MAX_TOTAL_BYTES,
-    recipe_for,
+    config_for,
 )
 from parquet_bloomwriter.index.describe import describe, with_changes
 from parquet_bloomwriter.index.layout import (
@@ -86,7 +86,7 @@ def create(  # noqa: PLR0913  all by keyword
     """
     from parquet_bloomwriter.index.actions.create import create_index
 
-    recipe = recipe_for(
+    config = config_for(
         columns,
         fpp=fpp,
         expected_num_items=expected_num_items,
@@ -96,7 +96,7 @@ def create(  # noqa: PLR0913  all by keyword
         contract=contract,
     )
     log = IndexLog(index_folder(table, name, home))
-    return create_index(log, table, recipe, files=files, means=Means.of(engine, progress))
+    return create_index(log, table, config, files=files, means=Means.of(engine, progress))
 
 
 def refresh(  # noqa: PLR0913  all by keyword

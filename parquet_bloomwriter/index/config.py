@@ -27,7 +27,7 @@ _MIN_FILTER_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class IndexConfig:
     """How the filters of an index are built."""
 
     columns: tuple[IndexedColumn, ...]
@@ -57,7 +57,7 @@ class Recipe:
         }
 
 
-def recipe_for(  # noqa: PLR0913  all by keyword
+def config_for(  # noqa: PLR0913  all by keyword
     columns: str | Sequence[str],
     *,
     fpp: float | Mapping[str, float],
@@ -66,8 +66,8 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     max_file_bytes: int,
     max_total_bytes: int,
     contract: Contract = "checked",
-) -> Recipe:
-    """Make a recipe of what a caller asks for.
+) -> IndexConfig:
+    """Make a config of what a caller asks for.
 
     Raises:
         InvalidArgument: If it makes no sense by itself.
@@ -84,7 +84,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
         raise InvalidArgument(f"a filter has at least {_MIN_FILTER_BYTES} bytes")
     rates = _by_column(columns, fpp, "fpp")
     expected = _by_column(columns, expected_num_items, "expected_num_items")
-    return Recipe(
+    return IndexConfig(
         columns=tuple(
             IndexedColumn(
                 name=name,
@@ -107,8 +107,8 @@ MAX_FILE_BYTES = 16 << 20
 MAX_TOTAL_BYTES = 4 << 30
 
 
-def recipe_of(entry: Entry, *, path: str) -> Recipe:
-    """Read the recipe that an entry keeps.
+def config_of(entry: Entry, *, path: str) -> IndexConfig:
+    """Read the config that an entry keeps.
 
     Raises:
         IndexProblem: If it keeps none.
@@ -120,7 +120,7 @@ def recipe_of(entry: Entry, *, path: str) -> Recipe:
     except (KeyError, ValueError) as error:
         problem = "the index's entry does not say how it was made"
         raise IndexProblem(problem, path=path, remedy="Delete, vacuum and create it.") from error
-    return Recipe(
+    return IndexConfig(
         columns=tuple(
             IndexedColumn(
                 name=column.name, fpp=column.fpp, expected_num_items=column.expected_num_items

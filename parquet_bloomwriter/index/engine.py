@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import DataFile
+    from parquet_bloomwriter.index.log.entry import IndexFile
 
 Origin = Literal["values", "embedded", "auto"]
 """Where filters come from: the values; the filters that the files have; these if a file has them
@@ -77,7 +77,7 @@ class PartInfo:
     """One part that was written."""
 
     column: str
-    file: DataFile
+    file: IndexFile
     """Its path is relative to the index's folder: `v__=N/column=.../...`."""
 
     num_rows: int

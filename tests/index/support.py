@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.columns import column_type
-from parquet_bloomwriter.index.log.entry import DataFile, Entry, GlobalFilter, IndexedColumn, State
+from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.metadata import Leaf, PhysicalType
@@ -230,8 +230,8 @@ def _column(folder: Path, base: Path, name: str, column: Column) -> IndexedColum
     )
 
 
-def _data_file(folder: Path, path: Path) -> DataFile:
-    return DataFile(path=path.relative_to(folder).as_posix(), size=path.stat().st_size)
+def _data_file(folder: Path, path: Path) -> IndexFile:
+    return IndexFile(path=path.relative_to(folder).as_posix(), size=path.stat().st_size)
 
 
 def of(*values: int, leaf: Leaf = INT64) -> Sbbf:

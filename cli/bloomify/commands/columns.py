@@ -97,10 +97,10 @@ def read_leaves(path: str) -> tuple[Leaf, ...]:
         FileProblem: If filters cannot be added to the file.
         OSError: If the file cannot be read.
     """
-    from parquet_bloomwriter.rewrite.session import Destination, opened
+    from parquet_bloomwriter.rewrite.session import rewrite_session
 
-    with opened(path, Destination()) as file:
-        return file.layout.footer.leaves
+    with rewrite_session(path) as session:
+        return session.layout.footer.leaves
 
 
 def first_file(table: str) -> str:

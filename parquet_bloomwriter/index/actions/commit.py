@@ -20,7 +20,7 @@ from parquet_bloomwriter.index.actions.lifecycle import report_of
 from parquet_bloomwriter.index.build.survey import Surveyed, check_complete, plan_of, tasks_of
 from parquet_bloomwriter.index.format.manifest import joined, table_of
 from parquet_bloomwriter.index.layout import root_of
-from parquet_bloomwriter.index.log.entry import DataFile, GlobalFilter, State
+from parquet_bloomwriter.index.log.entry import GlobalFilter, IndexFile, State
 from parquet_bloomwriter.index.log.transaction import perform
 from parquet_bloomwriter.index.log.vacuum import are_intact, files_of, unreferenced
 from parquet_bloomwriter.index.report import LeftOut
@@ -29,7 +29,7 @@ from parquet_bloomwriter.text import percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from parquet_bloomwriter.index.config import Recipe
+    from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import (
         BuildPlan,
         Engine,
@@ -80,11 +80,11 @@ class Made:
     unindexed: tuple[Unindexed, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
-    def parts_of(self, column: str) -> tuple[DataFile, ...]:
+    def parts_of(self, column: str) -> tuple[IndexFile, ...]:
         """Files that hold a column's filters."""
         return tuple(part.file for part in self.parts if part.column == column)
 
-    def partials_of(self, column: str) -> list[DataFile]:
+    def partials_of(self, column: str) -> list[IndexFile]:
         """Files that hold a column's partial filters of all values."""
         return [part.file for part in self.partials if part.column == column]
 
@@ -188,7 +188,7 @@ is kept as long as it is of any use."""
 
 
 def with_values(
-    work: Work, column: IndexedColumn, partials: Sequence[DataFile], *, stop: int
+    work: Work, column: IndexedColumn, partials: Sequence[IndexFile], *, stop: int
 ) -> IndexedColumn:
     """Add values to a column's filter of all files, or make it.
 
@@ -231,7 +231,7 @@ MANIFEST = "manifest.bfindex"
 class Build:
     """What a new version gets."""
 
-    recipe: Recipe
+    config: IndexConfig
     found: Surveyed
     """The files to build filters for."""
 
@@ -267,9 +267,9 @@ def build_version(log: IndexLog, rest: Rest, begin: Entry, build: Build) -> Inde
     def op(work: Work) -> Entry:
         nonlocal made
         root, folder = root_of(log.folder, begin), work.make_folder()
-        plan = plan_of(build.recipe, build.num_distinct, root=root, folder=folder)
+        plan = plan_of(build.config, build.num_distinct, root=root, folder=folder)
         made = make(tasks, plan, build.means)
-        check_complete(build.recipe, made.left_out)
+        check_complete(build.config, made.left_out)
         files = table_of(made.tasks)
         return ended(
             work,
@@ -308,7 +308,7 @@ def ended(
         state=State.ACTIVE,
         version=work.version,
         columns=columns,
-        manifest=DataFile(path=f"v__={work.version}/{MANIFEST}", size=os.path.getsize(path)),
+        manifest=IndexFile(path=f"v__={work.version}/{MANIFEST}", size=os.path.getsize(path)),
         next_file_id=next_file_id,
         num_files=len(files.ids),
         source_bytes=int(files.sizes.sum()),

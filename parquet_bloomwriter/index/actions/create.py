@@ -11,7 +11,7 @@ from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.actions.commit import Build, build_version
 from parquet_bloomwriter.index.build.survey import TOO_MANY, surveyed
 from parquet_bloomwriter.index.changes import compare, current_files
-from parquet_bloomwriter.index.config import recipe_of
+from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.layout import HOME, root_of, table_root
 from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import at_rest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.actions.commit import Means
     from parquet_bloomwriter.index.build.survey import Surveyed
-    from parquet_bloomwriter.index.config import Recipe
+    from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.log.log import IndexLog
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def create_index(
     log: IndexLog,
     table: StrPath,
-    recipe: Recipe,
+    config: IndexConfig,
     *,
     files: StrPath | Sequence[StrPath] | None,
     means: Means,
@@ -46,50 +46,50 @@ def create_index(
     root = table_root(table)
     current = current_files(table, root, files)
     check_plain(root, current)
-    found = surveyed(root, current, recipe)
+    found = surveyed(root, current, config)
     begin = Entry(
         id=rest.next_id,
         name=os.path.basename(log.folder),
         state=State.CREATING,
         version=-1,
         root=None if _is_inside(log, root) else root,
-        columns=_begun(recipe, found),
+        columns=_begun(config, found),
         next_file_id=0 if rest.stable is None else rest.stable.next_file_id,
         action="create",
-        options=recipe.options(),
+        options=config.options(),
     )
-    return build_version(log, rest, begin, _all(recipe, found, means))
+    return build_version(log, rest, begin, _all(config, found, means))
 
 
 def refresh_in_full(
     log: IndexLog, rest: Rest, stable: Entry, current: Sequence[FileId], means: Means
 ) -> IndexReport:
     """Build all filters anew, whatever has changed."""
-    recipe = recipe_of(stable, path=log.folder)
-    found = surveyed(root_of(log.folder, stable), current, recipe, strict=bool(current))
+    config = config_of(stable, path=log.folder)
+    found = surveyed(root_of(log.folder, stable), current, config, strict=bool(current))
     begin = replace(
-        stable, state=State.REFRESHING, action="refresh full", columns=_begun(recipe, found)
+        stable, state=State.REFRESHING, action="refresh full", columns=_begun(config, found)
     )
-    build = _all(recipe, found, means, forgotten=_num_gone(log, stable, current))
+    build = _all(config, found, means, forgotten=_num_gone(log, stable, current))
     return build_version(log, rest, begin, build)
 
 
-def _all(recipe: Recipe, found: Surveyed, means: Means, *, forgotten: int = 0) -> Build:
+def _all(config: IndexConfig, found: Surveyed, means: Means, *, forgotten: int = 0) -> Build:
     num_distinct = {
         column.name: column.expected_num_items or found.num_values[column.name]
-        for column in recipe.columns
+        for column in config.columns
         if found.has_global[column.name]
     }
     return Build(
-        recipe=recipe, found=found, means=means, num_distinct=num_distinct, forgotten=forgotten
+        config=config, found=found, means=means, num_distinct=num_distinct, forgotten=forgotten
     )
 
 
-def _begun(recipe: Recipe, found: Surveyed) -> tuple[IndexedColumn, ...]:
+def _begun(config: IndexConfig, found: Surveyed) -> tuple[IndexedColumn, ...]:
     """The columns before anything is built."""
     return tuple(
         column if found.has_global[column.name] else replace(column, no_global=TOO_MANY)
-        for column in recipe.columns
+        for column in config.columns
     )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import DataFile, Entry
+    from parquet_bloomwriter.index.log.entry import Entry, IndexFile
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Work
     from parquet_bloomwriter.index.report import IndexReport
@@ -52,7 +52,7 @@ _REMEDY = "Refresh the index in full."
 class _Old:
     """One part as it is."""
 
-    file: DataFile
+    file: IndexFile
     first_id: int
     """Smallest id of a file that it has filters of and that is known; -1: there is none."""
 
@@ -100,7 +100,7 @@ def optimize_index(log: IndexLog) -> IndexReport:
     return report_of(log, entry, action="optimize", changed=True, notes=(note,))
 
 
-def _to_join(folder: str, parts: Iterable[DataFile], known: NDArray[np.int64]) -> list[_Old]:
+def _to_join(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> list[_Old]:
     """Choose the parts of a column to write anew, in the order of their files."""
     old = [_look_at(folder, part, known) for part in parts]
     loose = sorted((one for one in old if not one.is_settled), key=lambda one: one.first_id)
@@ -108,7 +108,7 @@ def _to_join(folder: str, parts: Iterable[DataFile], known: NDArray[np.int64]) -
     return loose if worth_it else []
 
 
-def _look_at(folder: str, part: DataFile, known: NDArray[np.int64]) -> _Old:
+def _look_at(folder: str, part: IndexFile, known: NDArray[np.int64]) -> _Old:
     with _opened(folder, part) as file:
         ids = file.read(columns=[names.FILE_ID])[names.FILE_ID].to_numpy()
     live = ids[_are_among(ids, known)]
@@ -140,7 +140,7 @@ def _row(found: dict[str, Any]) -> PartRow:
     )
 
 
-def _written(work: Work, column: str, rows: Iterator[PartRow]) -> Iterator[DataFile]:
+def _written(work: Work, column: str, rows: Iterator[PartRow]) -> Iterator[IndexFile]:
     """Write filters to as many parts as they need."""
     row = next(rows, None)
     while row is not None:
@@ -157,7 +157,7 @@ def _written(work: Work, column: str, rows: Iterator[PartRow]) -> Iterator[DataF
 
 
 @contextmanager
-def _opened(folder: str, part: DataFile) -> Iterator[pq.ParquetFile]:
+def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
     """Open a part with pyarrow.
 
     Raises:

@@ -24,7 +24,7 @@ from parquet_bloomwriter.index.actions.create import refresh_in_full
 from parquet_bloomwriter.index.actions.lifecycle import existing, report_of
 from parquet_bloomwriter.index.build.survey import surveyed
 from parquet_bloomwriter.index.changes import compare, current_files
-from parquet_bloomwriter.index.config import recipe_of
+from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.manifest import some_of
 from parquet_bloomwriter.index.layout import root_of, table_root
@@ -123,14 +123,14 @@ def _refresh_in_part(
     log: IndexLog, rest: Rest, need: _Need, *, mode: Mode, means: Means
 ) -> IndexReport:
     stable = need.stable
-    recipe = recipe_of(stable, path=log.folder)
+    config = config_of(stable, path=log.folder)
     root, action = root_of(log.folder, stable), f"refresh {mode}"
-    found = surveyed(root, need.files(), recipe, strict=False)
+    found = surveyed(root, need.files(), config, strict=False)
     if not found.files and need.kept.all():
         return report_of(log, stable, action=action, changed=False, left_out=found.left_out)
     begin = replace(stable, state=State.REFRESHING, action=action)
     build = Build(
-        recipe=recipe,
+        config=config,
         found=found,
         means=means,
         kept=some_of(need.changes.known, need.kept),

@@ -30,10 +30,10 @@ import numpy as np
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
-from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
+from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
 from parquet_bloomwriter.index.files import FileId, identity, settled
-from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
+from parquet_bloomwriter.index.format.columns import resolve_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
@@ -98,7 +98,7 @@ def embedded_filters(
         BloomwriterError, OSError: If they cannot be read.
     """
     counts = _num_values(footer, leaf)
-    stored = {one.row_group: one for one in stored_filters(source, footer, {leaf.ordinal})}
+    stored = {one.row_group: one for one in filters_of_columns(source, footer, {leaf.ordinal})}
     for row_group, count in enumerate(counts):
         problem = _problem_of(stored.get(row_group), count)
         if problem is not None:
@@ -129,8 +129,10 @@ def _num_values(footer: Footer, leaf: Leaf) -> list[int]:
 def _problem_of(one: StoredFilter | None, count: int) -> str | None:
     if one is None:
         return "it has no filter" if count else None
-    problem = one.problem or one.foreign
-    if problem is None and (one.length is None or one.length > MAX_BYTES + BYTES_PER_BLOCK):
+    problem = one.defect or one.foreign
+    if problem is None and (
+        one.readable_length is None or one.readable_length > MAX_BYTES + BYTES_PER_BLOCK
+    ):
         return "its filter is too large, or has no header"
     return problem
 
@@ -306,7 +308,7 @@ def _read(source: Source, wanted: Wanted) -> dict[str, FileFilters | str]:
 
 
 def _column(source: Source, footer: Footer, plan: ColumnPlan, wanted: Wanted) -> FileFilters | str:
-    leaf = find_leaf(footer.leaves, plan.name)
+    leaf = resolve_column(footer.leaves, plan.name)
     if isinstance(leaf, str):
         return leaf
     problem = why_unreadable(footer, leaf)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.build.file_filters import FileFilters, Wanted, read_filters_of
-from parquet_bloomwriter.index.build.table_filter import Partial, Union
+from parquet_bloomwriter.index.build.table_filter import Partial
 from parquet_bloomwriter.index.engine import ColumnPlan, GroupResult, Unindexed
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import column_type
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, PartRow, PartWriter
+from parquet_bloomwriter.sbbf.union import FilterUnion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -172,7 +173,7 @@ def _of_file(path: str, plan: ColumnPlan, origin: Origin) -> FileFilter | str:
     of_column = found[plan.name]
     if isinstance(of_column, str):
         return of_column
-    union = Union(plan.max_bytes)
+    union = FilterUnion(plan.max_bytes)
     for filter_ in of_column.filters:
         if filter_.bits is not None:
             union.add(filter_.bits.blocks)

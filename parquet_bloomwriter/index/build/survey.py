@@ -27,7 +27,7 @@ from parquet_bloomwriter.index.build.file_filters import clause
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.format.columns import find_leaf, missing, why_unreadable
+from parquet_bloomwriter.index.format.columns import missing, resolve_column, why_unreadable
 from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.config import Recipe
+    from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
@@ -123,7 +123,7 @@ def _facts(footer: Footer, columns: Sequence[str]) -> FileFacts:
 
 
 def _column(footer: Footer, name: str) -> ColumnFacts:
-    leaf = find_leaf(footer.leaves, name)
+    leaf = resolve_column(footer.leaves, name)
     if isinstance(leaf, str):
         return ColumnFacts(problem=leaf)
     problem = why_unreadable(footer, leaf)
@@ -335,27 +335,27 @@ class Surveyed:
 
 
 def surveyed(
-    root: str, files: Sequence[FileId], recipe: Recipe, *, strict: bool = True
+    root: str, files: Sequence[FileId], config: IndexConfig, *, strict: bool = True
 ) -> Surveyed:
     """Look at files, and check that an index of them can be made.
 
     Args:
         root: What their paths are relative to, absolute.
         files: The files.
-        recipe: The columns, and limits.
+        config: The columns, and limits.
         strict: Whether there must be a file with each column.
 
     Raises:
         InvalidArgument: If that is not so, the index would be too large, or a file cannot be read
             though the contract asks for all of them.
     """
-    limits = Limits(max_file_bytes=recipe.max_file_bytes, max_total_bytes=recipe.max_total_bytes)
-    found = survey(root, files, recipe.columns, limits=limits, origin=recipe.origin, strict=strict)
+    limits = Limits(max_file_bytes=config.max_file_bytes, max_total_bytes=config.max_total_bytes)
+    found = survey(root, files, config.columns, limits=limits, origin=config.origin, strict=strict)
     rows = zip(files, found.num_rows.tolist(), strict=True)
     left_out = tuple(
         LeftOut(path=file.path, reason=why) for file, why in sorted(found.unreadable.items())
     )
-    check_complete(recipe, left_out)
+    check_complete(config, left_out)
     return Surveyed(
         files=tuple((file, num_rows) for file, num_rows in rows if file not in found.unreadable),
         left_out=left_out,
@@ -364,13 +364,13 @@ def surveyed(
     )
 
 
-def check_complete(recipe: Recipe, left_out: Sequence[LeftOut]) -> None:
+def check_complete(config: IndexConfig, left_out: Sequence[LeftOut]) -> None:
     """Check that a version knows all files, if lookups take the table for what it knows.
 
     Raises:
         InvalidArgument: If that is not so.
     """
-    if recipe.contract != "immutable" or not left_out:
+    if config.contract != "immutable" or not left_out:
         return
     first = left_out[0]
     raise InvalidArgument(
@@ -389,12 +389,12 @@ def tasks_of(found: Surveyed, first_id: int) -> list[FileTask]:
 
 
 def plan_of(
-    recipe: Recipe, num_distinct: Mapping[str, int], *, root: str, folder: str
+    config: IndexConfig, num_distinct: Mapping[str, int], *, root: str, folder: str
 ) -> BuildPlan:
     """Make the plan of a version.
 
     Args:
-        recipe: How the index is made.
+        config: How the index is made.
         num_distinct: By column, the distinct values that partial filters of all files are made
             for; columns that are not named get none.
         root: Of the table, absolute.
@@ -404,13 +404,13 @@ def plan_of(
         ColumnPlan(
             name=column.name,
             fpp=column.fpp,
-            max_bytes=recipe.max_file_bytes,
+            max_bytes=config.max_file_bytes,
             global_blocks=(
                 initial_num_blocks(num_distinct[column.name], column.fpp)
                 if column.name in num_distinct
                 else None
             ),
         )
-        for column in recipe.columns
+        for column in config.columns
     )
-    return BuildPlan(root=root, folder=folder, columns=columns, origin=recipe.origin)
+    return BuildPlan(root=root, folder=folder, columns=columns, origin=config.origin)

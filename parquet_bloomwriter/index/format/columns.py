@@ -84,7 +84,7 @@ _known: dict[tuple[int, str], tuple[tuple[Leaf, ...], Leaf | str]] = {}
 """Answers; the leaves are kept with them, so that their address is nobody else's."""
 
 
-def find_leaf(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
+def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
     """Find the leaf column of a name.
 
     Args:
@@ -104,7 +104,7 @@ def find_leaf(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
 
 
 def missing(name: str) -> str:
-    """Say that there is no such column: the reason that `find_leaf` gives."""
+    """Say that there is no such column: the reason that `resolve_column` gives."""
     return f'there is no column "{name}"'
 
 

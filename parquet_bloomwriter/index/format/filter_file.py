@@ -17,7 +17,7 @@ from parquet_bloomwriter.source.local import open_local
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import DataFile
+    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.source import Source
 
 _HEADER_BYTES = 64
@@ -27,7 +27,7 @@ _MAX_HASHES = 4096
 """More are not worth looking up one by one."""
 
 
-def might_hold(folder: str, file: DataFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Whether the filter might contain each of some hashes; no more than a block is read for each.
 
     Raises:
@@ -44,7 +44,7 @@ def might_hold(folder: str, file: DataFile, hashes: NDArray[np.uint64]) -> NDArr
         return np.fromiter(found, np.bool_, len(hashes))
 
 
-def read_global(folder: str, file: DataFile) -> Sbbf:
+def read_global(folder: str, file: IndexFile) -> Sbbf:
     """Read the whole filter.
 
     Raises:
@@ -60,7 +60,7 @@ def read_global(folder: str, file: DataFile) -> Sbbf:
     return filter_
 
 
-def _check(source: Source, file: DataFile) -> tuple[int, int]:
+def _check(source: Source, file: IndexFile) -> tuple[int, int]:
     """Where the bitset begins, and its blocks.
 
     Raises:

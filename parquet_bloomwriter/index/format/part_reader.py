@@ -36,7 +36,7 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
-from parquet_bloomwriter.source.local import FileSource, open_local
+from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,8 +162,8 @@ def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> 
         raise broken(path, f"a page has {numbers[_COMPRESSED]} bytes, and its filters {size}")
 
 
-State: TypeAlias = tuple[int, int, int, int, int]
-"""Device, inode, bytes, times of the last changes in nanoseconds."""
+State: TypeAlias = FileIdentity
+"""What changes when a file does."""
 
 _DTYPES: dict[str, type[np.signedinteger[Any]]] = {
     FILE_ID: np.int64,
@@ -254,8 +254,7 @@ def read_part(path: str, size: int) -> Part:
 
 def state_of(source: FileSource) -> State:
     """What changes when an open file does; files of an index never do."""
-    found = os.fstat(source.fd)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return FileIdentity.of(os.fstat(source.fd))
 
 
 def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:

@@ -28,7 +28,7 @@ from urllib.parse import quote
 from parquet_bloomwriter.durable import make_folders
 from parquet_bloomwriter.index.engine import PartInfo
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut
-from parquet_bloomwriter.index.log.entry import DataFile
+from parquet_bloomwriter.index.log.entry import IndexFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,7 +164,7 @@ class PartWriter:
         size = self._out.finish()
         path = relative_path(self._version_folder, self._path)
         return PartInfo(
-            column=self._column, file=DataFile(path=path, size=size), num_rows=self._num_rows
+            column=self._column, file=IndexFile(path=path, size=size), num_rows=self._num_rows
         )
 
     def _flush(self) -> None:

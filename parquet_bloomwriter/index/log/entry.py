@@ -50,7 +50,7 @@ KIND = "BloomFilterIndex"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+class IndexFile:
     """One file of an index."""
 
     path: str
@@ -64,7 +64,7 @@ class DataFile:
 class GlobalFilter:
     """The filter of a column's values in all files of the index."""
 
-    file: DataFile
+    file: IndexFile
     fpp: float
     """Exact rate of this very filter."""
 
@@ -88,7 +88,7 @@ class IndexedColumn:
     expected_num_items: int | None = None
     """Distinct values expected in the whole table; None takes the number of rows."""
 
-    parts: tuple[DataFile, ...] = ()
+    parts: tuple[IndexFile, ...] = ()
     global_filter: GlobalFilter | None = None
     no_global: str = ""
     """Why there is no global filter, a clause."""
@@ -112,7 +112,7 @@ class Entry:
     """Folder that paths of files are relative to; None: the folder that holds the index's home."""
 
     columns: tuple[IndexedColumn, ...]
-    manifest: DataFile | None = None
+    manifest: IndexFile | None = None
     next_file_id: int = 0
     num_files: int = 0
     """Files that the version knows."""
@@ -255,13 +255,13 @@ def _global(found: Json) -> GlobalFilter:
     )
 
 
-def _file(found: Json) -> DataFile:
+def _file(found: Json) -> IndexFile:
     path = _text(found["path"])
     if any(name in {"", ".", ".."} for name in path.split("/")):
         raise ValueError(f"{path!r} is not a path in the index's folder")
     if b"\0" in os.fsencode(path):
         raise ValueError(f"{path!r} is not a path")
-    return DataFile(path=path, size=_integer(found["size"]))
+    return IndexFile(path=path, size=_integer(found["size"]))
 
 
 def _integer(value: object, *, least: int = 0, most: int = _MOST) -> int:

@@ -17,7 +17,7 @@ from parquet_bloomwriter.durable import remove_tree, sync_folder
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from parquet_bloomwriter.index.log.entry import DataFile, Entry
+    from parquet_bloomwriter.index.log.entry import Entry, IndexFile
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 
@@ -27,7 +27,7 @@ def version_folder(folder: str, version: int) -> str:
     return os.path.join(folder, f"v__={version}")
 
 
-def files_of(entry: Entry) -> Iterator[DataFile]:
+def files_of(entry: Entry) -> Iterator[IndexFile]:
     """All files that an entry refers to."""
     if entry.manifest is not None:
         yield entry.manifest
@@ -47,7 +47,7 @@ def is_intact(folder: str, entry: Entry) -> bool:
     return are_intact(folder, files_of(entry))
 
 
-def are_intact(folder: str, files: Iterable[DataFile]) -> bool:
+def are_intact(folder: str, files: Iterable[IndexFile]) -> bool:
     """Whether files of an index are there, and as large as they were."""
     return all(_size(os.path.join(folder, file.path)) == file.size for file in files)
 

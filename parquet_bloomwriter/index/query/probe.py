@@ -27,9 +27,9 @@ from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.kernels import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
-from parquet_bloomwriter.sbbf.header import encode_header
+from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
-
-_SHORTEST_HEADER = 15
 
 
 def open_parts(
@@ -55,18 +53,6 @@ def open_parts(
             raise IndexProblem("it has been changed since it was opened", path=filters.paths[part])
         sources[part] = source
     return sources
-
-
-def usual_headers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bytes of the headers that every known writer makes, of filters of these lengths."""
-    return (lengths - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
-
-
-def header_at(data: bytes, start: int, length: int) -> int:
-    """Bytes of the header at `start`; 0 if it is not the usual one of a filter of this length."""
-    header = (length - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
-    is_one = length > header and data.startswith(encode_header(length - header), start)
-    return header if is_one else 0
 
 
 def no_filter(filters: ColumnFilters, row: int) -> IndexProblem:
@@ -115,7 +101,7 @@ class _Asked:
             filters.part_of[rows],
         )
         checked = filters.is_checked[rows]
-        headers = usual_headers(lengths)
+        headers = usual_header_length(lengths)
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
         tasks[:, 0], tasks[:, 1], tasks[:, 2] = self.descriptors[parts], starts, lengths
         tasks[:, 3] = filters.sizes[parts]
@@ -166,9 +152,9 @@ def _ask_without_kernel(
     heads = pieces.read(part_of, starts, PIECE_BYTES)
     _raise_first(pieces)
     for place, head in enumerate(heads):
-        if not header_at(head.tobytes(), 0, int(lengths[place])):
+        if not usual_header_at(head.tobytes(), 0, int(lengths[place])):
             raise no_filter(filters, int(rows[place]))
-    headers = usual_headers(lengths)
+    headers = usual_header_length(lengths)
     num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
     found = np.zeros(len(rows), np.bool_)
     for h in hashes:
@@ -222,7 +208,7 @@ def _ask_slab(
     check, wanted = native.kernels(_SBBF_KERNELS).check, native.address(hashes)
     found = []
     for place, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
-        header = header_at(data, offset, length)
+        header = usual_header_at(data, offset, length)
         if not header:
             raise no_filter(filters, int(slab[place]))
         num_blocks = (length - header) // BYTES_PER_BLOCK
@@ -292,7 +278,7 @@ def read_filters(
             for row in rows[wave].tolist():
                 start, length = int(filters.starts[row]), int(filters.num_bytes[row])
                 data = sources[int(filters.part_of[row])].read_at(start, start + length)
-                header = header_at(data, 0, length)
+                header = usual_header_at(data, 0, length)
                 if not header:
                     raise no_filter(filters, row)
                 yield row, np.frombuffer(data, "<u4", offset=header).reshape(-1, 8)

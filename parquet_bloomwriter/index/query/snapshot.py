@@ -35,6 +35,7 @@ from parquet_bloomwriter.index.query.probe import ask
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.source.local import FileIdentity
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -105,9 +106,7 @@ class SnapshotCache:
 def _state_of(folder: str) -> Hashable:
     """What changes when the log does."""
     log = os.path.join(folder, LOG)
-    found = os.stat(log)
-    place = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
-    return (*place, frozenset(os.listdir(log)))
+    return FileIdentity.of(os.stat(log)), frozenset(os.listdir(log))
 
 
 # ruff: noqa: PTH118, PTH116  paths are strings, as in the entries

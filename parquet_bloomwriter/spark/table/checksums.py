@@ -7,10 +7,10 @@ afterwards: at no moment, and after no kill, is there one that does not fit.
 Before it gives way it is held against the file. A file whose bytes it does not confirm is not
 rewritten: a new checksum would make damaged data look sound.
 
-The layout is described in `splice.surroundings`.
+The layout is described in `replace.hadoop_checksum`.
 """
 
-# ruff: noqa: PTH105, PTH108, PTH116, PTH118, PTH123, PTH208  the steps are system calls, as in `splice`
+# ruff: noqa: PTH105, PTH108, PTH116, PTH118, PTH123, PTH208  the steps are system calls, as in `replace`
 from __future__ import annotations
 
 import contextlib
@@ -23,11 +23,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.replace.attributes import carry_over
-from parquet_bloomwriter.replace.external_references import (
-    BYTES_PER_CHECKSUM,
-    CHECKSUM_MAGIC_VERSION,
-    crc_path,
-)
+from parquet_bloomwriter.replace.external_references import crc_path
+from parquet_bloomwriter.replace.hadoop_checksum import BYTES_PER_CHECKSUM, CHECKSUM_MAGIC_VERSION
 from parquet_bloomwriter.replace.temporary import PRIVATE, remove_stale, temporary_beside
 from parquet_bloomwriter.source.local import open_local
 
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct(">4si")
 _TEMPORARY = re.compile(r"\.(\..+\.crc)\.bloomify-[0-9a-f]{16}\.tmp")
-"""See `splice.temporary`."""
+"""See `replace.temporary`."""
 
 _READ = 4 << 20
 """Bytes read at a time, about."""

@@ -49,7 +49,7 @@ class Scenario:
 
 
 def _crc(data: bytes) -> bytes:
-    """Hadoop's checksum file, by its description in splice/surroundings.py."""
+    """Hadoop's checksum file, by its description in replace/hadoop_checksum.py."""
     runs = (data[start : start + 512] for start in range(0, len(data), 512))
     return b"crc\0" + struct.pack(">i", 512) + b"".join(zlib.crc32(r).to_bytes(4) for r in runs)
 

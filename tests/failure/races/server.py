@@ -25,7 +25,7 @@ import pyarrow as pa
 import bloomify.main
 from parquet_bloomwriter import native
 from parquet_bloomwriter.replace import commit
-from parquet_bloomwriter.replace.commit import exchange
+from parquet_bloomwriter.replace.names import exchange
 from parquet_bloomwriter.source import local
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Steps:
         for name in _STEPS:
             setattr(os, name, self._counted(name, getattr(os, name)))
         local._pread = os.pread  # noqa: SLF001  bound when it was imported
-        commit.exchange = self._counted("exchange", exchange)
+        commit.exchange = self._counted("exchange", exchange)  # type: ignore[attr-defined]  # its own name for it
         fcntl.flock = self._counted("flock", fcntl.flock)
         pa.OSFile = self._counted("OSFile", pa.OSFile)
 

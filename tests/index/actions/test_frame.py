@@ -18,7 +18,7 @@ from parquet_bloomwriter.errors import (
     InvalidArgument,
 )
 from parquet_bloomwriter.index.actions import lifecycle
-from parquet_bloomwriter.index.log.entry import DataFile, Entry, State
+from parquet_bloomwriter.index.log.entry import Entry, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.transaction import Work, at_rest, looking_at, perform
 
@@ -53,7 +53,7 @@ def folders(folder: str) -> list[str]:
 def build(work: Work) -> Entry:
     path = Path(work.make_folder(), "data")
     path.write_text(f"of {work.version}")
-    file = DataFile(path=f"v__={work.version}/data", size=path.stat().st_size)
+    file = IndexFile(path=f"v__={work.version}/data", size=path.stat().st_size)
     return replace(work.begun, state=State.ACTIVE, version=work.version, manifest=file)
 
 

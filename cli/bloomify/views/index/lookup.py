@@ -86,7 +86,7 @@ def warnings(
 
 def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
     """Yield how strings are written, for names in double quotes that no index and no folder has."""
-    from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
+    from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
 
     indexed = {name.lower() for use in uses for name in use.columns}
     for name in dict.fromkeys(quoted_columns(condition)):
