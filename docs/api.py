@@ -176,7 +176,7 @@ def _package(package: Package) -> Iterator[str]:
     related = [_related(path) for path in package.related]
     if related:
         yield "\n### Related types\n"
-        yield "Reports, arguments and errors of these types occur; they are not exported.\n"
+        yield "These types occur in reports and arguments, or are raised; they are not exported.\n"
         for _, node in related:
             yield from _entry(node)
     aliases = dict(_aliases([*homes, *related]))
@@ -319,8 +319,10 @@ def _items(content: str) -> Iterator[str]:
     """Yield the items of a section as a list: "name: text", further lines of which are indented."""
     for item in re.split(r"\n(?! )", content):
         name, sign, text = " ".join(item.split()).partition(": ")
-        names = ", ".join(f"`{one}`" for one in name.split(", "))
-        yield f"- {names}: {text}" if sign else f"- {name}"
+        names = name.split(", ")
+        is_code = all(re.fullmatch(r"\*{0,2}[\w.]+", one) for one in names)
+        shown = ", ".join(f"`{one}`" for one in names) if is_code else name
+        yield f"- {shown}: {text}" if sign else f"- {name}"
 
 
 def _aliases(homes: Sequence[tuple[Module, Definition]]) -> Iterator[tuple[str, str]]:
