@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
@@ -15,7 +17,7 @@ from bloomify.exits import ExitCode, exit_code_of
 from parquet_bloomwriter.text import nearest, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from click.shell_completion import CompletionItem
 
@@ -45,7 +47,35 @@ class Reading(Verb):
     """A command that changes no file."""
 
 
-class Verbs(click.Group):
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:  # noqa: ANN401  click's
+        """Name the commands.
+
+        Args:
+            args: Those of click.
+            modules: The module of each command, in the order of the help page. The command is its
+                attribute of the same name, or, for names of Python's own, of that name and "_".
+            attributes: Those of click.
+        """
+        super().__init__(*args, **attributes)
+        self.modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """List the commands in the order of the help page."""
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
+        """Import a command."""
+        if cmd_name not in self.modules:
+            return None
+        module = import_module(self.modules[cmd_name])
+        attribute = f"{cmd_name}_" if hasattr(builtins, cmd_name) else cmd_name
+        return cast("click.Command", getattr(module, attribute))
+
+
+class Verbs(LazyGroup):
     """The commands. Where the first word names no command, `add` is meant.
 
     The first word is a command or an input: a file called like a command is given as ./NAME.
@@ -55,7 +85,7 @@ class Verbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before arguments that do not begin with a command."""
-        if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
+        if args and args[0] not in self.modules and args[0] not in _OWN_OPTIONS:
             ctx.meta[_FIRST] = args[0]
             args = [self.default, *args]
         return super().parse_args(ctx, args)
@@ -63,7 +93,7 @@ class Verbs(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, and the options of the default one."""
         self.format_commands(ctx, formatter)
-        parameters = self.commands[self.default].get_params(ctx)
+        parameters = self._default(ctx).get_params(ctx)
         version = [own for own in self.params if own.name == "version"]
         _write_sections(parameters + version, ctx, formatter)
 
@@ -88,18 +118,20 @@ class Verbs(click.Group):
             message = describe(error, reads_only=self._reads_only(ctx))
             self._leave(ctx, message + hint, code)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """List the commands in the order of the help page."""
-        return list(self.commands)
-
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command, an option of the default one, or else the name of an input."""
         commands = super().shell_complete(ctx, incomplete)
-        options = self.commands[self.default].shell_complete(ctx, incomplete)
+        options = self._default(ctx).shell_complete(ctx, incomplete)
         return commands + options or complete_path(ctx, None, incomplete)
 
     def _reads_only(self, ctx: click.Context) -> bool:
-        return isinstance(self.commands.get(ctx.invoked_subcommand or ""), Reading)
+        return isinstance(self.get_command(ctx, ctx.invoked_subcommand or ""), Reading)
+
+    def _default(self, ctx: click.Context) -> click.Command:
+        command = self.get_command(ctx, self.default)
+        if command is None:
+            raise LookupError(self.default)
+        return command
 
     def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
         complain(message)
@@ -138,14 +170,14 @@ def check_no_command(given: str, ctx: click.Context) -> None:
 
 def _nearest_command(given: str, ctx: click.Context) -> str | None:
     """Return the command that was probably meant, as it is typed: `index lookup`."""
-    commands = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
-    typed = {
-        inner: f"{outer} {inner}"
-        for outer, command in commands.items()
-        if isinstance(command, click.Group)
-        for inner in command.list_commands(ctx)
-    }
-    typed |= {outer: outer for outer in commands}
+    group, typed = ctx.command, {}
+    if isinstance(group, click.Group):
+        names = group.list_commands(ctx)
+        for outer in names:
+            command = group.get_command(ctx, outer)
+            if isinstance(command, click.Group):
+                typed |= {inner: f"{outer} {inner}" for inner in command.list_commands(ctx)}
+        typed |= {outer: outer for outer in names}
     near = nearest(given, typed)
     return None if near is None else typed[near]
 

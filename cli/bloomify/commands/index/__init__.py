@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import cast
 
 import click
 
-from bloomify.console.help import NoCommand
+from bloomify.console.help import LazyGroup, NoCommand
 from bloomify.exits import ExitCode
 from parquet_bloomwriter.text import nearest
 
@@ -32,20 +30,8 @@ Examples:
 """
 
 
-class IndexVerbs(click.Group):
+class IndexVerbs(LazyGroup):
     """The commands on indexes."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """List the commands in the order of the help page."""
-        return [*VERBS]  # In this package, `list` is a module.
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
-        """Import a command."""
-        if cmd_name not in VERBS:
-            return None
-        module = import_module(f"{__name__}.{VERBS[cmd_name]}")
-        attribute = "list_" if cmd_name == "list" else cmd_name
-        return cast("click.Command", getattr(module, attribute))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -63,6 +49,7 @@ class IndexVerbs(click.Group):
 @click.group(
     "index",
     cls=IndexVerbs,
+    modules={name: f"{__name__}.{module}" for name, module in VERBS.items()},
     epilog=_EPILOG,
     invoke_without_command=True,
     short_help="Keep an index of a folder: which files can hold a value.",
