@@ -74,6 +74,7 @@ def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
         ordinals = " or ".join(f"'{_ORDINAL}{leaf.ordinal}'" for leaf in exact)
         raise ColumnNotFound(
             f'{len(exact)} columns are named "{name}"',
+            name=name,
             column=name,
             remedy=f"Choose by ordinal: {ordinals}.",
         )
@@ -91,7 +92,7 @@ def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
         if not can_be_listed(leaf.name)
     }
     remedy = suggestion(name, (leaf.name for leaf in leaves), typed=typed)
-    raise ColumnNotFound(f'there is no column "{name}"', remedy=remedy)
+    raise ColumnNotFound(f'there is no column "{name}"', name=name, remedy=remedy)
 
 
 def can_be_listed(name: str) -> bool:

@@ -16,15 +16,79 @@
         ├── IndexNotFound      the table has no index of that name
         └── IndexBusy          somebody is changing the index, or was and died
 
-Facts are attributes; the sentence is composed from them, and is one line that is safe to show,
-whatever a file's author put into names. An `OSError` of the operating system is passed on as it is.
+Facts are attributes; the message is composed from them, and is one line that is safe to show,
+whatever a file's author put into names. A remedy may hold proposals, each with its kind: a program
+with other words for them, such as a command with options, composes the message anew. An `OSError`
+of the operating system is passed on as it is.
 """
 
 from __future__ import annotations
 
 import os
+from enum import StrEnum, auto
+from typing import TYPE_CHECKING, TypeAlias
 
 from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Way(StrEnum):
+    """What a remedy proposes, for programs that have words of their own for it."""
+
+    OVERWRITE = auto()
+    """Replace the file that has the name of the output."""
+
+    FORCE = auto()
+    """Rewrite a file although something outside refers to it."""
+
+    FORCE_HARD_LINKS = auto()
+    """Rewrite a file although it has several names."""
+
+    REGENERATE_CRC = auto()
+    """Renew the Hadoop checksum file."""
+
+    OTHER_PATH = auto()
+    """Write the new version to another path."""
+
+    BACKUP_FOLDER = auto()
+    """Keep backups in another folder."""
+
+    WHOLE_FOLDER = auto()
+    """Apply the verb to all files of a folder."""
+
+    EXPECTED_ITEMS = auto()
+    """Say how many distinct values an index should expect."""
+
+    FPP = auto()
+    """Allow a higher false positive probability."""
+
+    INDEX_SIZE = auto()
+    """Allow a larger index."""
+
+    INDEX_NAME = auto()
+    """Give the index another name."""
+
+    CREATE_INDEX = auto()
+    """Create the index first."""
+
+    CANCEL = auto()
+    """Cancel the action of a process that has died."""
+
+
+class Proposal:
+    """A part of a remedy: what it proposes, and how this library says it."""
+
+    __slots__ = ("text", "way")
+
+    def __init__(self, way: Way, text: str) -> None:
+        self.way = way
+        self.text = text
+
+
+Remedy: TypeAlias = "str | Iterable[str | Proposal]"
+"""One sentence or "", whole or in parts."""
 
 
 class BloomwriterError(Exception):
@@ -36,7 +100,7 @@ class BloomwriterError(Exception):
         row_group: Row group ordinal, 0-based.
         column: Dotted path of the leaf column.
         byte: Absolute byte offset in the file.
-        remedy: What the reader of the message can do next, one sentence or "".
+        parts: The parts of the remedy: text, and proposals.
     """
 
     outcome = ""
@@ -50,7 +114,7 @@ class BloomwriterError(Exception):
         row_group: int | None = None,
         column: str | None = None,
         byte: int | None = None,
-        remedy: str = "",
+        remedy: Remedy = "",
     ) -> None:
         super().__init__(problem)
         self.problem = problem
@@ -60,14 +124,51 @@ class BloomwriterError(Exception):
         self.byte = byte
         self.remedy = remedy
 
+    @property
+    def remedy(self) -> str:
+        """What the reader of the message can do next, one sentence or ""."""
+        return self.remedy_in({})
+
+    @remedy.setter
+    def remedy(self, remedy: Remedy) -> None:
+        self.parts = (remedy,) if isinstance(remedy, str) else tuple(remedy)
+
+    @property
+    def ways(self) -> frozenset[Way]:
+        """What the remedy proposes."""
+        return frozenset(part.way for part in self.parts if isinstance(part, Proposal))
+
+    def remedy_in(self, words: Mapping[Way, str]) -> str:
+        """Return the remedy with other words for its proposals.
+
+        Args:
+            words: Templates, in which `{}` stands for the words of this library. Proposals without
+                a template stay.
+        """
+        return "".join(
+            words.get(part.way, "{}").format(part.text) if isinstance(part, Proposal) else part
+            for part in self.parts
+        )
+
     def __str__(self) -> str:
+        return self.message()
+
+    def message(self, *, outcome: str | None = None, remedy: str | None = None) -> str:
+        """Compose the message.
+
+        Args:
+            outcome: What became of the file, instead of the error's own sentence.
+            remedy: What can be done next, instead of the error's own sentence.
+        """
+        outcome = self.outcome if outcome is None else outcome
+        remedy = self.remedy if remedy is None else remedy
         where = [
             self.path,
             None if self.row_group is None else f"row group {self.row_group}",
             None if self.column is None else f"column {self.column}",
             None if self.byte is None else f"byte {self.byte}",
         ]
-        sentences = [f"{self.problem}.", self.outcome, self.remedy]
+        sentences = [f"{self.problem}.", outcome, remedy]
         parts = [part for part in where if part] + [" ".join(filter(None, sentences))]
         return safe(": ".join(parts))
 
@@ -77,7 +178,23 @@ class InvalidArgument(BloomwriterError, ValueError):
 
 
 class ColumnNotFound(InvalidArgument):
-    """A column name matches no leaf column, or more than one."""
+    """A column name matches no leaf column, or more than one.
+
+    Attributes:
+        name: The name; None if it is not known.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        name: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        column: str | None = None,
+        remedy: Remedy = "",
+    ) -> None:
+        super().__init__(problem, path=path, column=column, remedy=remedy)
+        self.name = name
 
 
 class FileProblem(BloomwriterError):

@@ -62,18 +62,6 @@ class Progress(Protocol):
         ...
 
 
-class _Silent:
-    def begin(self, *, num_bytes: int, num_filters: int) -> None: ...
-
-    def wrote(self, num_bytes: int) -> None: ...
-
-    def built(self) -> None: ...
-
-
-SILENT: Progress = _Silent()
-"""For work that nobody watches."""
-
-
 class Bar:
     """The progress of one run over any number of files; a context manager that takes it away."""
 

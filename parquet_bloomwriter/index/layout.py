@@ -15,11 +15,12 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
+from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from parquet_bloomwriter.errors import Remedy
     from parquet_bloomwriter.index.log.entry import Entry
 
 HOME = "_bloom_index"
@@ -155,7 +156,9 @@ def not_found(
 ) -> IndexNotFound:
     """Make the error for an index that is not there, with the names that are."""
     names = [os.path.basename(folder) for folder in index_folders(home)]
-    remedy = f"There are: {', '.join(names[:_SHOWN])}." if names else "Create it first."
+    remedy: Remedy = (Proposal(Way.CREATE_INDEX, "Create it first"), ".")
+    if names:
+        remedy = f"There are: {', '.join(names[:_SHOWN])}."
     for other in [] if above is None else find_homes(above):
         if os.path.isdir(os.path.join(other, name, LOG)):
             remedy = f'There is one of that name of the table "{os.path.dirname(other)}".'

@@ -2,7 +2,7 @@
 
 At every instant the path leads to all of the old bytes or all of the new ones:
 
-    open_source      regular file, identity recorded          -+
+    open_file      regular file, identity recorded          -+
     choose_target    symbolic links, hard links, -o, backup   -+ nothing written so far
     new_version      temporary file beside the target, mode 0600
       copy, write    the new bytes
@@ -68,7 +68,6 @@ from parquet_bloomwriter.replace.names import (
     publish,
     sync_folder,
 )
-from parquet_bloomwriter.replace.original import SourceFile, open_source
 from parquet_bloomwriter.replace.temporary import (
     PRIVATE,
     Lock,
@@ -78,7 +77,7 @@ from parquet_bloomwriter.replace.temporary import (
     try_lock,
     unlock,
 )
-from parquet_bloomwriter.source.local import FileIdentity
+from parquet_bloomwriter.source.local import FileIdentity, OpenedFile, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +90,7 @@ _PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 @contextlib.contextmanager
 def new_version(
-    source: SourceFile, target: Target, *, progress: Progress | None = None
+    source: OpenedFile, target: Target, *, progress: Progress | None = None
 ) -> Iterator[NewVersion]:
     """Open the new version of a file; at the end it is thrown away, unless it was committed.
 
@@ -120,9 +119,9 @@ class NewVersion:
 
     def __init__(  # noqa: PLR0913  made by `new_version` only
         self,
-        source: SourceFile,
+        source: OpenedFile,
         target: Target,
-        old: SourceFile | None,
+        old: OpenedFile | None,
         temporary: Temporary,
         resources: contextlib.ExitStack,
         *,
@@ -224,17 +223,17 @@ class NewVersion:
             self._progress(count)
 
 
-def _open_old(source: SourceFile, target: Target, stack: contextlib.ExitStack) -> SourceFile | None:
+def _open_old(source: OpenedFile, target: Target, stack: contextlib.ExitStack) -> OpenedFile | None:
     """Open the file that will be replaced, if any."""
     if target.replaces is None or target.in_place:
         return source if target.in_place else None
-    old = stack.enter_context(open_source(target.path))
+    old = stack.enter_context(open_file(target.path))
     old = dataclasses.replace(old, name=target.name, identity=target.replaces)
     old.check_unchanged()
     return old
 
 
-def complete(temporary: Temporary, old: SourceFile | None) -> None:
+def complete(temporary: Temporary, old: OpenedFile | None) -> None:
     """Give a written temporary file its attributes, and bring it to the disk.
 
     Args:
@@ -253,7 +252,7 @@ def complete(temporary: Temporary, old: SourceFile | None) -> None:
 
 
 def _take_place(
-    temporary: Temporary, old: SourceFile, *, backup: str | None, contradicted: str | None
+    temporary: Temporary, old: OpenedFile, *, backup: str | None, contradicted: str | None
 ) -> None:
     """Rename the new file over the old one, which must be as it was opened."""
     if try_lock(old.fd) is Lock.BUSY:
@@ -273,7 +272,7 @@ def _take_place(
         unlock(old.fd)
 
 
-def _exchange(temporary: Temporary, old: SourceFile) -> None:
+def _exchange(temporary: Temporary, old: OpenedFile) -> None:
     """Give the new file the old one's name, unless that was somebody else's file by then."""
     try:
         exchange(temporary.path, old.path)
@@ -284,7 +283,7 @@ def _exchange(temporary: Temporary, old: SourceFile) -> None:
         _check_replaced(temporary, old)
 
 
-def _check_replaced(temporary: Temporary, old: SourceFile) -> None:
+def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
     """See what has the temporary name now; if it is not the old file as it was, give it back."""
     try:
         found = os.stat(temporary.path, follow_symlinks=False)
@@ -320,7 +319,7 @@ def _saved(path: str, beside: str) -> str:
     return name
 
 
-def _remove_old(temporary: Temporary, old: SourceFile) -> None:
+def _remove_old(temporary: Temporary, old: OpenedFile) -> None:
     """Remove the replaced file's temporary names: this run's, and one that a killed run left."""
     with contextlib.suppress(OSError):
         os.unlink(temporary.path)
@@ -358,7 +357,7 @@ def _put_back(aside: str, path: str) -> None:
 
 
 @contextlib.contextmanager
-def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator[None]:
+def _kept(old: OpenedFile, backup: str | None, *, unless: Temporary) -> Iterator[None]:
     """Keep the old file under a second name; take that away unless the new file took its place."""
     if backup is None:
         yield
@@ -376,7 +375,7 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
         raise
 
 
-def _make_backup(old: SourceFile, backup: str) -> bool:
+def _make_backup(old: OpenedFile, backup: str) -> bool:
     """Return whether the name was made, and not by an earlier run that died."""
     try:
         os.link(old.path, backup)
@@ -391,7 +390,7 @@ def _make_backup(old: SourceFile, backup: str) -> bool:
     return True
 
 
-def _copy_backup(old: SourceFile, backup: str) -> None:
+def _copy_backup(old: OpenedFile, backup: str) -> None:
     with temporary_beside(backup, permissions=PRIVATE) as temporary:
         copy_range(old.fd, temporary.fd, 0, old.identity.size, path=old.name)
         carry_over(old.fd, temporary.fd)

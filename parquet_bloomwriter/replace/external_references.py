@@ -28,12 +28,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import UnsafeTarget
+from parquet_bloomwriter.errors import Proposal, UnsafeTarget, Way
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from parquet_bloomwriter.replace.original import StrPath
+    from parquet_bloomwriter.source.local import StrPath
 
 
 class ReferenceKind(enum.StrEnum):
@@ -63,8 +63,8 @@ class Reference:
         return cls(kind=kind, path=str(path))
 
 
-_REMEDY = {
-    ReferenceKind.HADOOP_CRC: "Have the checksum file regenerated",
+_REMEDIES: dict[ReferenceKind, str | Proposal] = {
+    ReferenceKind.HADOOP_CRC: Proposal(Way.REGENERATE_CRC, "Have the checksum file regenerated"),
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
     ReferenceKind.DELTA_LOG: "Use the table format's own writer",
     ReferenceKind.ICEBERG_METADATA: "Use the table format's own writer",
@@ -119,7 +119,9 @@ def check_surroundings(
     for found in () if force else find_references(path):
         if found.kind not in harmless:
             problem = f"a rewrite would contradict {found.path} ({found.kind})"
-            remedy = f"{_REMEDY[found.kind]}, write to another path, or force it."
+            elsewhere = Proposal(Way.OTHER_PATH, "write to another path")
+            insist = Proposal(Way.FORCE, "force it")
+            remedy = (_REMEDIES[found.kind], ", ", elsewhere, ", or ", insist, ".")
             raise UnsafeTarget(problem, path=path, remedy=remedy)
 
 

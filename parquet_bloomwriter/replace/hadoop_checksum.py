@@ -24,14 +24,14 @@ from parquet_bloomwriter.replace.commit import complete, created_meanwhile, new_
 from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.replace.external_references import crc_path
 from parquet_bloomwriter.replace.names import CLOSE_BEFORE_RENAMING, sync_folder
-from parquet_bloomwriter.replace.original import open_source
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import PRIVATE, Temporary, temporary_beside
+from parquet_bloomwriter.source.local import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.replace.original import SourceFile, StrPath
+    from parquet_bloomwriter.source.local import OpenedFile, StrPath
 
 CHECKSUM_MAGIC_VERSION = b"crc\0"
 BYTES_PER_CHECKSUM = 512
@@ -49,7 +49,7 @@ def has_stale_crc(path: StrPath) -> bool:
     """
     if not crc_path(path).exists():
         return False
-    with open_source(path) as data, open_source(crc_path(path)) as old:
+    with open_file(path) as data, open_file(crc_path(path)) as old:
         run = _bytes_per_checksum(old)
         with os.fdopen(os.dup(old.fd), "rb") as stored:
             stored.seek(0)
@@ -64,8 +64,8 @@ def regenerate_crc(path: StrPath) -> None:
         FileChanged: If the file or its checksum file changed meanwhile.
     """
     with (
-        open_source(path) as data,
-        open_source(crc_path(path)) as old,
+        open_file(path) as data,
+        open_file(crc_path(path)) as old,
         new_version(old, choose_target(old)) as new,
     ):
         for piece in _checksum_file(data, run=_bytes_per_checksum(old)):
@@ -100,7 +100,7 @@ class NewChecksums:
 
 
 @contextlib.contextmanager
-def new_checksums(path: StrPath, data: SourceFile) -> Iterator[NewChecksums]:
+def new_checksums(path: StrPath, data: OpenedFile) -> Iterator[NewChecksums]:
     """Write a Hadoop checksum file that fits `data`, for the time when `path` has those bytes.
 
     Args:
@@ -112,14 +112,14 @@ def new_checksums(path: StrPath, data: SourceFile) -> Iterator[NewChecksums]:
     """
     crc = os.fspath(crc_path(path))
     with temporary_beside(crc, permissions=PRIVATE) as temporary:
-        with open_source(crc) as old:
+        with open_file(crc) as old:
             for piece in _checksum_file(data, run=_bytes_per_checksum(old)):
                 write_all(temporary.fd, piece)
             complete(temporary, old)
         yield NewChecksums(path=crc, temporary=temporary)
 
 
-def _bytes_per_checksum(old: SourceFile) -> int:
+def _bytes_per_checksum(old: OpenedFile) -> int:
     """Read the run length from a checksum file; the default if it is not a sound one."""
     with os.fdopen(os.dup(old.fd), "rb") as file:
         header = file.read(_HEADER.size)
@@ -130,14 +130,14 @@ def _bytes_per_checksum(old: SourceFile) -> int:
     return BYTES_PER_CHECKSUM
 
 
-def _checksum_file(data: SourceFile, *, run: int) -> Iterator[bytes]:
+def _checksum_file(data: OpenedFile, *, run: int) -> Iterator[bytes]:
     """Yield the bytes of the checksum file that fits `data`."""
     yield _HEADER.pack(CHECKSUM_MAGIC_VERSION, run)
     for piece in _read(data, length=_READ // run * run or run):
         yield _checksums(piece, run=run)
 
 
-def _read(data: SourceFile, *, length: int) -> Iterator[bytes]:
+def _read(data: OpenedFile, *, length: int) -> Iterator[bytes]:
     """Yield the whole file in pieces of `length` bytes, the last one shorter."""
     with os.fdopen(os.dup(data.fd), "rb") as file:
         while piece := file.read(length):

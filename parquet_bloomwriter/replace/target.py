@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
+from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsafeTarget, Way
 from parquet_bloomwriter.replace.names import is_same
 from parquet_bloomwriter.replace.temporary import find_temporaries
 from parquet_bloomwriter.source.listing import is_listed
@@ -16,7 +16,7 @@ from parquet_bloomwriter.source.local import FileIdentity, check_regular
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.replace.original import SourceFile, StrPath
+    from parquet_bloomwriter.source.local import OpenedFile, StrPath
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +36,7 @@ class Target:
 
 
 def choose_target(  # noqa: PLR0913  all by keyword
-    source: SourceFile,
+    source: OpenedFile,
     output: StrPath | None = None,
     *,
     overwrite: bool = False,
@@ -70,8 +70,7 @@ def choose_target(  # noqa: PLR0913  all by keyword
     if replaces is None:
         os.stat(os.path.dirname(path))
     elif not in_place and not overwrite:
-        remedy = "Choose another name, or permit overwriting."
-        raise UnsafeTarget("the output exists already", path=name, remedy=remedy)
+        raise output_exists(name)
     backup = _backup_path(path, name, backup_suffix, backup_dir)
     if backup is not None and replaces is not None:
         _check_backup(path, backup, source=source.path)
@@ -84,6 +83,13 @@ def choose_target(  # noqa: PLR0913  all by keyword
         in_place=in_place,
         backup=None if replaces is None else backup,
     )
+
+
+def output_exists(name: str) -> UnsafeTarget:
+    """Return the error for an output that may not be overwritten."""
+    permit = Proposal(Way.OVERWRITE, "permit overwriting")
+    remedy = ("Choose another name, or ", permit, ".")
+    return UnsafeTarget("the output exists already", path=name, remedy=remedy)
 
 
 def _identity_at(path: str, *, name: str) -> FileIdentity | None:
@@ -114,7 +120,12 @@ def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
         num_names -= sum(is_same(path, one) for one in own)
     if num_names > 1:
         problem = f"the file has {num_names} names (hard links)"
-        remedy = "Permit it, and the other names keep the old bytes; or write elsewhere."
+        remedy = (
+            Proposal(Way.FORCE_HARD_LINKS, "Permit it"),
+            ", and the other names keep the old bytes; or ",
+            Proposal(Way.OTHER_PATH, "write elsewhere"),
+            ".",
+        )
         raise UnsafeTarget(problem, path=name, remedy=remedy)
 
 
@@ -146,8 +157,9 @@ def _check_backup(path: str, backup: str, *, source: str) -> None:
     if root != folder or _has_others(folder, {path, backup, source}):
         where = "the file" if root == folder else "the table"
         problem = f"readers of the folder of {where} would read the backup, too"
-        remedy = f"Name a folder outside of {safe(root)}, as backup_dir."
-        raise UnsafeTarget(problem, path=path, remedy=remedy)
+        as_argument = Proposal(Way.BACKUP_FOLDER, "as backup_dir")
+        outside = f"Name a folder outside of {safe(root)}, "
+        raise UnsafeTarget(problem, path=path, remedy=(outside, as_argument, "."))
 
 
 def _is_one_name(one: str, other: str) -> bool:

@@ -52,7 +52,7 @@ def build_filters(
     draft: Draft,
     *,
     assembler: Assembler | None,
-    progress: Progress,
+    progress: Progress | None,
 ) -> BuildResult:
     """Build the filters of a draft.
 
@@ -61,7 +61,7 @@ def build_filters(
         candidates: Those of them that get a new filter, and what is settled about the others.
         draft: The positions of the new filters.
         assembler: Writes the beginning of the new version; None builds only, and keeps no filter.
-        progress: Hears of every filter.
+        progress: Called for every filter that is done.
 
     Raises:
         OSError: If reading or writing fails.
@@ -78,7 +78,8 @@ def build_filters(
                 assembler.write(Copy(copied, insertion.position))
                 copied = insertion.position
             chunk, outcome = next(outcomes)
-            progress.built()
+            if progress is not None:
+                progress.built()
             if not isinstance(outcome, BuiltFilter):
                 _note_missing(result, chunk, outcome)
                 continue

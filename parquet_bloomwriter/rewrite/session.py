@@ -33,13 +33,12 @@ from parquet_bloomwriter.replace.hadoop_checksum import (
     new_checksums,
     regenerate_crc,
 )
-from parquet_bloomwriter.replace.original import open_source
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import remove_stale
 from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.filesystems import check_local
-from parquet_bloomwriter.source.local import FileIdentity, FileSource
+from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_file
 from parquet_bloomwriter.source.open import read_footer
 from parquet_bloomwriter.source.stream import BufferSource
 
@@ -48,12 +47,12 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.replace.commit import NewVersion
     from parquet_bloomwriter.replace.hadoop_checksum import NewChecksums
-    from parquet_bloomwriter.replace.original import SourceFile
     from parquet_bloomwriter.replace.target import Target
     from parquet_bloomwriter.rewrite.layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, NewFile
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.source.local import OpenedFile
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 Input: TypeAlias = "StrPath | bytes | bytearray | memoryview"
@@ -126,7 +125,7 @@ def rewrite_session(
             f"a file is named by its path, or given as bytes, not as {type(source).__name__}",
             remedy="for_each_file applies a verb to several files.",
         )
-    with open_source(source) as file, ExitStack() as stack:
+    with open_file(source) as file, ExitStack() as stack:
         try:
             on_disk = FileSource(file.path, file.fd, file.identity.size)
             layout = layout_of(read_footer(on_disk), on_disk.read_at)
@@ -151,7 +150,7 @@ class RewriteSession:
         *,
         source: Source,
         layout: Layout,
-        file: SourceFile | None,
+        file: OpenedFile | None,
         destination: Destination,
         resources: ExitStack,
         progress: Callable[[int], None] | None,
@@ -304,7 +303,7 @@ class _FileRewrite(Rewrite):
 
     def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
         self._new.complete()
-        with open_source(self._new.path) as file:
+        with open_file(self._new.path) as file:
             self._check(FileSource(file.path, file.fd, file.identity.size), plan, filters)
 
     def commit(self) -> None:
@@ -314,7 +313,7 @@ class _FileRewrite(Rewrite):
             self._new.commit()
             return
         with ExitStack() as stack:
-            with open_source(self._new.path) as data:
+            with open_file(self._new.path) as data:
                 checksums = stack.enter_context(new_checksums(path, data))
             self._new.commit(contradicted=crc)
             _renew_checksums(checksums, name=self._target.name)
@@ -348,7 +347,7 @@ class _NewBuffer:
         self.data += data
 
 
-def _target_of(file: SourceFile, options: Destination) -> Target:
+def _target_of(file: OpenedFile, options: Destination) -> Target:
     target = choose_target(
         file,
         options.output,

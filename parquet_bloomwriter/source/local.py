@@ -7,16 +7,28 @@ alone can move a tape; a FIFO that takes its place in between must not block.
 # ruff: noqa: PTH116  the steps are system calls, and spelled as such
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.errors import FileChanged, FileProblem, UnsupportedFile
+from parquet_bloomwriter.errors import (
+    FileChanged,
+    FileProblem,
+    Proposal,
+    UnsupportedFile,
+    Way,
+)
 from parquet_bloomwriter.source.base import RangeReader, blame
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable, Iterator
+    from typing import TypeAlias
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+    Same: TypeAlias = "Callable[[FileIdentity, FileIdentity], bool]"
 
 OPEN_FLAGS = (
     os.O_RDONLY
@@ -32,10 +44,12 @@ _KINDS = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
-_REMEDIES = {
-    stat.S_IFDIR: "Name a file in it; for_each_file applies a verb to every file of a folder.",
-    stat.S_IFIFO: "A pipe can be neither read from its end nor verified nor replaced: "
-    "name a regular file.",
+_WHOLE_FOLDER = Proposal(Way.WHOLE_FOLDER, "for_each_file applies a verb to every file of a folder")
+_REMEDIES: dict[int, tuple[str | Proposal, ...]] = {
+    stat.S_IFDIR: ("Name a file in it; ", _WHOLE_FOLDER, "."),
+    stat.S_IFIFO: (
+        "A pipe can be neither read from its end nor verified nor replaced: name a regular file.",
+    ),
 }
 _FORMAT = stat.S_IFMT(0xFFFF)
 """The bits of a mode that tell what kind of file it is."""
@@ -169,6 +183,78 @@ class open_local:  # noqa: N801  a context manager, as a class because it is ent
             blame(error, self._name)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenedFile:
+    """A regular file that is open for reading, with its identity at the time of opening.
+
+    A rewrite may take minutes. At its end `check_unchanged` shows whether the file was changed
+    meanwhile.
+    """
+
+    name: str
+    """The path as the caller spelled it, for messages."""
+    path: str
+    """Absolute path after all symbolic links."""
+    fd: int
+    """Open for reading; closed by `open_file`. `os.dup` it for readers that close theirs."""
+    identity: FileIdentity = field(repr=False)
+    """What the file was when it was opened."""
+
+    def check_unchanged(self, same: Same = FileIdentity.__eq__) -> None:
+        """Check that the open file, and the file that the path leads to, are still as opened.
+
+        Args:
+            same: What must not have changed; a method of `FileIdentity`.
+
+        Raises:
+            FileChanged: If either differs or the path leads nowhere.
+        """
+        try:
+            found = (os.stat(self.path, follow_symlinks=False), os.fstat(self.fd))
+        except FileNotFoundError:
+            raise self._changed("the file was removed or renamed meanwhile") from None
+        for identity in map(FileIdentity.of, found):
+            if not same(self.identity, identity):
+                raise self.changed_to(identity)
+
+    def changed_to(self, now: FileIdentity) -> FileChanged:
+        """The error that says what became of the file."""
+        return self._changed(f"the file was {self._what(now)} meanwhile")
+
+    def _what(self, now: FileIdentity) -> str:
+        then = self.identity
+        if (now.device, now.inode) != (then.device, then.inode):
+            return "replaced by another one"
+        return "given other attributes" if then.same_content(now) else "written to"
+
+    def _changed(self, problem: str) -> FileChanged:
+        return FileChanged(problem, path=self.name, remedy="Run the command again.")
+
+
+@contextlib.contextmanager
+def open_file(path: StrPath) -> Iterator[OpenedFile]:
+    """Open a regular file for reading and record its identity; close it at the end.
+
+    Args:
+        path: The file; symbolic links are followed.
+
+    Raises:
+        UnsupportedFile: If it is a directory, FIFO, socket or device.
+        OSError: What opening raises.
+    """
+    name = os.fspath(path)
+    check_regular(os.stat(name), name=name)  # before opening: that alone can move a tape
+    real = os.path.realpath(name)  # which does not lead to a pipe in /dev/fd
+    fd = os.open(real, OPEN_FLAGS)
+    try:
+        found = os.fstat(fd)
+        check_regular(found, name=name)
+        yield OpenedFile(name=name, path=real, fd=fd, identity=FileIdentity.of(found))
+    finally:
+        with contextlib.suppress(OSError):  # closed before the renaming on Windows
+            os.close(fd)
+
+
 def check_regular(found: os.stat_result, *, name: str) -> None:
     """Refuse everything but regular files.
 
@@ -178,7 +264,7 @@ def check_regular(found: os.stat_result, *, name: str) -> None:
     if found.st_mode & _FORMAT != stat.S_IFREG:
         kind = stat.S_IFMT(found.st_mode)
         what = _KINDS.get(kind, "no regular file")
-        remedy = _REMEDIES.get(kind, "Name a regular file.")
+        remedy = _REMEDIES.get(kind, ("Name a regular file.",))
         raise UnsupportedFile(f"this is {what}", path=name, remedy=remedy)
 
 

@@ -11,7 +11,6 @@ from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.progress import SILENT
 from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport
 from parquet_bloomwriter.rewrite.build import build_filters, final_draft
 from parquet_bloomwriter.rewrite.candidates import ChunkWork
@@ -116,8 +115,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")
-    progress = progress or SILENT
-    with rewrite_session(source, destination, progress=progress.wrote) as session:
+    wrote = None if progress is None else progress.wrote
+    with rewrite_session(source, destination, progress=wrote) as session:
         layout = session.layout
         leaves = layout.footer.leaves
         chosen = leaves if columns is None else select_columns(leaves, columns)
@@ -136,7 +135,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         must_write = output is not None and not dry_run
         writes = must_write or bool(candidates.to_build and not dry_run)
         size = session.source.size
-        progress.begin(num_bytes=size if writes else 0, num_filters=len(candidates.to_build))
+        if progress is not None:
+            num_bytes = size if writes else 0
+            progress.begin(num_bytes=num_bytes, num_filters=len(candidates.to_build))
         rewrite = session.begin() if writes else None
         built = build_filters(
             work,

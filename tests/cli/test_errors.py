@@ -27,6 +27,25 @@ def check(result: object, invoke_code: int, message: str) -> None:
     assert found == (invoke_code, "", f"bloomify: {message}\n")
 
 
+def test_words_of_the_library_in_the_name_of_a_folder(events: Path, invoke: Invoke) -> None:
+    """Only what the library proposes is said with its option."""
+    folder = events.parent / "permit overwriting or force it"
+    folder.mkdir()
+    file = events.rename(folder / "write elsewhere")
+    (folder / "_metadata").touch()
+    path = f"{folder.name}/{file.name}"
+    problem = (
+        f"a rewrite would contradict {folder}/_metadata "
+        "(_metadata file with the offsets of this file)"
+    )
+    remedy = (
+        "Remove it first and have its writer make it anew, write to another path with -o, "
+        "or insist with --force."
+    )
+    message = f"{path}: {problem}. {UNCHANGED} {remedy}"
+    check(invoke(path, "--columns", "id"), 5, message)
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("verb", [["add"], ["strip"], ["repair"]])
 def test_no_such_file(invoke: Invoke, verb: list[str]) -> None:
@@ -103,7 +122,7 @@ def test_errors_of_the_system_while_reading(
     def refuse(path: str, *_: object, **__: object) -> int:
         raise OSError(number, os.strerror(number), os.path.realpath(path))
 
-    monkeypatch.setattr("parquet_bloomwriter.replace.original.os.open", refuse)
+    monkeypatch.setattr("parquet_bloomwriter.source.local.os.open", refuse)
     result = invoke("events.parquet", "--columns", "id")
     monkeypatch.undo()
     check(result, 6, f"events.parquet: {message}")

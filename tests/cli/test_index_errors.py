@@ -136,6 +136,19 @@ def test_a_name_that_is_no_segment_of_a_path(refuses: Callable[..., str], name: 
     assert "Take letters, digits, _ . and -" in message
 
 
+def test_words_of_the_library_in_the_name_of_a_folder(
+    table: Path, refuses: Callable[..., str]
+) -> None:
+    """Only what the library proposes is said with its option."""
+    folder = table.rename(table.parent / "take another name")
+    index.create(folder, ["id"], name="ids")
+    message = refuses("index", "create", "take another name", "--columns", "id", *NAME)
+    assert message == (
+        f'{folder}/_bloom_index/ids: there is an index "ids" already, which is ACTIVE. '
+        "Refresh it, or take another name (--name)."
+    )
+
+
 @pytest.mark.usefixtures("indexed")
 def test_a_name_that_is_taken(refuses: Callable[..., str]) -> None:
     assert "ids" in refuses(*CREATE, "--columns", "id")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parquet_bloomwriter.replace.original import open_source
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import find_temporaries
+from parquet_bloomwriter.source.local import open_file
 from tests.support.replacing import replacing
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _make(folder: Path, mode: int, *, uid: int = -1, gid: int = -1) -> Path:
 
 
 def _rewrite(path: Path, output: Path | None = None, **options: Any) -> None:  # noqa: ANN401
-    with open_source(path) as source:
+    with open_file(path) as source:
         target = choose_target(source, output, **options)
         with replacing(source, target, verify=lambda _: None) as new:
             new.write(b"new")
@@ -223,7 +223,7 @@ def test_the_folder_s_default_access_control_list_gives_nobody_more(folder: Path
     path = _make(folder, 0o640)
     _set_attribute(folder, DEFAULT_ACL, NOBODY_READS)
     with (
-        open_source(path) as source,
+        open_file(path) as source,
         replacing(source, choose_target(source), verify=lambda _: None) as new,
     ):
         new.write(b"new")
@@ -300,7 +300,7 @@ def test_platforms_without_extended_attributes(
 
 def test_a_new_name_is_private_while_it_is_written(folder: Path) -> None:
     path = _make(folder, 0o644)
-    with _umask(0), open_source(path) as source:  # noqa: SIM117  two steps
+    with _umask(0), open_file(path) as source:  # noqa: SIM117  two steps
         with replacing(source, choose_target(source, folder / "b"), verify=lambda _: None) as new:
             new.write(b"new")
             (temporary,) = find_temporaries(str(folder / "b"))

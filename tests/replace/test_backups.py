@@ -12,8 +12,8 @@ import pytest
 from parquet_bloomwriter.errors import InvalidArgument, Unfinished, UnsafeTarget
 from parquet_bloomwriter.replace import commit
 from parquet_bloomwriter.replace.names import exchange
-from parquet_bloomwriter.replace.original import open_source
 from parquet_bloomwriter.replace.target import choose_target
+from parquet_bloomwriter.source.local import open_file
 from tests.support.replacing import replacing
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def disks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 def rewrite(old: Path, backup_dir: Path | None = None, **options: Any) -> None:  # noqa: ANN401
     kept = old.parents[1] / "kept/a/b" if backup_dir is None else backup_dir
-    with open_source(old) as source:
+    with open_file(old) as source:
         target = choose_target(source, backup_dir=kept, **options)
         with replacing(source, target, verify=lambda _: None) as new:
             new.write(NEW)
@@ -224,7 +224,7 @@ def test_no_reader_of_the_table_finds_a_backup(
     path = tmp_path / file
     path.parent.mkdir(parents=True)
     path.write_bytes(OLD)
-    with open_source(path) as source, pytest.raises(UnsafeTarget, match="would read the backup"):
+    with open_file(path) as source, pytest.raises(UnsafeTarget, match="would read the backup"):
         choose_target(source, **options)  # type: ignore[arg-type]
     assert files(tmp_path) == {file: OLD}
 

@@ -27,9 +27,9 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.replace import commit, copying, names
 from parquet_bloomwriter.replace.names import exchange
-from parquet_bloomwriter.replace.original import open_source
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import Lock, find_temporaries, remove_stale, try_lock
+from parquet_bloomwriter.source.local import open_file
 from tests.support.replacing import replacing
 from tests.support.workers import PATIENCE_SECONDS
 
@@ -66,7 +66,7 @@ def _accept(_: str) -> None:
 
 
 def _rewrite(path: Path, output: Path | None = None, **options: object) -> None:
-    with open_source(path) as source:
+    with open_file(path) as source:
         target = choose_target(source, output, **options)  # type: ignore[arg-type]
         with replacing(source, target, verify=_accept) as new:
             _write_new(new)
@@ -89,7 +89,7 @@ def test_in_place(old: Path) -> None:
 def test_what_is_there_while_writing(old: Path) -> None:
     seen: list[int] = []
     with (
-        open_source(old) as source,
+        open_file(old) as source,
         replacing(source, choose_target(source), verify=_accept, progress=seen.append) as new,
     ):
         _write_new(new)
@@ -109,7 +109,7 @@ def test_any_bytes_by_any_other(
     folder = tmp_path_factory.mktemp("any")
     (folder / "a").write_bytes(old)
     with (
-        open_source(folder / "a") as source,
+        open_file(folder / "a") as source,
         replacing(source, choose_target(source), verify=_accept) as version,
     ):
         version.copy(0, len(old))
@@ -125,7 +125,7 @@ def test_the_new_file_is_verified_before_it_takes_its_place(old: Path) -> None:
         seen.append(_listing(old.parent))
         raise VerificationFailed("a filter is missing", path=old)
 
-    with pytest.raises(VerificationFailed), open_source(old) as source:  # noqa: SIM117
+    with pytest.raises(VerificationFailed), open_file(old) as source:  # noqa: SIM117
         with replacing(source, choose_target(source), verify=reject) as new:
             _write_new(new)
     assert len(seen[0]) == 2
@@ -142,7 +142,7 @@ def test_an_exception_while_writing_leaves_the_old_file(
 
     def fail() -> None:
         with (
-            open_source(old) as source,
+            open_file(old) as source,
             replacing(source, choose_target(source), verify=_accept) as new,
         ):
             _write_new(new)
@@ -346,7 +346,7 @@ def test_the_new_bytes_are_on_the_disk_before_they_have_the_name(
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(commit, "exchange", watched)
-    with open_source(old) as source:  # noqa: SIM117  two steps
+    with open_file(old) as source:  # noqa: SIM117  two steps
         with replacing(
             source, choose_target(source), verify=lambda _: steps.append("verify")
         ) as new:
@@ -407,7 +407,7 @@ def test_what_somebody_else_did_meanwhile_is_kept(
     old.chmod(0o644)
     if when == "at the last instant":
         _before_exchange(monkeypatch, lambda: meddle(old))
-    with pytest.raises(FileChanged, match=what) as caught, open_source(old) as source:  # noqa: PT012
+    with pytest.raises(FileChanged, match=what) as caught, open_file(old) as source:  # noqa: PT012
         verify = (lambda _: meddle(old)) if when == "verifying" else _accept
         with replacing(source, choose_target(source), verify=verify) as new:
             _write_new(new)
@@ -536,7 +536,7 @@ def test_an_output_that_somebody_else_wrote_meanwhile_is_kept(
     output = old.parent / "b.parquet"
     if existed:
         output.write_bytes(b"before")
-    with pytest.raises(FileChanged), open_source(old) as source:  # noqa: PT012, SIM117
+    with pytest.raises(FileChanged), open_file(old) as source:  # noqa: PT012, SIM117
         with replacing(
             source, choose_target(source, output, overwrite=True), verify=_accept
         ) as new:
@@ -555,7 +555,7 @@ def test_an_output_that_keeps_its_size_and_time_is_found_to_have_changed(old: Pa
         output.write_bytes(b"theirs")
         os.utime(output, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    with pytest.raises(FileChanged), open_source(old) as source:  # noqa: SIM117
+    with pytest.raises(FileChanged), open_file(old) as source:  # noqa: SIM117
         with replacing(source, choose_target(source, output, overwrite=True), verify=meddle) as new:
             _write_new(new)
     assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": b"theirs"}
@@ -564,7 +564,7 @@ def test_an_output_that_keeps_its_size_and_time_is_found_to_have_changed(old: Pa
 def test_an_output_that_changed_before_the_writing_began(old: Path) -> None:
     output = old.parent / "b.parquet"
     output.write_bytes(b"before")
-    with open_source(old) as source:
+    with open_file(old) as source:
         target = choose_target(source, output, overwrite=True)
         output.write_bytes(b"theirs!")
         with pytest.raises(FileChanged), replacing(source, target, verify=_accept):
@@ -573,7 +573,7 @@ def test_an_output_that_changed_before_the_writing_began(old: Path) -> None:
 
 
 def test_a_source_that_changed_while_its_new_version_was_written_elsewhere(old: Path) -> None:
-    with pytest.raises(FileChanged, match="written to"), open_source(old) as source:  # noqa: PT012, SIM117
+    with pytest.raises(FileChanged, match="written to"), open_file(old) as source:  # noqa: PT012, SIM117
         with replacing(source, choose_target(source, old.parent / "b"), verify=_accept) as new:
             _write_new(new)
             _append(old)
@@ -601,7 +601,7 @@ def test_what_somebody_else_wrote_while_the_backup_was_made_is_kept(
 
 
 def test_a_backup_that_somebody_else_made_meanwhile_is_kept(old: Path) -> None:
-    with pytest.raises(FileChanged, match="created by somebody else"), open_source(old) as source:  # noqa: PT012, SIM117
+    with pytest.raises(FileChanged, match="created by somebody else"), open_file(old) as source:  # noqa: PT012, SIM117
         with replacing(source, choose_target(source, backup_suffix="~"), verify=_accept) as new:
             _write_new(new)
             (old.parent / "a.parquet~").write_bytes(b"theirs")
@@ -609,7 +609,7 @@ def test_a_backup_that_somebody_else_made_meanwhile_is_kept(old: Path) -> None:
 
 
 def test_a_temporary_file_that_somebody_removed(old: Path) -> None:
-    with pytest.raises(FileChanged, match="temporary file"), open_source(old) as source:  # noqa: PT012, SIM117
+    with pytest.raises(FileChanged, match="temporary file"), open_file(old) as source:  # noqa: PT012, SIM117
         with replacing(source, choose_target(source), verify=_accept) as new:
             _write_new(new)
             Path(find_temporaries(str(old))[0]).unlink()
@@ -617,7 +617,7 @@ def test_a_temporary_file_that_somebody_removed(old: Path) -> None:
 
 
 def test_the_second_of_two_runs_finds_the_file_changed(old: Path) -> None:
-    with pytest.raises(FileChanged, match="replaced by another"), open_source(old) as source:  # noqa: PT012, SIM117
+    with pytest.raises(FileChanged, match="replaced by another"), open_file(old) as source:  # noqa: PT012, SIM117
         with replacing(source, choose_target(source), verify=_accept) as new:
             new.write(b"the second")
             _rewrite(old)
@@ -642,7 +642,7 @@ def test_a_file_that_another_process_has_locked(old: Path) -> None:
 
 
 def test_the_lock_is_given_back_with_the_old_file_still_open(old: Path) -> None:
-    with open_source(old) as source:
+    with open_file(old) as source:
         target = choose_target(source, backup_suffix="~")
         with replacing(source, target, verify=_accept) as new:
             _write_new(new)
@@ -672,7 +672,7 @@ def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(commit, "WRITE_BACK", 5)
     monkeypatch.setattr(copying, "_sync_data", lambda _: synced.set())
     with (
-        open_source(old) as source,
+        open_file(old) as source,
         replacing(source, choose_target(source), verify=_accept) as new,
     ):
         _write_new(new)
@@ -684,7 +684,7 @@ RACER = """
     import sys
     from parquet_bloomwriter.errors import FileChanged
     from parquet_bloomwriter.replace.commit import new_version
-    from parquet_bloomwriter.replace.original import open_source
+    from parquet_bloomwriter.source.local import open_file
     from parquet_bloomwriter.replace.target import choose_target
 
     path, name, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -692,7 +692,7 @@ RACER = """
     for number in range(rounds):
         while True:
             try:
-                with open_source(path) as source:
+                with open_file(path) as source:
                     target = choose_target(source)
                     with new_version(source, target) as new:
                         new.copy(0, source.identity.size)
@@ -739,11 +739,11 @@ WAITER = """
     import sys
     from parquet_bloomwriter.errors import FileChanged
     from parquet_bloomwriter.replace.commit import new_version
-    from parquet_bloomwriter.replace.original import open_source
+    from parquet_bloomwriter.source.local import open_file
     from parquet_bloomwriter.replace.target import choose_target
 
     try:
-        with open_source(sys.argv[1]) as source:
+        with open_file(sys.argv[1]) as source:
             with new_version(source, choose_target(source)) as new:
                 new.write(b"half")
                 print("half", flush=True)

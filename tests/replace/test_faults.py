@@ -22,9 +22,9 @@ import pytest
 from parquet_bloomwriter.errors import Unfinished
 from parquet_bloomwriter.replace import commit
 from parquet_bloomwriter.replace.names import exchange
-from parquet_bloomwriter.replace.original import open_source
 from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import find_temporaries
+from parquet_bloomwriter.source.local import open_file
 from tests.support.replacing import replacing
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Faults:
 
 
 def _rewrite(folder: Path, *, output: str | None, backup_suffix: str | None) -> None:
-    with open_source(folder / "a.parquet") as source:
+    with open_file(folder / "a.parquet") as source:
         path = None if output is None else folder / output
         target = choose_target(source, path, overwrite=True, backup_suffix=backup_suffix)
         with replacing(source, target, verify=lambda _: None) as new:
@@ -225,7 +225,7 @@ KILLED = """
     from pathlib import Path
     from parquet_bloomwriter.replace import commit
     from parquet_bloomwriter.replace.commit import new_version
-    from parquet_bloomwriter.replace.original import open_source
+    from parquet_bloomwriter.source.local import open_file
     from parquet_bloomwriter.replace.target import choose_target
 
     folder, output, suffix, last, *calls = sys.argv[1:]
@@ -244,7 +244,7 @@ KILLED = """
     for name in calls:
         setattr(os, name, watch(getattr(os, name)))
     commit.exchange = watch(commit.exchange)
-    with open_source(folder + "/a.parquet") as source:
+    with open_file(folder + "/a.parquet") as source:
         target = choose_target(
             source, output and f"{folder}/{output}" or None, backup_suffix=suffix or None
         )
@@ -290,7 +290,7 @@ def test_a_kill_after_any_call(tmp_path_factory: pytest.TempPathFactory, scenari
         assert others in ({}, {name: new_state[name] for name in new_state if name != "a.parquet"})
         again = folder / "a.parquet"
         for _ in range(2):  # a temporary name of the target itself goes one run later
-            with open_source(again) as source:
+            with open_file(again) as source:
                 permitted = choose_target(
                     source, target, overwrite=True, permit_hard_links="a.parquet~" in found
                 )

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from parquet_bloomwriter.replace.commit import NewVersion
-    from parquet_bloomwriter.replace.original import SourceFile
     from parquet_bloomwriter.replace.target import Target
+    from parquet_bloomwriter.source.local import OpenedFile
 
 
 @contextmanager
 def replacing(
-    source: SourceFile,
+    source: OpenedFile,
     target: Target,
     *,
     verify: Callable[[str], None],

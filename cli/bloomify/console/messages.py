@@ -1,20 +1,14 @@
 """Errors as one line: where, what, what became of the file, and what to do next.
 
 The library's errors propose arguments of its functions; the command proposes its options instead.
-Only the remedy of an error is reworded: its other parts may hold names of files and columns.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import BloomwriterError, FileProblem
-from parquet_bloomwriter.text import safe
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, Way
 
 STANDARD_OUTPUT = "standard output"
 """The file name in errors of writing to standard output."""
@@ -24,20 +18,20 @@ DEBUG = "BLOOMIFY_DEBUG"
 
 BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
 
-_OPTIONS = (
-    ("permit overwriting", "permit overwriting with --overwrite"),
-    ("Permit it, and", "Permit it with --force, and"),
-    ("or force it", "or insist with --force"),
-    ("Have the checksum file regenerated", "Renew the checksum file with --regenerate-crc"),
-    ("write to another path", "write to another path with -o"),
-    ("write elsewhere", "write elsewhere with -o"),
-    ("as backup_dir", "with --backup-dir"),
-    (
-        "for_each_file applies a verb to every file of a folder",
-        "or give the folder as an INPUT",
-    ),
-)
-"""Words in the library's remedies, and the words of the command for the same."""
+_OPTIONS = {
+    Way.OVERWRITE: "{} with --overwrite",
+    Way.FORCE: "insist with --force",
+    Way.FORCE_HARD_LINKS: "{} with --force",
+    Way.REGENERATE_CRC: "Renew the checksum file with --regenerate-crc",
+    Way.OTHER_PATH: "{} with -o",
+    Way.BACKUP_FOLDER: "with --backup-dir",
+    Way.WHOLE_FOLDER: "or give the folder as an INPUT",
+    Way.EXPECTED_ITEMS: "{} (--expected-items)",
+    Way.FPP: "{} (--fpp)",
+    Way.INDEX_SIZE: "{} (--max-index-size)",
+    Way.INDEX_NAME: "{} (--name)",
+}
+"""The options for what the library proposes; `{}` stands for the words of the library."""
 
 _REMEDIES = {
     errno.ENOENT: "Check the name.",
@@ -62,7 +56,13 @@ _ELSEWHERE = (
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
-def describe(error: BaseException, *, path: str | None = None, reads_only: bool = False) -> str:
+def describe(
+    error: BaseException,
+    *,
+    path: str | None = None,
+    reads_only: bool = False,
+    has_remedy: bool = True,
+) -> str:
     """Compose the line for an error that a verb raised on `path`.
 
     Args:
@@ -70,29 +70,17 @@ def describe(error: BaseException, *, path: str | None = None, reads_only: bool 
         path: The file that was worked on, if any.
         reads_only: Whether the verb changes no file, so that the message need not say that the file
             was left unchanged.
+        has_remedy: Whether to say what the library proposes.
     """
     if isinstance(error, OSError):
         return _describe_os_error(error, path, reads_only=reads_only)
     if not isinstance(error, BloomwriterError):
         return _where(path) + f"{type(error).__name__}: {error}"
-    head, remedy = split_remedy(error)
-    if reads_only:
-        head = head.removesuffix(error.outcome).rstrip()
-    text = " ".join(filter(None, [head, with_options(remedy, _OPTIONS)]))
+    text = error.message(
+        outcome="" if reads_only else None,
+        remedy=error.remedy_in(_OPTIONS) if has_remedy else "",
+    )
     return text if error.path is not None else _where(path) + text
-
-
-def split_remedy(error: BloomwriterError) -> tuple[str, str]:
-    """Return the message of an error without its remedy, and the remedy, both safe to print."""
-    remedy = safe(error.remedy)
-    return str(error).removesuffix(remedy).rstrip(), remedy
-
-
-def with_options(remedy: str, options: Sequence[tuple[str, str]]) -> str:
-    """Replace words of the library in a remedy by words of the command."""
-    for proposal, option in options:
-        remedy = remedy.replace(proposal, option)
-    return remedy
 
 
 def _describe_os_error(error: OSError, path: str | None, *, reads_only: bool) -> str:

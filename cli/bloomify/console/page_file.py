@@ -7,7 +7,7 @@ import errno
 import os
 from pathlib import Path
 
-from parquet_bloomwriter.errors import UnsafeTarget
+from parquet_bloomwriter.replace.target import output_exists
 
 
 def check_writable(path: str, *, overwrite: bool) -> None:
@@ -20,7 +20,7 @@ def check_writable(path: str, *, overwrite: bool) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if os.path.lexists(path) and not overwrite:
-        raise _exists(path)
+        raise output_exists(path)
     Path(path).resolve().parent.stat()
 
 
@@ -38,11 +38,6 @@ def write_page(path: str, data: bytes, *, overwrite: bool) -> None:
         if overwrite:
             write_file(target, data)
         elif not create_once(target, data):
-            raise _exists(path)
+            raise output_exists(path)
     except OSError as error:  # the name of the temporary file says nothing to the user
         raise OSError(error.errno, error.strerror, path) from error
-
-
-def _exists(path: str) -> UnsafeTarget:
-    remedy = "Choose another name, or permit overwriting."
-    return UnsafeTarget("the output exists already", path=path, remedy=remedy)

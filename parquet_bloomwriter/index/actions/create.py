@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
+from parquet_bloomwriter.errors import IndexProblem, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.actions.commit import Build, build_version
 from parquet_bloomwriter.index.build.survey import TOO_MANY, surveyed
 from parquet_bloomwriter.index.changes import compare, current_files
@@ -110,8 +110,9 @@ def _check_free(log: IndexLog, rest: Rest) -> None:
     stable = rest.stable
     if stable is None or stable.state is State.DOES_NOT_EXIST:
         return
-    remedy = "Refresh it, or take another name."
+    first = "Refresh it"
     if stable.state is State.DELETED:
-        remedy = "Restore it, vacuum it first, or take another name."
+        first = "Restore it, vacuum it first"
+    remedy = (f"{first}, or ", Proposal(Way.INDEX_NAME, "take another name"), ".")
     problem = f'there is an index "{stable.name}" already, which is {stable.state}'
     raise InvalidArgument(problem, path=log.folder, remedy=remedy)

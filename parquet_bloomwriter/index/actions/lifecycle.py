@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.durable import remove_files, remove_leftovers, sync_folder
-from parquet_bloomwriter.errors import IndexBusy, IndexNotFound, IndexProblem, InvalidArgument
+from parquet_bloomwriter.errors import (
+    IndexBusy,
+    IndexNotFound,
+    IndexProblem,
+    InvalidArgument,
+    Proposal,
+    Way,
+)
 from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, State
 from parquet_bloomwriter.index.log.transaction import (
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Rest, Work
 
+_CREATE = (Proposal(Way.CREATE_INDEX, "Create it"), ".")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -57,7 +66,7 @@ def existing(log: IndexLog, rest: Rest, *, states: frozenset[State], to: str) ->
     stable = rest.stable
     if stable is None or stable.state is State.DOES_NOT_EXIST:
         problem = "the index does not exist any more" if stable else "there is no index"
-        raise IndexNotFound(problem, path=log.folder, remedy="Create it.")
+        raise IndexNotFound(problem, path=log.folder, remedy=_CREATE)
     if stable.state not in states:
         remedy = "Restore it first." if stable.state is State.DELETED else ""
         problem = f'the index "{stable.name}" is {stable.state}, and cannot be {to}'
@@ -123,7 +132,7 @@ def cancel(log: IndexLog) -> Outcome:
     """End what somebody has begun and not ended, and put the last stable version in force again."""
     ids = log.ids()
     if not ids:
-        raise IndexNotFound("there is no index", path=log.folder, remedy="Create it.")
+        raise IndexNotFound("there is no index", path=log.folder, remedy=_CREATE)
     latest = _newest(log, ids)
     if latest.id == ids[-1] and latest.state in STABLE:
         remove_leftovers(log.log_folder)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.build.file_filters import clause
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
@@ -309,8 +309,15 @@ def _check_size(found: Survey, limits: Limits, *, num_files: int) -> None:
     raise InvalidArgument(
         f"the index of {count(num_files, 'file')} may have up to {size(found.total_bytes)} "
         f"({each}), and {size(limits.max_total_bytes)} are allowed",
-        remedy="Say how many distinct values to expect, ask for a higher false positive "
-        "probability, index fewer columns, or allow more.",
+        remedy=(
+            "Say ",
+            Proposal(Way.EXPECTED_ITEMS, "how many distinct values to expect"),
+            ", ask for ",
+            Proposal(Way.FPP, "a higher false positive probability"),
+            ", index fewer columns, or ",
+            Proposal(Way.INDEX_SIZE, "allow more"),
+            ".",
+        ),
     )
 
 

@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import make_folders, remove_tree, sync_folder
-from parquet_bloomwriter.errors import IndexBusy, IndexProblem
+from parquet_bloomwriter.errors import IndexBusy, IndexProblem, Proposal, Way
 from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
 from parquet_bloomwriter.index.log.vacuum import discard_versions, is_intact, version_folder
 
@@ -109,7 +109,11 @@ def at_rest(log: IndexLog) -> Rest:
         raise IndexBusy(
             f'the index "{latest.name}" is {latest.state} since {_moment(latest.created_ms)}',
             path=log.folder,
-            remedy=f"Wait for {latest.action or 'it'} to end; if its process has died, cancel it.",
+            remedy=(
+                f"Wait for {latest.action or 'it'} to end; if its process has died, ",
+                Proposal(Way.CANCEL, "cancel it"),
+                ".",
+            ),
         )
     return Rest(stable=latest, next_id=latest.id + 1)
 

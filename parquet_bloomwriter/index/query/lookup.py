@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import IndexNotFound
+from parquet_bloomwriter.errors import IndexNotFound, Proposal, Way
 from parquet_bloomwriter.index.changes import current_files, positions, relative_path, relative_to
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location
@@ -152,7 +152,8 @@ def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFou
     if name is not None:
         return not_found(home_of(table, home), name)
     path = table_root(table)
-    return IndexNotFound("there is no index of the table", path=path, remedy="Create one.")
+    create = Proposal(Way.CREATE_INDEX, "Create one")
+    return IndexNotFound("there is no index of the table", path=path, remedy=(create, "."))
 
 
 def _ask(

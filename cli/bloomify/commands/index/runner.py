@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar, cast
 
@@ -16,7 +15,7 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.interruption import interruptible, interruption_code
-from bloomify.console.messages import describe, split_remedy, with_options
+from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.runner import guarded
 from bloomify.views.base import failure_document, json_text
@@ -24,9 +23,8 @@ from bloomify.views.index.hints import command_line, partition_hint
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     ColumnNotFound,
-    IndexBusy,
-    IndexNotFound,
     InvalidArgument,
+    Way,
 )
 
 if TYPE_CHECKING:
@@ -41,17 +39,6 @@ R = TypeVar("R")
 
 _NO_ROOM = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 _ELSEWHERE = "An index can also be created elsewhere, with --home."
-_OPTIONS = tuple(
-    (words, f"{words} ({option})")
-    for words, option in (
-        ("how many distinct values to expect", "--expected-items"),
-        ("a higher false positive probability", "--fpp"),
-        ("allow more", "--max-index-size"),
-        ("take another name", "--name"),
-    )
-)
-"""Words in the library's remedies, and the same with the option that does it."""
-
 _LISTED = 12
 """Indexes that are named where a command line names none."""
 
@@ -162,27 +149,25 @@ class IndexRun:
         self.ctx.exit(code)
 
     def _message(self, error: BloomwriterError | OSError, changes: str | None) -> str:
-        message = describe(error, reads_only=True)
         if changes is not None and isinstance(error, InvalidArgument):
-            return self._message_on_argument(error)
-        if changes is not None and isinstance(error, IndexBusy) and "cancel it" in error.remedy:
+            hint = self._hint_of_folders(error)
+            message = describe(error, reads_only=True, has_remedy=not hint) + hint
+            return message if self._is_named(error) else f"{self.table}: {message}"
+        message = describe(error, reads_only=True)
+        ways = error.ways if isinstance(error, BloomwriterError) else frozenset()
+        if changes is not None and Way.CANCEL in ways:
             return f"{message} {self._how_to_cancel(changes)}"
-        if isinstance(error, IndexNotFound) and "reate" in error.remedy:
+        if Way.CREATE_INDEX in ways:
             return f"{message} {self.how_to_create()}"
         if changes is not None and isinstance(error, OSError) and error.errno in _NO_ROOM:
             return f"{message} {_ELSEWHERE}"
         return message
 
-    def _message_on_argument(self, error: InvalidArgument) -> str:
-        """Name the table and the options; propose no other column for a name that folders have."""
-        head, remedy = split_remedy(error)
-        if not self._is_named(error):
-            head = f"{self.table}: {head}"
-        if isinstance(error, ColumnNotFound):
-            hint = partition_hint(re.findall(r'"([^"]+)"', error.problem), self.table)
-            if hint:  # as in `year=2026`
-                return head + hint
-        return " ".join(filter(None, [head, with_options(remedy, _OPTIONS)]))
+    def _hint_of_folders(self, error: InvalidArgument) -> str:
+        """Return a sentence on a column whose name is that of folders, as in `year=2026`; or ""."""
+        if not isinstance(error, ColumnNotFound) or error.name is None:
+            return ""
+        return partition_hint([error.name], self.table)
 
     def _is_named(self, error: InvalidArgument) -> bool:
         """Return whether an error names the table."""
