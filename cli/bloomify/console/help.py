@@ -170,7 +170,8 @@ def check_no_command(given: str, ctx: click.Context) -> None:
 
 def _nearest_command(given: str, ctx: click.Context) -> str | None:
     """Return the command that was probably meant, as it is typed: `index lookup`."""
-    group, typed = ctx.command, {}
+    group = ctx.command
+    typed: dict[str, str] = {}
     if isinstance(group, click.Group):
         names = group.list_commands(ctx)
         for outer in names:
