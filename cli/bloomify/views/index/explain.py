@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bloomify.console.table import Heading, table
-from bloomify.views.index.lookup import MISSING, headline
+from bloomify.views.index.lookup import headline
+from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.text import name as shown
 from parquet_bloomwriter.text import safe
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from bloomify.views.base import Document
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
 
-_ELSEWHERE = frozenset({MISSING, "INDEX_NOT_ACTIVE", "INDEX_BROKEN"})
+_ELSEWHERE = frozenset({Code.MISSING_INDEXED_COL, Code.INDEX_NOT_ACTIVE, Code.INDEX_BROKEN})
 """Reasons that get no row of a condition: they stand in the table of indexes."""
 
 _WHY = Heading(title="why not", is_text=True, is_sentence=True)
@@ -95,7 +96,8 @@ def _condition_rows(part: LookupReport) -> Iterator[list[str]]:
             relevant = True
             yield [condition, safe(use.name), _excluded(use), _why_not(use)]
     if not relevant:
-        yield [condition, "-", "-", f"{MISSING}: no index that can be used is about it"]
+        why = f"{Code.MISSING_INDEXED_COL}: no index that can be used is about it"
+        yield [condition, "-", "-", why]
 
 
 def _excluded(use: IndexUse) -> str:

@@ -11,6 +11,7 @@ import click
 from bloomify.console.table import wrapped
 from bloomify.views.index.hints import command_line, partition_hint
 from parquet_bloomwriter.index.layout import HOME
+from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.text import count, nearest, percent, safe, size
 
 if TYPE_CHECKING:
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120  paths stay spelled as they were given
 
-MISSING = "MISSING_INDEXED_COL"
-_TRUE = "NOTHING_EXCLUDED"
-_HARMLESS = frozenset({_TRUE, MISSING, "INDEX_NOT_ACTIVE", "NO_USABLE_CONDITION"})
+_HARMLESS = frozenset(
+    {
+        Code.NOTHING_EXCLUDED,
+        Code.MISSING_INDEXED_COL,
+        Code.INDEX_NOT_ACTIVE,
+        Code.NO_USABLE_CONDITION,
+    }
+)
 """Reasons of one index that get no warning if another index has answered."""
 
 
@@ -73,8 +79,8 @@ def warnings(
     report: LookupReport, condition: Expression, *, table: str, home: str | None
 ) -> Iterator[str]:
     """Yield what keeps indexes from excluding more files, and what to do about it."""
-    relevant = [use for use in report.indexes if not _is(use, MISSING)]
-    has_answer = any(use.num_excluded or _is(use, _TRUE) for use in report.indexes)
+    relevant = [use for use in report.indexes if not _is(use, Code.MISSING_INDEXED_COL)]
+    has_answer = any(use.num_excluded or _is(use, Code.NOTHING_EXCLUDED) for use in report.indexes)
     for use in relevant:
         if use.reason is not None and not (has_answer and use.reason.code in _HARMLESS):
             yield f"{table}: index {use.name}: {use.reason.text} ({use.reason.code})."
@@ -101,10 +107,10 @@ def _not_indexed(uses: Sequence[IndexUse], condition: Expression, *, table: str)
     asked = columns_of(condition)
     indexed = list(dict.fromkeys(name for use in uses for name in use.columns))
     if not asked:
-        return f"the condition compares no column with a value ({MISSING})."
+        return f"the condition compares no column with a value ({Code.MISSING_INDEXED_COL})."
     hint = partition_hint(asked, table) or _did_you_mean(asked, indexed)
     named, there = ", ".join(asked), ", ".join(indexed)
-    return f"no index has filters of {named}, only of {there} ({MISSING}).{hint}"
+    return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
 
 
 def lookup_document(report: LookupReport) -> Document:
@@ -128,7 +134,7 @@ def _unknown(report: LookupReport, table: str, home: str | None) -> Iterator[str
         yield f"{table}: {files} unknown to the index might match. Type: {words}"
 
 
-def _is(use: IndexUse, code: str) -> bool:
+def _is(use: IndexUse, code: Code) -> bool:
     return use.reason is not None and use.reason.code == code
 
 
