@@ -6,13 +6,13 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the shell is told."""
+    """How a run of the command ended."""
 
     OK = 0
     """Done."""
 
     CHECK_FAILED = 1
-    """Done, but a check failed, or nothing of what was asked could be had."""
+    """Done, but a check failed, nothing can match, or no column could have a filter."""
 
     USAGE = 2
     """The command line asks for something that cannot be."""
@@ -24,14 +24,14 @@ class ExitCode(IntEnum):
     """A file is no Parquet file, or is malformed."""
 
     REFUSED = 5
-    """A file was refused: unsupported, unsafe to replace, changed meanwhile, or not verified; or an
-    index: somebody is changing it, or it is broken."""
+    """A file was refused: unsupported, unsafe to replace, changed meanwhile, or not verified. Or an
+    index was: another process is changing it, or it is broken."""
 
     IO_ERROR = 6
     """The operating system refused to read or write."""
 
     BUG = 70
-    """Something unforeseen (EX_SOFTWARE of sysexits.h)."""
+    """An unforeseen error (EX_SOFTWARE of sysexits.h)."""
 
     INTERRUPTED = 130
     """Ctrl-C, as shells report it: 128 + SIGINT."""
@@ -41,7 +41,7 @@ class ExitCode(IntEnum):
 
 
 def exit_code_of(error: BaseException) -> ExitCode:
-    """Map an error to the code of a run in which nothing else happened."""
+    """Map an error to the exit code of a run in which it is the only error."""
     from parquet_bloomwriter import errors
 
     if isinstance(error, errors.InvalidArgument | errors.IndexNotFound):
@@ -56,12 +56,12 @@ def exit_code_of(error: BaseException) -> ExitCode:
 
 
 def exit_code_of_run(failures: list[ExitCode], *, num_files: int, passed: bool) -> ExitCode:
-    """Sum up a run over files.
+    """Return the exit code of a run over files.
 
     Args:
         failures: The codes of the files that failed, in order.
-        num_files: All files.
-        passed: Whether what was done with the others satisfies.
+        num_files: Number of all files.
+        passed: Whether the other files satisfy the verb, as their view says.
     """
     if failures:
         return failures[0] if len(failures) == num_files else ExitCode.SOME_FAILED

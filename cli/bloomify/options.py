@@ -1,20 +1,19 @@
-"""What people type behind options -> typed values.
-
-The options that all verbs have, for the help page and for click.
-"""
+"""The options that several verbs have, and how their values are read from text."""
 
 from __future__ import annotations
 
 import re
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from bloomify.console.help import check_no_command, complete_path, section
+from bloomify.console.help import OTHER_OPTIONS, check_no_command, complete_path, section
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from parquet_bloomwriter.predicate.expression import Expression
 
 T = TypeVar("T", bound=float)
 
@@ -32,7 +31,7 @@ def parse_rate(text: str) -> float:
     """Parse a false positive probability.
 
     Raises:
-        ValueError: If it is not between 0 and 1.
+        ValueError: If the number is not between 0 and 1, both excluded.
     """
     try:
         rate = float(text)
@@ -47,7 +46,7 @@ def parse_count(text: str) -> int:
     """Parse a positive whole number; underscores and commas may group its digits.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is no such number.
     """
     digits = text.replace("_", "").replace(",", "")
     if not (digits.isascii() and digits.isdecimal() and int(digits)):
@@ -59,7 +58,7 @@ def parse_size(text: str) -> int:
     """Parse a number of bytes, as in 65536, 512K, 1MiB.
 
     Raises:
-        ValueError: If it is none, or its unit means different things to different people.
+        ValueError: If the text is no size, or has a unit that can mean powers of 1000 or of 1024.
     """
     match = _SIZE.fullmatch(text.strip())
     if not match:
@@ -72,10 +71,10 @@ def parse_size(text: str) -> int:
 
 
 def parse_filter_size(text: str) -> int:
-    """Parse a number of bytes that a filter may have.
+    """Parse the number of bytes of a filter.
 
     Raises:
-        ValueError: If it is none, or more than any filter can have.
+        ValueError: If the text is no size, or 2 GiB or more, which no filter can have.
     """
     size = parse_size(text)
     if size >= 1 << 31:
@@ -87,7 +86,7 @@ def parse_sample(text: str) -> int | float:
     """Parse a number of row groups, or a share of them: 3, 10%.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If the text is neither a count nor a percentage above 0 and up to 100.
     """
     if not text.endswith("%"):
         return parse_count(text)
@@ -124,7 +123,7 @@ def split_columns(
 def one(
     parse: Callable[[str], T],
 ) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """A click callback for one value."""
+    """Return a click callback that parses one value."""
 
     def callback(
         _context: click.Context, _parameter: click.Parameter, given: str | None
@@ -137,7 +136,7 @@ def one(
 def per_column(
     parse: Callable[[str], T],
 ) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, T]]:
-    """A click callback for VALUE and COLUMN=VALUE, any number of them; "*" names all columns."""
+    """Return a click callback for any number of VALUE and COLUMN=VALUE; "*" is all columns."""
 
     def callback(
         _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
@@ -158,10 +157,16 @@ def _parsed(parse: Callable[[str], T], text: str) -> T:
 
 
 Decorator = Any
-"""Adds a parameter to a function; click gives it no better type."""
+"""Adds a parameter to a function; click has no better type for it."""
+
+
+def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
+    """Apply decorators so that the first stands first on the help page."""
+    return lambda function: reduce(lambda made, one: one(made), reversed(decorators), function)
+
 
 _file = section("Where the result goes")
-_other = section("Other options")
+_other = section(OTHER_OPTIONS)
 
 
 def _files(
@@ -176,7 +181,7 @@ def _files(
 def _local_files(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse URLs and commands, too, before they are taken for files that do not exist."""
+    """Refuse "-", URLs and mistyped commands, which would be reported as missing files."""
     for path in _files(context, parameter, given):
         _check_local(path)
         check_no_command(path, context)
@@ -186,7 +191,7 @@ def _local_files(
 def local_output(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Refuse "-", URLs and nothing where a path is written to."""
+    """Refuse "-" and URLs as paths to write to."""
     if given is not None:
         _check_no_stream(given, "standard output")
         _check_local(given)
@@ -230,9 +235,32 @@ sources_argument = click.argument(
 )
 
 
-def all_of(*decorators: Decorator) -> Callable[[Any], Any]:
-    """Apply decorators so that the first stands first on the help page."""
-    return lambda function: reduce(lambda made, one: one(made), reversed(decorators), function)
+class DestinationOptions(TypedDict):
+    """What becomes of the new version of a file: arguments of the library's verbs that write."""
+
+    output: str | None
+    overwrite: bool
+    backup_suffix: str | None
+    backup_dir: str | None
+    force: bool
+    regenerate_crc: bool
+    dry_run: bool
+
+
+class WritingOptions(TypedDict):
+    """The options of all verbs that write: `destination_options` and `running_options`."""
+
+    output: str | None
+    overwrite: bool
+    backup: str | None
+    backup_dir: str | None
+    force: bool
+    regenerate_crc: bool
+    jobs: int | None
+    dry_run: bool
+    plan: bool
+    as_json: bool
+    quiet: bool
 
 
 destination_options = all_of(
@@ -273,7 +301,7 @@ destination_options = all_of(
     ),
 )
 
-_jobs = _other(
+jobs_option = _other(
     "--jobs",
     metavar="N",
     callback=one(parse_count),
@@ -285,8 +313,19 @@ printing_options = all_of(
     _other("--quiet", is_flag=True, help="Print errors only."),
 )
 
+
+class ReadingOptions(TypedDict):
+    """The options of most verbs that only read: `reading_options`."""
+
+    jobs: int | None
+    as_json: bool
+    quiet: bool
+
+
+reading_options = all_of(jobs_option, printing_options)
+
 running_options = all_of(
-    _jobs,
+    jobs_option,
     _other("--dry-run", is_flag=True, help="Write nothing; say what would be done."),
     _other(
         "--plan",
@@ -298,7 +337,7 @@ running_options = all_of(
 
 
 def dialect_options(section_: str, *, help_: str) -> Decorator:
-    """`--dialect` and `--murmur3-seed`."""
+    """Add `--dialect` and `--murmur3-seed`."""
     return all_of(
         section(section_)(
             "--dialect",
@@ -326,11 +365,8 @@ def _seed_of_drafts(context: click.Context, _parameter: click.Parameter, given: 
     return given
 
 
-reading_options = all_of(_jobs, printing_options)
-
-
 def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
-    """`--columns` of verbs that can do without."""
+    """Add `--columns` to a verb that works on all columns by default."""
     return section(section_)(
         "--columns",
         metavar="NAME,...",
@@ -338,3 +374,86 @@ def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
         callback=split_columns,
         help=f"{help_} Repeatable.  [default: {default}]",
     )
+
+
+class ConditionOptions(TypedDict):
+    """The options of verbs that take a condition: `condition_options`."""
+
+    where: tuple[str, ...]
+    eq: tuple[tuple[str, str], ...]
+
+
+_asked = section("What is asked for")
+
+condition_options = all_of(
+    _asked(
+        "--where",
+        metavar="SQL",
+        multiple=True,
+        help="Condition as in a WHERE clause: \"id = 42 AND kind IN ('a', 'b')\". Of several, all "
+        "must hold.",
+    ),
+    _asked(
+        "--eq",
+        metavar="COLUMN=VALUE",
+        multiple=True,
+        callback=split_pairs,
+        help="The same as COLUMN = 'VALUE', whatever characters are in VALUE: for scripts. "
+        "Repeatable.",
+    ),
+)
+
+
+def condition_of(options: ConditionOptions) -> Expression:
+    """Join the conditions of `--where` and `--eq` by AND.
+
+    Raises:
+        InvalidArgument: If a condition cannot be parsed.
+    """
+    from parquet_bloomwriter.predicate import parse
+    from parquet_bloomwriter.predicate.expression import And, Comparison
+
+    conditions = [
+        *map(parse, options["where"]),
+        *(Comparison(column, "=", value) for column, value in options["eq"]),
+    ]
+    return conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+
+
+class PathsOptions(TypedDict):
+    """The options of verbs that can print just paths: `paths_options`, and `--json`."""
+
+    files: bool
+    null: bool
+    as_json: bool
+
+
+def paths_options(*, help_: str) -> Decorator:
+    """Add `--files`, which has this help, and `--null`."""
+    shown = section("What is printed")
+    return all_of(
+        shown("--files", is_flag=True, help=help_),
+        shown(
+            "-0",
+            "--null",
+            is_flag=True,
+            help="With --files: end each path with a zero byte, for xargs -0.",
+        ),
+    )
+
+
+def check_paths_options(options: PathsOptions, ctx: click.Context) -> None:
+    """Check that `--files`, `--null` and `--json` go together.
+
+    Raises:
+        click.UsageError: If they do not.
+    """
+    if options["null"] and not options["files"]:
+        raise click.UsageError("--null goes with --files", ctx)
+    if options["files"] and options["as_json"]:
+        raise click.UsageError("--files and --json exclude each other", ctx)
+
+
+def path_end(options: PathsOptions) -> bytes:
+    """Return the byte that ends each path."""
+    return b"\0" if options["null"] else b"\n"

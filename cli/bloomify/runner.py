@@ -1,8 +1,10 @@
-"""The frame of all verbs: take the files one by one, print each, sum up.
+"""The frame of the verbs on files: apply a verb to each file, print its report, sum up.
 
-The verbs that rewrite files: on each file, with a destination for its new version.
+    rewrite_files   for verbs that write: local files, each with a destination for its new version
+    read_files      for verbs that only read: files wherever they are
 
-The verbs that only read: on each file, wherever it is.
+A file that fails does not stop the others. Its error becomes one line on standard error, an entry
+of `failed` in the JSON, and part of the exit code.
 """
 
 from __future__ import annotations
@@ -10,141 +12,168 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
 import click
 
 from bloomify.console.interruption import interruptible
-from bloomify.console.messages import BUG_HINT, DEBUG, Failures, describe
-from bloomify.console.text import count
+from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
-from bloomify.views.documents import Document, failure_document, run_document
+from bloomify.views.base import Document, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bloomify.console.console import Console
+    from bloomify.options import DestinationOptions, ReadingOptions, WritingOptions
     from bloomify.views.base import View
     from parquet_bloomwriter import FileOutcome
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
+
+_NAMED = 3
+"""Files that are named of those that failed in the same way."""
+
+_COMPILING = Lock()
 
 
 class Unforeseen(BloomwriterError):
-    """A bug, or a library that fails in a way nobody expected."""
+    """A bug, or an error of another library that this project does not expect."""
 
     outcome = FileProblem.outcome
 
 
-@dataclass(kw_only=True)
-class Run(Generic[R]):
-    """A run as far as it has come."""
+class RewritingVerb(Protocol[R_co]):
+    """A verb that writes, with all arguments but the file and its destination given."""
 
-    view: View[R]
-    console: Console
-    as_json: bool
-    is_single: bool
-    """Whether one file was named, and not found in a folder."""
+    def __call__(
+        self,
+        path: str,
+        progress: FileProgress,
+        jobs: int,
+        /,
+        **destination: Unpack[DestinationOptions],
+    ) -> R_co:
+        """Rewrite a file."""
+        ...
 
-    has_details: bool = False
-    """Whether details are shown of each of many files."""
 
-    reads_only: bool = False
-    """Whether the verb changes no file."""
+def rewrite_files(
+    inputs: tuple[str, ...],
+    verb: RewritingVerb[R],
+    view: View[R],
+    options: WritingOptions,
+    console: Console,
+) -> ExitCode:
+    """Apply a verb to all files, print what became of them, and return the exit code."""
+    from parquet_bloomwriter.verbs.for_each_file import find_places, for_each_place, missing
 
-    is_together: bool = False
-    """Whether the summary is all there is, for a single file, too."""
+    is_single = _is_single_path(inputs)
+    _check_options(inputs, options, is_single=is_single)
+    run = _Run(
+        view=view,
+        console=console,
+        as_json=options["as_json"],
+        is_single=is_single,
+        has_details=options["plan"],
+    )
+    absent = missing(inputs)
+    if absent:
+        return run.refuse(absent, num_inputs=len(inputs))
+    places = find_places(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    sizes = {place.path: _size_of(place.path) for place in places}
 
-    num_done: int = 0
-    told: Failures = field(default_factory=Failures)
-    failures: list[ExitCode] = field(default_factory=list)
-    files: list[Document] = field(default_factory=list)
-    failed: list[Document] = field(default_factory=list)
+    def attempt(path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None) -> R:
+        destination: DestinationOptions = {
+            "output": output,
+            "overwrite": options["overwrite"],
+            "backup_suffix": options["backup"],
+            "backup_dir": backup_dir,
+            "force": options["force"],
+            "regenerate_crc": options["regenerate_crc"],
+            "dry_run": options["dry_run"],
+        }
+        with console.bar.file(sizes[path]) as progress:
+            return guarded(lambda: verb(path, progress, jobs, **destination), path=path)
 
-    def take_all(self, outcomes: Iterable[FileOutcome[R]]) -> ExitCode:
-        """Print what became of each file, then the summary, and say how it went."""
-        for outcome in outcomes:
-            self.take(outcome)
-        return self.finish()
+    with interruptible(console.bar):
+        console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
+        return run.take_all(
+            for_each_place(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
+        )
 
-    def take(self, outcome: FileOutcome[R]) -> None:
-        """Print what became of one file."""
-        if outcome.error is not None:
-            self._take_failure(outcome.path, outcome.output, outcome.error)
-        if outcome.report is None:
-            return
-        self.num_done += 1
-        self.view.collect(outcome.report)
-        if self.as_json:
-            self.files.append(self.view.document(outcome.report))
-        elif not self.console.is_quiet:
-            self._show(outcome.report)
 
-    def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
-        """Say which inputs are not there, and that nothing was done to the others."""
-        for error in absent:
-            self.told = Failures()  # each is named
-            self._take_failure(error.filename, None, error)
-        if self.as_json:
-            return self.finish()
-        if num_inputs > len(absent):
-            self.console.error("no file was changed, as not all of them are there.")
-        return self.failures[0]
+def read_files(  # noqa: PLR0913  the frame's parts
+    inputs: tuple[str, ...],
+    verb: Callable[[Location, int, FileProgress], R],
+    view: View[R],
+    options: ReadingOptions,
+    console: Console,
+    *,
+    has_details: bool = False,
+    is_together: bool = False,
+) -> ExitCode:
+    """Apply a verb to all files, print what it found, and return the exit code.
 
-    def finish(self) -> ExitCode:
-        """Print how many files failed in the same way, and the summary."""
-        for line in self.told.others():
-            self.console.error(line)
-        num_files = self.num_done + len(self.failures)
-        if self.as_json:
-            totals = self.view.overall()
-            text = run_document(
-                self.view.command, files=self.files, failed=self.failed, totals=totals
-            )
-            self.console.result(text)
-        elif not self.console.is_quiet and (self.is_together or not self.is_single):
-            self._sum_up(num_files)
-        return exit_code_of_run(self.failures, num_files=num_files, passed=self.view.passed)
+    Args:
+        inputs: Files, folders and patterns, by paths or URLs.
+        verb: Called with a file, the number of threads it may use, and the progress of the file.
+        view: Shows the verb's reports.
+        options: Those of the command line.
+        console: Where to print.
+        has_details: Whether details are shown of each of many files.
+        is_together: Whether only the summary is shown, of a single file, too.
+    """
+    from parquet_bloomwriter.parallel import default_jobs
 
-    def _show(self, report: R) -> None:
-        if self.is_together:
-            return
-        gap = "\n" if self.has_details and self.num_done > 1 else ""
-        self.console.result(gap + self.view.headline(report))
-        if self.is_single or self.view.is_brief or self.has_details:
-            details = self.view.details(report, columns=self.console.columns)
-            self._print_below(details, gap=not self.view.is_brief)
+    jobs = default_jobs() if options["jobs"] is None else options["jobs"]
+    with interruptible(console.bar):
+        locations = find(inputs)
+        run = _Run(
+            view=view,
+            console=console,
+            as_json=options["as_json"],
+            is_single=is_single(inputs, locations),
+            has_details=has_details,
+            is_together=is_together,
+            reads_only=True,
+        )
+        return run.take_all(_outcomes(locations, verb, jobs, console))
 
-    def _take_failure(self, path: str, output: str | None, error: Exception) -> None:
-        code = exit_code_of(error)
-        message = describe(error, path=path, reads_only=self.reads_only)
-        if self.told.add(error, path):
-            self.console.error(message)
-        self.failures.append(code)
-        self.failed.append(failure_document(path, output, error, message=message, exit_code=code))
 
-    def _sum_up(self, num_files: int) -> None:
-        failures = f"{len(self.failures)} of {count(num_files, 'file')} failed"
-        if self.num_done:
-            summary = self.view.summary(columns=self.console.columns)
-            self._print_below(summary, gap=not self.is_together)
-            done = f"; {count(num_files, 'file')} {'read' if self.reads_only else 'done'}"
-            ending = f"; {failures}, see above" if self.failures else done
-            self.console.result(f"\n{self.view.tally()}{'' if self.is_single else ending}.")
-        elif not self.is_single:
-            self.console.error(f"{failures}.")
+def find(inputs: Sequence[str]) -> list[Location]:
+    """Find the files that inputs name.
 
-    def _print_below(self, text: str, *, gap: bool = True) -> None:
-        if text:
-            self.console.result("\n" * gap + text)
+    Raises:
+        InvalidArgument: If an input matches nothing, or cannot be opened here.
+        OSError: If a folder cannot be listed.
+    """
+    from parquet_bloomwriter.source import find_sources
+
+    return find_sources(inputs)
+
+
+def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
+    """Return whether one file was named, and not found in a folder or by a pattern."""
+    return len(inputs) == len(locations) == 1 and str(locations[0]) == shown(inputs[0])
+
+
+def shown(given: str) -> str:
+    """Return an input as it may be printed: a URL without users, passwords and parameters."""
+    from parquet_bloomwriter.source.filesystems import is_url, without_secrets
+
+    return without_secrets(given) if is_url(given) else given
 
 
 def guarded(verb: Callable[[], T], *, path: str) -> T:
-    """Let no file stop the others, whatever it brings about.
+    """Call a verb, and turn whatever it raises into an error of one file.
 
     Raises:
         BloomwriterError, OSError: If the verb fails, for whatever reason.
@@ -165,222 +194,218 @@ def guarded(verb: Callable[[], T], *, path: str) -> T:
         ) from error
 
 
-R_co = TypeVar("R_co", covariant=True)
-
-
-class FileOptions(TypedDict):
-    """The options that all these verbs have."""
-
-    output: str | None
-    overwrite: bool
-    backup: str | None
-    backup_dir: str | None
-    force: bool
-    regenerate_crc: bool
-    jobs: int | None
-    dry_run: bool
-    plan: bool
-    as_json: bool
-    quiet: bool
-
-
-class DestinationOptions(TypedDict):
-    """Those of them that every verb of the library takes by the same names."""
-
-    overwrite: bool
-    backup_suffix: str | None
-    backup_dir: str | None
-    force: bool
-    regenerate_crc: bool
-    dry_run: bool
-
-
-def destination(options: FileOptions, backup_dir: str | None) -> DestinationOptions:
-    """Translate options to the library's arguments.
+def compile_kernels(console: Console, *, drafts: bool = False) -> None:
+    """Compile kernels that were never compiled on this machine, and say so: it takes some seconds.
 
     Args:
-        options: Those of the command line.
-        backup_dir: The folder for the old version of one file.
+        console: Where to say so.
+        drafts: Whether the kernels of the Murmur3 drafts are needed, too.
     """
-    return {
-        "overwrite": options["overwrite"],
-        "backup_suffix": options["backup"],
-        "backup_dir": backup_dir,
-        "force": options["force"],
-        "regenerate_crc": options["regenerate_crc"],
-        "dry_run": options["dry_run"],
-    }
+    from parquet_bloomwriter import native
+
+    needed = native.modules(drafts=drafts)
+    with _COMPILING:  # Several files may be the first.
+        if not native.are_compiled(*needed):
+            console.note("compiling for this processor, once; it takes some seconds ...")
+            native.warm_up(*needed)
 
 
-class RewritingVerb(Protocol[R_co]):
-    """A verb of the library, with everything but the file settled."""
-
-    def __call__(
-        self,
-        path: str,
-        output: str | None,
-        jobs: int,
-        /,
-        *,
-        progress: FileProgress,
-        backup_dir: str | None,
-    ) -> R_co:
-        """Rewrite a file."""
-        ...
-
-
-def rewrite_files(
-    inputs: tuple[str, ...],
-    verb: RewritingVerb[R],
-    view: View[R],
-    options: FileOptions,
-    console: Console,
-) -> ExitCode:
-    """Apply a verb to all files, print what became of them, and say how it went."""
-    from parquet_bloomwriter.verbs.for_each_file import find_places, for_each_place, missing
-
-    _check_options(inputs, options)
-    run_ = Run(
-        view=view,
-        console=console,
-        as_json=options["as_json"],
-        is_single=_is_single(inputs),
-        has_details=options["plan"],
-    )
-    absent = missing(inputs)
-    if absent:
-        return run_.refuse(absent, num_inputs=len(inputs))
-
-    def attempt(path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None) -> R:
-        with console.bar.file(sizes[path]) as progress:
-            return guarded(
-                lambda: verb(path, output, jobs, progress=progress, backup_dir=backup_dir),
-                path=path,
-            )
-
-    places = find_places(inputs, output=options["output"], backup_dir=options["backup_dir"])
-    sizes = {place.path: _size_of(place.path) for place in places}
-    with interruptible(console.bar):
-        console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
-        return run_.take_all(
-            for_each_place(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
-        )
-
-
-def writing(path: str, progress: FileProgress) -> Callable[[int], None]:
-    """Begin the progress of one file; return the function that is told the bytes of each write."""
+def begin_writing(path: str, progress: FileProgress) -> Callable[[int], None]:
+    """Begin the progress of one file; return the function to call with the bytes of each write."""
     progress.begin(num_bytes=_size_of(path), num_filters=0)
     return progress.wrote
 
 
-def _size_of(path: str) -> int:
-    try:
-        return os.stat(path).st_size  # noqa: PTH116  no object needed
-    except OSError:  # opening it will say so
-        return 0
+@dataclass(kw_only=True)
+class FailureLog:
+    """The files that failed. Of those that failed in the same way, only the first gets a line."""
+
+    console: Console
+    reads_only: bool
+    """Whether the verb changes no file, so that no message needs to say that none was changed."""
+
+    codes: list[ExitCode] = field(default_factory=list)
+    """The exit code of each file's error, in order."""
+
+    documents: list[Document] = field(default_factory=list)
+    """The entries of `failed` in the JSON."""
+
+    _paths: dict[tuple[object, ...], list[str]] = field(default_factory=dict)
+    """By what went wrong."""
+
+    def add(
+        self,
+        error: Exception,
+        *,
+        path: str,
+        output: str | None = None,
+        consequence: str = "",
+        is_alone: bool = False,
+    ) -> None:
+        """Take note of a failure, and print its message if it is the first of its kind.
+
+        Args:
+            error: What was raised.
+            path: The file.
+            output: Where its new version should have gone.
+            consequence: A sentence to be printed behind the message.
+            is_alone: Whether the message is printed in any case.
+        """
+        message = describe(error, path=path, reads_only=self.reads_only)
+        alike = self._paths.setdefault((path,) if is_alone else _kind_of(error), [])
+        alike.append(path)
+        if len(alike) == 1:
+            self.console.error(f"{message} {consequence}" if consequence else message)
+        self.codes.append(exit_code_of(error))
+        self.documents.append(failure_document(error, path=path, output=output, message=message))
+
+    def print_others(self) -> None:
+        """Print for each kind of failure how many further files failed, and name some."""
+        for first, *more in self._paths.values():
+            if more:
+                some = ", ".join(more[:_NAMED])
+                rest = f" and {len(more) - _NAMED:,} more" if len(more) > _NAMED else ""
+                others = count(len(more), "other file")
+                self.console.error(f"{others} failed in the same way as {first}: {some}{rest}.")
 
 
-def _check_options(inputs: tuple[str, ...], options: FileOptions) -> None:
-    """Refuse backups among several files, whose readers would read them, too.
+@dataclass(kw_only=True)
+class _Run(Generic[R]):
+    """One verb on its files, as far as it has come."""
+
+    view: View[R]
+    console: Console
+    as_json: bool
+    is_single: bool
+    """Whether one file was named, and not found in a folder."""
+
+    has_details: bool = False
+    """Whether details are shown of each of many files."""
+
+    reads_only: bool = False
+    """Whether the verb changes no file."""
+
+    is_together: bool = False
+    """Whether only the summary is shown, of a single file, too."""
+
+    num_done: int = 0
+    documents: list[Document] = field(default_factory=list)
+    failures: FailureLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.failures = FailureLog(console=self.console, reads_only=self.reads_only)
+
+    def take_all(self, outcomes: Iterable[FileOutcome[R]]) -> ExitCode:
+        """Print what became of each file, then the summary, and return the exit code."""
+        for outcome in outcomes:
+            if outcome.error is not None:
+                self.failures.add(outcome.error, path=outcome.path, output=outcome.output)
+            if outcome.report is not None:
+                self._take(outcome.report)
+        self.failures.print_others()
+        return self._finish()
+
+    def refuse(self, absent: Sequence[OSError], *, num_inputs: int) -> ExitCode:
+        """Name the inputs that are missing, and say that the others were not changed."""
+        for error in absent:
+            self.failures.add(error, path=error.filename, is_alone=True)
+        if self.as_json:
+            return self._finish()
+        if num_inputs > len(absent):
+            self.console.error("no file was changed, as not all of them are there.")
+        return self.failures.codes[0]
+
+    def _take(self, report: R) -> None:
+        self.num_done += 1
+        self.view.collect(report)
+        if self.as_json:
+            self.documents.append(self.view.document(report))
+        elif not self.console.is_quiet:
+            self._show(report)
+
+    def _show(self, report: R) -> None:
+        if self.is_together:
+            return
+        gap = "\n" if self.has_details and self.num_done > 1 else ""
+        self.console.result(gap + self.view.headline(report))
+        if self.is_single or self.view.is_brief or self.has_details:
+            details = self.view.details(report, columns=self.console.columns)
+            self._print_below(details, gap=not self.view.is_brief)
+
+    def _finish(self) -> ExitCode:
+        """Print the JSON or the summary."""
+        num_files = self.num_done + len(self.failures.codes)
+        if self.as_json:
+            lists = {"files": self.documents, "failed": self.failures.documents}
+            self.console.result(json_text(self.view.command, **self.view.overall(), **lists))
+        elif not self.console.is_quiet and (self.is_together or not self.is_single):
+            self._sum_up(num_files)
+        return exit_code_of_run(self.failures.codes, num_files=num_files, passed=self.view.passed)
+
+    def _sum_up(self, num_files: int) -> None:
+        num_failed = len(self.failures.codes)
+        failures = f"{num_failed} of {count(num_files, 'file')} failed"
+        if self.num_done:
+            summary = self.view.summary(columns=self.console.columns)
+            self._print_below(summary, gap=not self.is_together)
+            done = f"; {count(num_files, 'file')} {'read' if self.reads_only else 'done'}"
+            ending = f"; {failures}, see above" if num_failed else done
+            self.console.result(f"\n{self.view.tally()}{'' if self.is_single else ending}.")
+        elif not self.is_single:
+            self.console.error(f"{failures}.")
+
+    def _print_below(self, text: str, *, gap: bool = True) -> None:
+        if text:
+            self.console.result("\n" * gap + text)
+
+
+def _check_options(inputs: tuple[str, ...], options: WritingOptions, *, is_single: bool) -> None:
+    """Check that options go together, and that no backup lies among the files of a table.
 
     Raises:
-        click.UsageError: If a suffix is given for more than one file, as a shell makes them of a
-            pattern, or options do not go together.
+        click.UsageError: If they do not, or if a suffix is given for more than one file, as a
+            shell makes them of a pattern: readers would read the backups, too.
     """
     from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
 
+    ctx = click.get_current_context()
     if options["plan"] and not options["dry_run"]:
-        raise click.UsageError("--plan goes with --dry-run", click.get_current_context())
+        raise click.UsageError("--plan goes with --dry-run", ctx)
     if options["backup"] is None:
         return
     if options["backup_dir"] is not None:
-        raise click.UsageError(
-            "--backup and --backup-dir exclude each other", click.get_current_context()
-        )
-    if not _is_single(inputs):
+        raise click.UsageError("--backup and --backup-dir exclude each other", ctx)
+    if not is_single:
         several = [given for given in inputs if is_folder_or_pattern(given)]
         named = f'"{several[0]}"' if several else "several files"
         raise click.UsageError(
             f"readers of {named} would read the backups, too; keep them elsewhere, with "
             "--backup-dir",
-            click.get_current_context(),
+            ctx,
         )
 
 
-def _is_single(inputs: tuple[str, ...]) -> bool:
+def _is_single_path(inputs: tuple[str, ...]) -> bool:
     from parquet_bloomwriter.verbs.for_each_file import is_folder_or_pattern
 
     return len(inputs) == 1 and not is_folder_or_pattern(inputs[0])
 
 
-class ReadingOptions(TypedDict):
-    """The options that all these verbs have."""
-
-    jobs: int | None
-    as_json: bool
-    quiet: bool
-
-
-def read_files(  # noqa: PLR0913  the frame's parts
-    inputs: tuple[str, ...],
-    verb: Callable[[Location, int, FileProgress], R],
-    view: View[R],
-    options: ReadingOptions,
-    console: Console,
-    *,
-    has_details: bool = False,
-    is_together: bool = False,
-) -> ExitCode:
-    """Apply a verb to all files, print what it found, and say how it went.
-
-    Args:
-        inputs: Files, folders and patterns, by paths or URLs.
-        verb: Called with a file, the number of threads it may use, and what it tells of progress.
-        view: Shows what it returns.
-        options: Those of the command line.
-        console: Where to print.
-        has_details: Whether details are shown of each of many files.
-        is_together: Whether only the summary is shown, of a single file, too.
-    """
-    from parquet_bloomwriter.parallel import default_jobs
-
-    jobs = default_jobs() if options["jobs"] is None else options["jobs"]
-    with interruptible(console.bar):
-        locations = find(inputs)
-        run_ = Run(
-            view=view,
-            console=console,
-            as_json=options["as_json"],
-            is_single=is_single(inputs, locations),
-            has_details=has_details,
-            is_together=is_together,
-            reads_only=True,
-        )
-        return run_.take_all(_outcomes(locations, verb, jobs, console))
+def _size_of(path: str) -> int:
+    """Return the bytes of a file; 0 if it is not there, which opening it will report."""
+    try:
+        return os.stat(path).st_size  # noqa: PTH116  no object needed
+    except OSError:
+        return 0
 
 
-def find(inputs: Sequence[str]) -> list[Location]:
-    """Find the files that inputs name.
-
-    Raises:
-        InvalidArgument: If one matches nothing, or cannot be opened here.
-        OSError: If a folder cannot be listed.
-    """
-    from parquet_bloomwriter.source import find_sources
-
-    return find_sources(inputs)
-
-
-def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
-    """Whether one file was named, and not found in a folder or by a pattern."""
-    return len(inputs) == len(locations) == 1 and str(locations[0]) == shown(inputs[0])
-
-
-def shown(given: str) -> str:
-    """An input as it may be printed: a URL without users, passwords and parameters."""
-    from parquet_bloomwriter.source.filesystems import is_url, without_secrets
-
-    return without_secrets(given) if is_url(given) else given
+def _kind_of(error: Exception) -> tuple[object, ...]:
+    """Return what errors have in common that are reported together."""
+    if isinstance(error, BloomwriterError):
+        return type(error), error.problem, error.remedy, error.column
+    if isinstance(error, OSError):
+        return OSError, error.errno, error.strerror
+    return type(error), str(error)
 
 
 def _outcomes(
@@ -389,6 +414,7 @@ def _outcomes(
     jobs: int,
     console: Console,
 ) -> Iterator[FileOutcome[R]]:
+    """Read files, several at once, and yield their reports or errors in order."""
     from parquet_bloomwriter.parallel import in_order
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome
 

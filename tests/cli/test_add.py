@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bloomify.console.text import growth
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.text import growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable

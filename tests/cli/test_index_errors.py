@@ -393,3 +393,13 @@ def test_a_table_of_another_format(table: Path, refuses: Callable[..., str]) -> 
         f"events: files here belong to a table with records of its own: {table}/_delta" in message
     )
     assert "cannot be indexed" in message
+
+
+def test_a_folder_may_be_called_like_a_remedy(folder: Path, invoke: Invoke) -> None:
+    write_table(folder / "take another name")
+    line = ["index", "create", "take another name", "--columns", "id", *NAME]
+    assert invoke(*line).exit_code == 0
+    where = folder / "take another name" / "_bloom_index" / "ids"
+    remedy = "Refresh it, or take another name (--name)."
+    complaint = f'{where}: there is an index "ids" already, which is ACTIVE. {remedy}'
+    assert found(invoke(*line)) == (2, "", f"bloomify: {complaint}\n")

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bloomify.console.text import size
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.page import page
+from parquet_bloomwriter.text import size
 from parquet_bloomwriter.verbs.inspect import inspect
 from tests.verbs.broken_filters import bitset_span, with_bytes, with_zeros
 

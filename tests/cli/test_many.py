@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomify.console.text import growth
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.text import growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable

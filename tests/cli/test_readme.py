@@ -1,4 +1,4 @@
-"""The commands and programs of the README and of docs/probing.md, run as they stand."""
+"""The commands and programs of the README and of docs/probing.md, run as they stand; all links."""
 
 from __future__ import annotations
 
@@ -106,6 +106,18 @@ def test_links_lead_somewhere(page: str) -> None:
         text = ((ROOT / page).parent / path).read_text() if path else (ROOT / page).read_text()
         anchors = {_anchor(line) for line in text.splitlines() if line.startswith("#")}
         assert not heading or heading in anchors, target
+
+
+MAPS = ("CONTRIBUTING.md", "docs/design.md", "docs/glossary.md")
+BASES = (ROOT, ROOT / "parquet_bloomwriter")
+
+
+@pytest.mark.parametrize("page", MAPS)
+def test_files_that_pages_name_are_there(page: str) -> None:
+    named = re.findall(r"`(\w+/[\w./]+)`", (ROOT / page).read_text())
+    ours = [one for one in named if "NAME" not in one]
+    assert ours
+    assert [one for one in ours if not any((base / one).exists() for base in BASES)] == []
 
 
 def _anchor(heading: str) -> str:

@@ -278,7 +278,7 @@ except SystemExit:
 
 
 COMMANDS = {
-    **{name: verb for name, verb in cli.commands.items() if verb is not index},
+    **{name: cli.get_command(click.Context(cli), name) for name in cli.modules if name != "index"},
     **{f"index {name}": index.get_command(click.Context(index), name) for name in VERBS},
 }
 

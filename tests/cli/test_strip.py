@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bloomify.console.text import growth
 from parquet_bloomwriter import StripReport
 from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.source import BufferSource, read_footer
+from parquet_bloomwriter.text import growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from click import unstyle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloomify.console import text
-from bloomify.console.table import Heading, table
+from bloomify.console.table import Heading, labelled, table
+from parquet_bloomwriter import text
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_shortening_keeps_both_ends() -> None:
 
 def test_labelled_text_hangs_beside_its_label() -> None:
     sentence = "id, email: the filters that are there contain every value"
-    assert text.labelled("kept", sentence, columns=None) == f"kept      {sentence}"
-    assert text.labelled("kept", sentence, columns=40).splitlines() == [
+    assert labelled("kept", sentence, columns=None) == f"kept      {sentence}"
+    assert labelled("kept", sentence, columns=40).splitlines() == [
         "kept      id, email: the filters that",
         "          are there contain every value",
     ]

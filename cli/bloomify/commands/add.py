@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 
-from bloomify.console.console import Console, complain
+from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
-from bloomify.console.messages import describe
-from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import (
+    WritingOptions,
     all_of,
     destination_options,
     dialect_options,
@@ -22,11 +20,12 @@ from bloomify.options import (
     parse_rate,
     per_column,
     running_options,
+    split_columns,
 )
-from bloomify.options import split_columns as _split_columns
-from bloomify.runner import FileOptions, destination, rewrite_files
+from bloomify.runner import compile_kernels, rewrite_files
 
 if TYPE_CHECKING:
+    from bloomify.options import DestinationOptions
     from parquet_bloomwriter import AddReport
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.progress import FileProgress
@@ -44,7 +43,7 @@ _filter_options = all_of(
         "--columns",
         metavar="NAME,...",
         multiple=True,
-        callback=_split_columns,
+        callback=split_columns,
         help="Columns by dotted path, groups for all columns in them, or #N for the N-th column "
         "from 0. Repeatable.",
     ),
@@ -104,7 +103,7 @@ _filter_options = all_of(
 )
 
 
-class AddOptions(FileOptions):
+class AddOptions(WritingOptions):
     """All options."""
 
     columns: tuple[str, ...]
@@ -130,51 +129,27 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
 
     An INPUT is a Parquet file, a folder or a glob pattern.
     """
-    from bloomify.views.rewriting import AddView
+    from bloomify.views.add import AddView
 
     console = Console.open(is_quiet=options["quiet"])
     _check_choice(ctx, inputs, options)
-    if options["dialect"] == "murmur3":
+    is_draft = options["dialect"] == "murmur3"
+    if is_draft:
         console.note(_MURMUR3)
-    adding = _Adding(options, console)
-    ctx.exit(
-        rewrite_files(
-            inputs,
-            adding.add,
-            AddView(with_plan=options["plan"]),
-            cast("FileOptions", options),
-            console,
-        )
-    )
 
-
-class _Adding:
-    """The verb, with everything but the file settled."""
-
-    def __init__(self, options: AddOptions, console: Console) -> None:
-        self._options = options
-        self._console = console
-        self._columns = None if options["all_columns"] else options["columns"]
-        self._announcing = Lock()
-
-    def add(
-        self,
+    def build(
         path: str,
-        output: str | None,
+        progress: FileProgress,
         jobs: int,
         /,
-        *,
-        progress: FileProgress,
-        backup_dir: str | None,
+        **destination: Unpack[DestinationOptions],
     ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
-        options = self._options
-        self._announce_compilation()
+        compile_kernels(console, drafts=is_draft)
         return bloomify(
             path,
-            self._columns,
-            output=output,
+            None if options["all_columns"] else options["columns"],
             fpp=options["fpp"],
             ndv=options["ndv"],
             max_bytes=options["max_bytes"],
@@ -185,36 +160,20 @@ class _Adding:
             replace=options["replace"],
             jobs=jobs,
             progress=progress,
-            **destination(options, backup_dir),
+            **destination,
         )
 
-    def _announce_compilation(self) -> None:
-        """Compile what was never compiled on this machine, and say so: it takes some seconds."""
-        from parquet_bloomwriter import native
-
-        needed = native.modules(drafts=self._options["dialect"] == "murmur3")
-        with self._announcing:
-            if not native.are_compiled(*needed):
-                self._console.note("compiling for this processor, once; it takes some seconds ...")
-                native.warm_up(*needed)
+    view = AddView(with_plan=options["plan"])
+    ctx.exit(rewrite_files(inputs, build, view, cast("WritingOptions", options), console))
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:
-    """Insist on exactly one way to choose columns; show what there is to choose from."""
+    """Check that columns are chosen in exactly one way; show the columns if none is chosen."""
     if options["columns"] and options["all_columns"]:
         raise click.UsageError("--columns and --all-columns exclude each other", ctx)
-    if options["columns"] or options["all_columns"]:
-        return
-    from bloomify.commands.columns import choice_of_columns
-    from parquet_bloomwriter.errors import FileProblem
-    from parquet_bloomwriter.verbs.for_each_file import find_files
+    if not (options["columns"] or options["all_columns"]):
+        from bloomify.commands.columns import show_columns
+        from parquet_bloomwriter.verbs.for_each_file import find_files
 
-    path = find_files(inputs)[0].path
-    try:
-        choice = choice_of_columns(path, inputs)
-    except (FileProblem, OSError) as error:
-        complain(describe(error, path=path))
-        ctx.exit(exit_code_of(error))
-    complain("name the columns that get filters with --columns, or take --all-columns.")
-    click.echo(choice, err=True)
-    ctx.exit(ExitCode.USAGE)
+        path = find_files(inputs)[0].path
+        show_columns(ctx, path, words=["bloomify", *inputs[:1]])

@@ -8,8 +8,8 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
-from bloomify.console.text import safe
 from bloomify.options import (
+    ReadingOptions,
     all_of,
     columns_option,
     one,
@@ -17,7 +17,8 @@ from bloomify.options import (
     reading_options,
     sources_argument,
 )
-from bloomify.runner import ReadingOptions, read_files, shown
+from bloomify.runner import read_files, shown
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from bloomify.views.advise import AdviseView

@@ -1,18 +1,29 @@
-"""The columns of a file, listed for somebody who has named none."""
+"""The columns of a file, shown where a command line names none."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
-from bloomify.console.text import name, safe, width
+import click
+
+from bloomify.console.console import complain
+from bloomify.console.messages import describe
+from bloomify.exits import ExitCode, exit_code_of
+from bloomify.runner import shown
+from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.text import name, safe, width
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.source import Location
 
 _SHOWN = 40
+"""Columns that are listed; the others are counted."""
 
 _CONVERTED = (
     *("UTF8", "MAP", "MAP_KEY_VALUE", "LIST", "ENUM", "DECIMAL", "DATE", "TIME_MILLIS"),
@@ -43,12 +54,48 @@ _LOGICAL = {
 """parquet.thrift, union LogicalType, by field id."""
 
 
+def show_columns(ctx: click.Context, path: str, *, words: Sequence[str]) -> NoReturn:
+    """Show the columns of a file, and a command line that adds filters to one; then exit.
+
+    Args:
+        ctx: The command that names no column.
+        path: The file.
+        words: The command line without its options.
+    """
+    complaint = "name the columns that get filters with --columns, or take --all-columns."
+    _show(ctx, complaint, lambda: _choice_of_columns(path, read_leaves(path), words), path=path)
+
+
+def show_columns_of_table(ctx: click.Context, table: str) -> NoReturn:
+    """Show the columns of a table's first file, and a command line that indexes one; then exit."""
+
+    def choice() -> str:
+        path = first_file(table)
+        words = ["bloomify", "index", "create", table]
+        return _choice_of_columns(path, read_leaves(path), words, behind=["--name", "ids"])
+
+    _show(ctx, "name the columns to index with --columns.", choice, reads_only=True)
+
+
+def show_conditions(ctx: click.Context, location: Location, *, given: str) -> NoReturn:
+    """Show the columns of a file, and a command line that looks for a value in one; then exit.
+
+    Args:
+        ctx: The command that names no condition.
+        location: The file.
+        given: The input that it was found by.
+    """
+    complaint = "say what to look for with --where or --eq."
+    choice = partial(_choice_of_conditions, location, given)
+    _show(ctx, complaint, choice, path=str(location), reads_only=True)
+
+
 def read_leaves(path: str) -> tuple[Leaf, ...]:
     """Read the leaf columns of a file.
 
     Raises:
-        FileProblem: If it cannot be worked on.
-        OSError: If it cannot be read.
+        FileProblem: If filters cannot be added to the file.
+        OSError: If the file cannot be read.
     """
     from parquet_bloomwriter.rewrite.session import rewrite_session
 
@@ -56,8 +103,110 @@ def read_leaves(path: str) -> tuple[Leaf, ...]:
         return session.layout.footer.leaves
 
 
-def type_name(leaf: Leaf) -> str:
-    """The physical type, and what it stands for."""
+def first_file(table: str) -> str:
+    """Find the first file of a table.
+
+    Raises:
+        BloomwriterError, OSError: If there is none, or the folder cannot be read.
+    """
+    from parquet_bloomwriter.index.layout import local_path
+    from parquet_bloomwriter.source.listing import find_local
+
+    given = table if Path(table).exists() else local_path(table)
+    return find_local(given)[0]
+
+
+def _show(
+    ctx: click.Context,
+    complaint: str,
+    choice: Callable[[], str],
+    *,
+    path: str | None = None,
+    reads_only: bool = False,
+) -> NoReturn:
+    """Print on standard error what is missing and what there is to choose from; then exit."""
+    try:
+        text = choice()
+    except (BloomwriterError, OSError) as error:
+        complain(describe(error, path=path, reads_only=reads_only))
+        ctx.exit(exit_code_of(error))
+    complain(complaint)
+    click.echo(text, err=True)
+    ctx.exit(ExitCode.USAGE)
+
+
+def _choice_of_columns(
+    path: str, leaves: Sequence[Leaf], words: Sequence[str], *, behind: Sequence[str] = ()
+) -> str:
+    parts = [f"The columns of {safe(path)}:", _listed(leaves, with_ordinals=True)]
+    if example := _listed_example_of(leaves):
+        line = shlex.join([*words, "--columns", example, *behind])
+        parts.append(f"For example: {safe(line)}")
+    return "\n\n".join(parts)
+
+
+def _choice_of_conditions(location: Location, given: str) -> str:
+    from parquet_bloomwriter.predicate.to_sql import spell_name
+    from parquet_bloomwriter.source.open import opened_with_footer
+
+    with opened_with_footer(location) as (_, footer):
+        leaves = footer.leaves
+    example = next((leaf for leaf in leaves if leaf.name == _example_of(leaves)), None)
+    parts = [f"The columns of {safe(str(location))}:", _listed(leaves)]
+    if example is not None:
+        value = "42" if _type_name(example) in _WHOLE_NUMBERS else "'value'"
+        condition = f"{spell_name(example.name)} = {value}"
+        is_plain = not set(condition) & set('"$`\\!')
+        quoted = f'"{condition}"' if is_plain else shlex.quote(condition)
+        words = f"{shlex.join(['bloomify', 'probe', shown(given)])} --where {quoted}"
+        parts.append(f"For example: {safe(words)}")
+    return "\n\n".join(parts)
+
+
+def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
+    """Return a line per column: name, type, and whether it can have filters.
+
+    Args:
+        leaves: The columns.
+        with_ordinals: Whether to say what to type for names that cannot be typed.
+    """
+    from parquet_bloomwriter.column_names import can_be_listed, listed_name, why_no_filter
+
+    named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
+    space = max((width(text) for _, text in named), default=0)
+    lines = [
+        f"  {text}{' ' * (space - width(text))}  {_type_name(leaf)}"
+        + ("  (no filters)" if why_no_filter(leaf) else "")
+        + (
+            f"  (type '{listed_name(leaf)}')"
+            if with_ordinals and not can_be_listed(leaf.name)
+            else ""
+        )
+        for leaf, text in named
+    ]
+    if len(leaves) > len(named):
+        lines.append(f"  ... and {len(leaves) - len(named):,} more")
+    return "\n".join(lines)
+
+
+def _example_of(leaves: Sequence[Leaf]) -> str:
+    """Return the name of a column that can have filters and be typed; "" if there is none."""
+    from parquet_bloomwriter.column_names import why_no_filter
+
+    names = (leaf.name for leaf in leaves if leaf.name and not why_no_filter(leaf))
+    return next((one for one in names if one.isprintable() and "," not in one), "")
+
+
+def _listed_example_of(leaves: Sequence[Leaf]) -> str:
+    """Return such a name or, if none can be typed, an ordinal, as in a list of columns."""
+    from parquet_bloomwriter.column_names import listed_name, why_no_filter
+
+    others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
+    return _example_of(leaves) or next(others, "")
+
+
+def _type_name(leaf: Leaf) -> str:
+    """Return the physical type, and the logical or converted type if there is one."""
     physical = leaf.physical_type.name
     if leaf.type_length:
         physical += f"({leaf.type_length})"
@@ -66,86 +215,3 @@ def type_name(leaf: Leaf) -> str:
     if logical is None and converted is not None and 0 <= converted < len(_CONVERTED):
         logical = _CONVERTED[converted]
     return f"{physical} {logical}" if logical else physical
-
-
-def choice_of_columns(path: str, inputs: Sequence[str]) -> str:
-    """The columns of `path`, and a command line that would name one of them.
-
-    Raises:
-        FileProblem, OSError: As `read_leaves`.
-    """
-    import shlex
-
-    leaves = read_leaves(path)
-    example = listed_example_of(leaves)
-    words = shlex.join(["bloomify", *inputs[:1], "--columns", example])
-    parts = [f"The columns of {safe(path)}:", list_columns(leaves, with_ordinals=True)]
-    return "\n\n".join(parts + ([f"For example: {safe(words)}"] if example else []))
-
-
-def choice_of_conditions(location: Location, inputs: Sequence[str]) -> str:
-    """The columns of a file, and a command line that would ask for a value of one of them.
-
-    Raises:
-        FileProblem, OSError: If the footer cannot be read.
-    """
-    import shlex
-
-    from bloomify.runner import shown
-    from parquet_bloomwriter.predicate.to_sql import spell_name
-    from parquet_bloomwriter.source.open import opened_with_footer
-
-    with opened_with_footer(location) as (_, footer):
-        leaves = footer.leaves
-    example = next((leaf for leaf in leaves if leaf.name == example_of(leaves)), None)
-    parts = [f"The columns of {safe(str(location))}:", list_columns(leaves)]
-    if example is not None:
-        value = "42" if type_name(example) in _WHOLE_NUMBERS else "'value'"
-        condition = f"{spell_name(example.name)} = {value}"
-        is_plain = not set(condition) & set('"$`\\!')
-        quoted = f'"{condition}"' if is_plain else shlex.quote(condition)
-        words = f"{shlex.join(['bloomify', 'probe', *map(shown, inputs[:1])])} --where {quoted}"
-        parts.append(f"For example: {safe(words)}")
-    return "\n\n".join(parts)
-
-
-def list_columns(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
-    """One line per column: name, type, and whether it can have filters.
-
-    Args:
-        leaves: The columns.
-        with_ordinals: Say what to type for names that cannot be typed as they are.
-    """
-    from parquet_bloomwriter.column_names import can_be_listed, listed_name, why_no_filter
-
-    named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
-    space = max((width(shown) for _, shown in named), default=0)
-    lines = [
-        f"  {shown}{' ' * (space - width(shown))}  {type_name(leaf)}"
-        + ("  (no filters)" if why_no_filter(leaf) else "")
-        + (
-            f"  (type '{listed_name(leaf)}')"
-            if with_ordinals and not can_be_listed(leaf.name)
-            else ""
-        )
-        for leaf, shown in named
-    ]
-    if len(leaves) > len(named):
-        lines.append(f"  ... and {len(leaves) - len(named):,} more")
-    return "\n".join(lines)
-
-
-def example_of(leaves: Sequence[Leaf]) -> str:
-    """The name of a column that can have filters and be typed; "" if there is none."""
-    from parquet_bloomwriter.column_names import why_no_filter
-
-    names = (leaf.name for leaf in leaves if leaf.name and not why_no_filter(leaf))
-    return next((one for one in names if one.isprintable() and "," not in one), "")
-
-
-def listed_example_of(leaves: Sequence[Leaf]) -> str:
-    """The same for a list of columns: if no name can be typed, an ordinal."""
-    from parquet_bloomwriter.column_names import listed_name, why_no_filter
-
-    others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
-    return example_of(leaves) or next(others, "")

@@ -9,9 +9,16 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, complete_path, section
-from bloomify.console.text import safe, size
-from bloomify.options import all_of, columns_option, local_output, reading_options, sources_argument
-from bloomify.runner import ReadingOptions, read_files, shown
+from bloomify.options import (
+    ReadingOptions,
+    all_of,
+    columns_option,
+    local_output,
+    reading_options,
+    sources_argument,
+)
+from bloomify.runner import read_files, shown
+from parquet_bloomwriter.text import safe, size
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.progress import FileProgress

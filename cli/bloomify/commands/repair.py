@@ -8,10 +8,11 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Verb
-from bloomify.options import destination_options, inputs_argument, running_options
-from bloomify.runner import FileOptions, destination, rewrite_files, writing
+from bloomify.options import WritingOptions, destination_options, inputs_argument, running_options
+from bloomify.runner import begin_writing, rewrite_files
 
 if TYPE_CHECKING:
+    from bloomify.options import DestinationOptions
     from parquet_bloomwriter import RepairReport
     from parquet_bloomwriter.progress import FileProgress
 
@@ -21,35 +22,28 @@ if TYPE_CHECKING:
 @destination_options
 @running_options
 @click.pass_context
-def repair(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[FileOptions]) -> None:
+def repair(
+    ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[WritingOptions]
+) -> None:
     """Fill in the missing `bloom_filter_length` of filters in each INPUT.
 
     parquet-mr wrote none before 1.14, and without it parquet-java 1.14.0 to 1.15.2 loses rows on
     remote stores. Only the footer changes. Filters that cannot be trusted are named, and the exit
     code is 1.
     """
-    from bloomify.views.rewriting import RepairView
-
-    console = Console.open(is_quiet=options["quiet"])
+    from bloomify.views.repair import RepairView
 
     def fill_in(
         path: str,
-        output: str | None,
+        progress: FileProgress,
         _jobs: int,
         /,
-        *,
-        progress: FileProgress,
-        backup_dir: str | None,
+        **destination: Unpack[DestinationOptions],
     ) -> RepairReport:
         from parquet_bloomwriter import repair
 
-        return repair(
-            path,
-            output=output,
-            progress=writing(path, progress),
-            **destination(options, backup_dir),
-        )
+        return repair(path, progress=begin_writing(path, progress), **destination)
 
-    ctx.exit(
-        rewrite_files(inputs, fill_in, RepairView(with_plan=options["plan"]), options, console)
-    )
+    view = RepairView(with_plan=options["plan"])
+    console = Console.open(is_quiet=options["quiet"])
+    ctx.exit(rewrite_files(inputs, fill_in, view, options, console))

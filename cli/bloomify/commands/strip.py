@@ -8,15 +8,22 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
-from bloomify.options import destination_options, inputs_argument, running_options, split_columns
-from bloomify.runner import FileOptions, destination, rewrite_files, writing
+from bloomify.options import (
+    WritingOptions,
+    destination_options,
+    inputs_argument,
+    running_options,
+    split_columns,
+)
+from bloomify.runner import begin_writing, rewrite_files
 
 if TYPE_CHECKING:
+    from bloomify.options import DestinationOptions
     from parquet_bloomwriter import StripReport
     from parquet_bloomwriter.progress import FileProgress
 
 
-class StripOptions(FileOptions):
+class StripOptions(WritingOptions):
     """All options."""
 
     columns: tuple[str, ...]
@@ -39,35 +46,20 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
 
     A file that `bloomify` added filters to is afterwards what it was before, byte for byte.
     """
-    from bloomify.views.rewriting import StripView
-
-    console = Console.open(is_quiet=options["quiet"])
+    from bloomify.views.strip import StripView
 
     def take_out(
         path: str,
-        output: str | None,
+        progress: FileProgress,
         _jobs: int,
         /,
-        *,
-        progress: FileProgress,
-        backup_dir: str | None,
+        **destination: Unpack[DestinationOptions],
     ) -> StripReport:
         from parquet_bloomwriter import strip
 
-        return strip(
-            path,
-            options["columns"] or None,
-            output=output,
-            progress=writing(path, progress),
-            **destination(options, backup_dir),
-        )
+        columns = options["columns"] or None
+        return strip(path, columns, progress=begin_writing(path, progress), **destination)
 
-    ctx.exit(
-        rewrite_files(
-            inputs,
-            take_out,
-            StripView(with_plan=options["plan"]),
-            cast("FileOptions", options),
-            console,
-        )
-    )
+    view = StripView(with_plan=options["plan"])
+    console = Console.open(is_quiet=options["quiet"])
+    ctx.exit(rewrite_files(inputs, take_out, view, cast("WritingOptions", options), console))

@@ -10,6 +10,7 @@ from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
 from bloomify.exits import ExitCode
 from bloomify.options import (
+    ReadingOptions,
     all_of,
     columns_option,
     dialect_options,
@@ -18,7 +19,7 @@ from bloomify.options import (
     reading_options,
     sources_argument,
 )
-from bloomify.runner import ReadingOptions, read_files
+from bloomify.runner import read_files
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect

@@ -1,1 +1,1 @@
-"""What every command writes to: streams, tables, pictures, progress, help pages."""
+"""The terminal: streams, messages, tables, pictures, interruption, help pages."""

@@ -1,4 +1,4 @@
-"""Results on standard output, everything else on standard error, neither in the other's way."""
+"""The two streams: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import click
 
 from bloomify.console.glyphs import Glyphs, glyphs_for
 from bloomify.console.messages import STANDARD_OUTPUT
-from bloomify.console.text import safe
 from parquet_bloomwriter.progress import Bar
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,28 +30,28 @@ class Console:
 
     @classmethod
     def open(cls, *, is_quiet: bool) -> Console:
-        """Make one for this process; the bar shows only where somebody is watching."""
+        """Return the console of this process. The bar is drawn on terminals only."""
         is_watched = not is_quiet and sys.stderr.isatty()
         return cls(bar=Bar(sys.stderr if is_watched else None), is_quiet=is_quiet)
 
     @property
     def columns(self) -> int | None:
-        """Width of the terminal; None where standard output is none."""
+        """Width of the terminal; None if standard output is not a terminal."""
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
     @property
     def glyphs(self) -> Glyphs:
-        """What standard output can draw with."""
+        """The characters that standard output can draw with."""
         return glyphs_for(sys.stdout.encoding)
 
     def result(self, text: str) -> None:
-        """Print to standard output. Files are finished even if nobody reads on (`| head`)."""
+        """Print to standard output. A broken pipe (`| head`) does not stop the work on files."""
         self._print(text)
 
     def paths(self, paths: Iterable[str], *, end: bytes) -> None:
         """Print paths to standard output as the system spells them, each followed by `end`.
 
-        A terminal would obey what is in them, and gets them escaped.
+        On a terminal they are escaped, as it would obey control characters.
         """
         if sys.stdout.isatty():
             self._print("".join(f"{safe(path)}\n" for path in paths), newline=False)
@@ -82,21 +82,21 @@ class Console:
 
 
 def complain(text: str, *, fg: str | None = "red") -> None:
-    """Print one line to standard error, headed by the program's name."""
+    """Print one line to standard error, after the program's name."""
     head = click.style(f"{PROGRAM}:", fg=fg, bold=True)
     try:
         click.echo(f"{head} {safe(text)}", err=True, color=color())
-    except OSError:  # Nobody is there to hear of it.
+    except OSError:  # Nobody reads standard error.
         return
 
 
 def color() -> bool | None:
-    """False where colours are unwanted; None leaves it to what the stream is."""
+    """Return False if NO_COLOR is set; None lets click decide by the stream."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def discard(descriptor: int) -> None:
-    """Let what is written to a broken pipe go nowhere."""
+    """Send what is written to a broken pipe to the null device."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -3,7 +3,7 @@
     ▒▒▒█▒▒▒▒▒▒    one cell for each row group, or for several where there are many
     █████░░░░░    a share of a whole
 
-Where the stream cannot spell these characters, ASCII stands for them.
+ASCII characters are used where the encoding of the stream lacks these.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ASCII = Glyphs(might="#", cannot=".", empty=".", infinity="inf")
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:
-    """Choose the characters that an encoding can spell."""
+    """Return block characters if an encoding has them, else ASCII."""
     glyphs = Glyphs()
     try:
         (glyphs.might + glyphs.cannot + glyphs.empty + glyphs.infinity).encode(encoding or "ascii")
@@ -54,9 +54,9 @@ def survivors_bar(
     Args:
         surviving: Ordinals of those that might match.
         num_row_groups: All of them.
-        glyphs: What to draw with.
-        most: Cells at most. With more row groups each cell stands for several neighbours, and shows
-            that one of them might match.
+        glyphs: The characters to draw with.
+        most: Largest number of cells. With more row groups each cell stands for several neighbours,
+            and is filled if any of them might match.
     """
     cells = min(num_row_groups, most)
     hit = {ordinal * cells // num_row_groups for ordinal in surviving}
@@ -64,7 +64,7 @@ def survivors_bar(
 
 
 def share_bar(share: float, *, glyphs: Glyphs) -> str:
-    """Draw a share in [0, 1]; only nothing is empty, and only all is full."""
+    """Draw a share in [0, 1]. The bar is empty only for 0, and full only for 1."""
     filled = round(share * _SHARE_CELLS)
     if 0 < share < 1:
         filled = min(max(filled, 1), _SHARE_CELLS - 1)

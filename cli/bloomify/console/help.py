@@ -1,29 +1,30 @@
-"""Help pages with the options in groups, and the group whose default command is `add`."""
+"""Help pages with sections, and the group of commands, of which `add` is the default."""
 
 from __future__ import annotations
 
+import builtins
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
 from bloomify.console.console import complain
-from bloomify.console.interruption import Terminated
+from bloomify.console.interruption import interruption_code
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
-from bloomify.console.text import safe
 from bloomify.exits import ExitCode, exit_code_of
-from parquet_bloomwriter.text import nearest
+from parquet_bloomwriter.text import nearest, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from click.shell_completion import CompletionItem
 
 OTHER_OPTIONS = "Other options"
 _OWN_OPTIONS = ("--help", "-h", "--version")
 _FIRST = "bloomify.first"
-"""Key of the first argument in the context, where no command is named."""
+"""Key in the context of click: the first argument, if it names no command."""
 
 
 class Option(click.Option):
@@ -46,8 +47,36 @@ class Reading(Verb):
     """A command that changes no file."""
 
 
-class Verbs(click.Group):
-    """The commands; one of them is meant where none is named.
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **attributes: Any) -> None:  # noqa: ANN401  click's
+        """Name the commands.
+
+        Args:
+            args: Those of click.
+            modules: The module of each command, in the order of the help page. The command is its
+                attribute of the same name, or, for names of Python's own, of that name and "_".
+            attributes: Those of click.
+        """
+        super().__init__(*args, **attributes)
+        self.modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """List the commands in the order of the help page."""
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
+        """Import a command."""
+        if cmd_name not in self.modules:
+            return None
+        module = import_module(self.modules[cmd_name])
+        attribute = f"{cmd_name}_" if hasattr(builtins, cmd_name) else cmd_name
+        return cast("click.Command", getattr(module, attribute))
+
+
+class Verbs(LazyGroup):
+    """The commands. Where the first word names no command, `add` is meant.
 
     The first word is a command or an input: a file called like a command is given as ./NAME.
     """
@@ -55,8 +84,8 @@ class Verbs(click.Group):
     default = "add"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default command before arguments that name none."""
-        if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
+        """Put the default command before arguments that do not begin with a command."""
+        if args and args[0] not in self.modules and args[0] not in _OWN_OPTIONS:
             ctx.meta[_FIRST] = args[0]
             args = [self.default, *args]
         return super().parse_args(ctx, args)
@@ -64,7 +93,7 @@ class Verbs(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, and the options of the default one."""
         self.format_commands(ctx, formatter)
-        parameters = self.commands[self.default].get_params(ctx)
+        parameters = self._default(ctx).get_params(ctx)
         version = [own for own in self.params if own.name == "version"]
         _write_sections(parameters + version, ctx, formatter)
 
@@ -78,7 +107,9 @@ class Verbs(click.Group):
         except click.exceptions.Exit:
             raise
         except KeyboardInterrupt as error:
-            self._leave(ctx, *_interruption(error, reads_only=self._reads_only(ctx)))
+            reads_only = self._reads_only(ctx)
+            left = "" if reads_only else " Files that are not reported as done were left unchanged."
+            self._leave(ctx, f"interrupted.{left}", interruption_code(error))
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise
@@ -87,18 +118,20 @@ class Verbs(click.Group):
             message = describe(error, reads_only=self._reads_only(ctx))
             self._leave(ctx, message + hint, code)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """The commands in the order of the help page."""
-        return list(self.commands)
-
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command, an option of the default one, or else the name of an input."""
         commands = super().shell_complete(ctx, incomplete)
-        options = self.commands[self.default].shell_complete(ctx, incomplete)
+        options = self._default(ctx).shell_complete(ctx, incomplete)
         return commands + options or complete_path(ctx, None, incomplete)
 
     def _reads_only(self, ctx: click.Context) -> bool:
-        return isinstance(self.commands.get(ctx.invoked_subcommand or ""), Reading)
+        return isinstance(self.get_command(ctx, ctx.invoked_subcommand or ""), Reading)
+
+    def _default(self, ctx: click.Context) -> click.Command:
+        command = self.get_command(ctx, self.default)
+        if command is None:
+            raise LookupError(self.default)
+        return command
 
     def _leave(self, ctx: click.Context, message: str, code: ExitCode) -> NoReturn:
         complain(message)
@@ -106,10 +139,10 @@ class Verbs(click.Group):
 
 
 def _check_input(given: str, ctx: click.Context) -> None:
-    """Refuse a first argument that is rather a mistyped command than an input or an option.
+    """Refuse a first argument that is probably a mistyped command.
 
     Raises:
-        click.UsageError: If nothing has that name, and it looks like a command.
+        click.UsageError: If no file has that name, and it looks like a command.
     """
     if given.startswith("-") or os.sep in given or _names_something(given):
         return
@@ -119,10 +152,11 @@ def _check_input(given: str, ctx: click.Context) -> None:
 
 
 def check_no_command(given: str, ctx: click.Context) -> None:
-    """Refuse an input that is rather a command, behind an option or an input.
+    """Refuse a later input that is probably a command, which must stand first.
 
     Raises:
-        click.UsageError: If no command was named, nothing has that name, and it looks like one.
+        click.UsageError: If no command was named, no file has that name, and the input looks like a
+            command.
     """
     is_file = os.sep in given or Path(given).suffix or _names_something(given)
     if is_file or _FIRST not in ctx.meta:
@@ -135,21 +169,22 @@ def check_no_command(given: str, ctx: click.Context) -> None:
 
 
 def _nearest_command(given: str, ctx: click.Context) -> str | None:
-    """Return what to type for the command that was probably meant, such as `index lookup`."""
-    commands = ctx.command.commands if isinstance(ctx.command, click.Group) else {}
-    typed = {
-        inner: f"{outer} {inner}"
-        for outer, command in commands.items()
-        if isinstance(command, click.Group)
-        for inner in command.list_commands(ctx)
-    }
-    typed |= {outer: outer for outer in commands}
+    """Return the command that was probably meant, as it is typed: `index lookup`."""
+    group = ctx.command
+    typed: dict[str, str] = {}
+    if isinstance(group, click.Group):
+        names = group.list_commands(ctx)
+        for outer in names:
+            command = group.get_command(ctx, outer)
+            if isinstance(command, click.Group):
+                typed |= {inner: f"{outer} {inner}" for inner in command.list_commands(ctx)}
+        typed |= {outer: outer for outer in names}
     near = nearest(given, typed)
     return None if near is None else typed[near]
 
 
 class NoCommand(click.UsageError):
-    """A word stands where a command is expected, and is none."""
+    """The word in the place of a command names no command."""
 
     def __init__(
         self, given: str, near: str | None, ctx: click.Context, *, kinds: str = "no command"
@@ -174,7 +209,7 @@ def complete_path(
 
 
 def section(title: str) -> Callable[..., Callable[[Any], Any]]:
-    """Make options of one section of the help page."""
+    """Return a `click.option` whose options stand in one section of the help page."""
 
     def option(*names: str, **attributes: Any) -> Callable[[Any], Any]:  # noqa: ANN401  click's
         return click.option(*names, cls=Option, section=title, **attributes)
@@ -204,9 +239,3 @@ def _usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "bloomify"
     stop = "" if message.endswith((".", "?")) else "."
     return f"{message[:1].lower()}{message[1:]}{stop} See {command} --help."
-
-
-def _interruption(error: KeyboardInterrupt, *, reads_only: bool) -> tuple[str, ExitCode]:
-    code = ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
-    outcome = "" if reads_only else " Files that are not reported as done were left unchanged."
-    return f"interrupted.{outcome}", code

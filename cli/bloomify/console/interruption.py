@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: undo what is under way, in every thread, and leave.
 
-Python raises only in the main thread. The others hear of it from the progress bar, which they all
-report to; each then removes its temporary file.
+Python raises a signal's exception only in the main thread. The other threads notice the signal when
+they next report to the progress bar; each then removes its temporary file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bloomify.exits import ExitCode
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
 
 _REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
@@ -43,3 +45,8 @@ def interruptible(bar: Bar) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def interruption_code(error: KeyboardInterrupt) -> ExitCode:
+    """Map an interruption to its exit code."""
+    return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED

@@ -1,22 +1,20 @@
-"""Errors as one line: where, what, what became of the file, and what to do next."""
+"""Errors as one line: where, what, what became of the file, and what to do next.
+
+The library's errors propose arguments of its functions; the command proposes its options instead.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
 
-from bloomify.console.text import count
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, Way
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 STANDARD_OUTPUT = "standard output"
-"""Stands for a file name in errors."""
+"""The file name in errors of writing to standard output."""
 
 DEBUG = "BLOOMIFY_DEBUG"
-"""Environment variable that asks for the traceback of what was not foreseen."""
+"""Environment variable that asks for the traceback of an unforeseen error."""
 
 BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
 
@@ -33,7 +31,7 @@ _OPTIONS = {
     Way.INDEX_SIZE: "{} (--max-index-size)",
     Way.INDEX_NAME: "{} (--name)",
 }
-"""What the library proposes (`{}`), in words that name the option for it."""
+"""The options for what the library proposes; `{}` stands for the words of the library."""
 
 _REMEDIES = {
     errno.ENOENT: "Check the name.",
@@ -53,10 +51,7 @@ _ELSEWHERE = (
     "Write elsewhere with -o.",
     " or a smaller --max-bytes",
 )
-"""What is no remedy where nothing is written."""
-
-_NAMED = 3
-"""Files that are named of those that failed in the same way."""
+"""Parts of remedies that do not help where nothing is written."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
@@ -73,7 +68,8 @@ def describe(
     Args:
         error: What was raised.
         path: The file that was worked on, if any.
-        reads_only: Whether the verb changes no file, so that this need not be said.
+        reads_only: Whether the verb changes no file, so that the message need not say that the file
+            was left unchanged.
         has_remedy: Whether to say what the library proposes.
     """
     if isinstance(error, OSError):
@@ -85,36 +81,6 @@ def describe(
         remedy=error.remedy_in(_OPTIONS) if has_remedy else "",
     )
     return text if error.path is not None else _where(path) + text
-
-
-class Failures:
-    """Files that failed, by what went wrong: equal errors are told once."""
-
-    def __init__(self) -> None:
-        self._paths: dict[tuple[object, ...], list[str]] = {}
-
-    def add(self, error: BaseException, path: str) -> bool:
-        """Take note of a failure; return whether it is the first of its kind."""
-        paths = self._paths.setdefault(_kind(error), [])
-        paths.append(path)
-        return len(paths) == 1
-
-    def others(self) -> Iterator[str]:
-        """Say of each kind how many further files failed, and name some."""
-        for first, *more in self._paths.values():
-            if more:
-                some = ", ".join(more[:_NAMED])
-                rest = f" and {len(more) - _NAMED:,} more" if len(more) > _NAMED else ""
-                others = count(len(more), "other file")
-                yield f"{others} failed in the same way as {first}: {some}{rest}."
-
-
-def _kind(error: BaseException) -> tuple[object, ...]:
-    if isinstance(error, BloomwriterError):
-        return type(error), error.problem, error.remedy, error.column
-    if isinstance(error, OSError):
-        return OSError, error.errno, error.strerror
-    return type(error), str(error)
 
 
 def _describe_os_error(error: OSError, path: str | None, *, reads_only: bool) -> str:

@@ -1,4 +1,4 @@
-"""A new file with all of its bytes, or none."""
+"""A page as a file: with all of its bytes, or not at all."""
 
 # ruff: noqa: PTH112  the steps are system calls
 from __future__ import annotations
@@ -11,7 +11,7 @@ from parquet_bloomwriter.replace.target import output_exists
 
 
 def check_writable(path: str, *, overwrite: bool) -> None:
-    """Check early that a file could be written.
+    """Check before the work that a file can probably be written.
 
     Raises:
         UnsafeTarget: If a file of that name must not be replaced.
@@ -25,11 +25,11 @@ def check_writable(path: str, *, overwrite: bool) -> None:
 
 
 def write_page(path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write a file beside its final name, then give it that name.
+    """Write a file under a temporary name beside its final name, then rename it.
 
     Raises:
         UnsafeTarget: If a file of that name must not be replaced.
-        OSError: If it cannot be written.
+        OSError: If the file cannot be written.
     """
     from parquet_bloomwriter.durable import create_once, write_file
 

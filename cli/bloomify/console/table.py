@@ -1,13 +1,14 @@
-"""Tables of text: names on the left, numbers on the right, no wider than the terminal."""
+"""Tables and labelled remarks as text, no wider than the terminal."""
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.text import shorten, width, wrapped
+from parquet_bloomwriter.text import shorten, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ _GAP = "  "
 _NARROWEST_NAME = 8
 _NARROWEST_SENTENCE = 24
 _WIDEST = 400
-"""Columns that lines are padded to; one long name, which sticks out, does not widen all others."""
+"""Columns up to which cells are padded: one very long name sticks out, and widens no other line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +26,17 @@ class Heading:
 
     title: str
     is_text: bool = False
-    """Text stands on the left and may be shortened; numbers on the right."""
+    """Whether cells are text: flush left, and shortened where there is no room. Numbers stand flush
+    right."""
 
     is_sentence: bool = False
-    """Text of several words, which is wrapped; only the last column can be."""
+    """Whether cells are text of several words, which is wrapped; only in the last column."""
 
     is_extra: bool = False
-    """Left out where the terminal is too narrow for all columns, the last extra one first."""
+    """Whether the column is left out on a terminal too narrow for all; the last such goes first."""
 
     colors: Mapping[str, str] = field(default_factory=dict)
-    """Colours of whole cells, by what they say."""
+    """Colours of whole cells, by their text."""
 
 
 def table(
@@ -59,10 +61,38 @@ def table(
     return "\n".join([click.style(_line(headings, widths, titles), bold=True), *lines])
 
 
+def labelled(label: str, text: str, *, columns: int | None, indent: int = 10) -> str:
+    """Put a label before a text, and wrap the text beside it.
+
+    Args:
+        label: One or two words.
+        text: A sentence.
+        columns: Width of the terminal; None wraps nothing.
+        indent: Columns before the text.
+    """
+    first = f"{label:<{indent}}"
+    if columns is None or columns < indent + 20:
+        return first + text
+    return textwrap.fill(
+        text,
+        columns,
+        initial_indent=first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """Break a text into one or more lines of at most `columns`."""
+    lines = textwrap.wrap(text, columns, break_long_words=False, break_on_hyphens=False)
+    return [shorten(line, columns) for line in lines] or [""]
+
+
 def _kept(
     headings: Sequence[Heading], rows: Sequence[Sequence[str]], columns: int | None
 ) -> list[int]:
-    """The places of the columns that are shown."""
+    """Return the places of the columns that are shown."""
     widths = _widths(headings, rows)
     kept = list(range(len(headings)))
     extras = [place for place in kept if headings[place].is_extra]
@@ -78,7 +108,7 @@ def _widths(headings: Sequence[Heading], rows: Sequence[Sequence[str]]) -> list[
 
 
 def _total(widths: Iterable[int]) -> int:
-    """Width of a line, gaps included."""
+    """Return the width of a line, gaps included."""
     return sum(space + len(_GAP) for space in widths) - len(_GAP)
 
 

@@ -1,1 +1,1 @@
-"""Reports of the library as text and as JSON, one module for each kind of report."""
+"""How reports of the library are shown, as text and as JSON: one module for each verb."""

@@ -1,26 +1,26 @@
-"""What `advise` recommends, as text: one line for each column, and the command that does it."""
+"""What `advise` recommends: a row for each column, and the notes below."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from bloomify.console.table import Heading, table
-from bloomify.console.text import count, labelled, name, percent, safe, size
-from bloomify.views import documents
-from bloomify.views.base import ReadingView
+from bloomify.console.table import Heading, labelled, table
+from bloomify.views.base import View, facts_of
+from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bloomify.views.documents import Document
+    from bloomify.views.base import Document
     from parquet_bloomwriter.reports.advice import AdviseReport, ColumnAdvice
 
 _WIDE = 130
-"""Columns of a terminal on which reasons stand in the table, and not below it."""
+"""Columns of a terminal that is wide enough for reasons in the table; else they stand below it."""
 
 _HEADINGS = (
     Heading(title="column", is_text=True),
@@ -35,19 +35,19 @@ _HEADINGS = (
 
 
 @dataclass(kw_only=True)
-class AdviseView(ReadingView):
-    """Columns that deserve filters; files are judged together."""
+class AdviseView(View["AdviseReport"]):
+    """Columns that deserve filters; all files are judged together."""
 
+    command: ClassVar[str] = "advise"
     inputs: tuple[str, ...]
-    """As they were given: the command names these, and not every file."""
+    """The inputs as they were given: the recommended command names these, not every file."""
 
-    command: str = "advise"
     reports: list[AdviseReport] = field(default_factory=list)
-    merged: AdviseReport | None = None
-    """All of them, as far as they have been taken together."""
+    _together: AdviseReport | None = None
+    """What `together` returned; None since another report came."""
 
     def headline(self, report: AdviseReport) -> str:
-        """One line for one file, or for many together."""
+        """Return the sizes of one file, or of many together."""
         parts = [
             count(report.num_files, "file"),
             f"{count(report.num_rows, 'row')} in {count(report.num_row_groups, 'row group')}",
@@ -61,7 +61,7 @@ class AdviseView(ReadingView):
         return f"{click.style(f'{first}:', bold=True)} {', '.join(parts)}"
 
     def details(self, report: AdviseReport, *, columns: int | None) -> str:
-        """The table, and the notes below it."""
+        """Return the table, and the notes below it."""
         is_wide = columns is None or columns >= _WIDE
         shown = len(_HEADINGS) if is_wide else -1
         rows = [_row(column, report.size)[:shown] for column in report.ranked]
@@ -71,18 +71,18 @@ class AdviseView(ReadingView):
         return "\n\n".join(filter(None, [listed, "\n".join(lines)]))
 
     def collect(self, report: AdviseReport) -> None:
-        """Keep it, to be judged with the others."""
+        """Keep the report, to be merged with the others."""
         self.reports.append(report)
-        self.merged = None
+        self._together = None
 
     def summary(self, *, columns: int | None) -> str:
-        """All that is to be said, but for the conclusion."""
+        """Return headline, table and notes on all files together."""
         report = self.together()
         parts = [self.headline(report), self.details(report, columns=columns)]
         return "\n\n".join(filter(None, parts))
 
     def tally(self) -> str:
-        """The conclusion."""
+        """Return how many columns would get filters, and what those cost."""
         report = self.together()
         if not report.added:
             return _none_added(report)
@@ -90,20 +90,28 @@ class AdviseView(ReadingView):
         return f"{count(len(report.added), 'column')} would get filters, {cost}"
 
     def document(self, report: AdviseReport) -> Document:
-        """The same for programs."""
-        return documents.advised_file_document(report)
+        """Return one file's entry of `files` in the JSON."""
+        return {"path": report.paths[0], **facts_of(report, "size", "num_rows", "num_row_groups")}
 
     def overall(self) -> Document:
-        """The advice."""
-        return documents.advise_document(self.together()) if self.reports else {}
+        """Return the advice for the JSON; empty if no file could be read."""
+        if not self.reports:
+            return {}
+        report = self.together()
+        sizes = ("num_files", "size", "num_rows", "num_row_groups")
+        return {
+            **facts_of(report, *sizes, "fpp", "num_filter_bytes", "share"),
+            "shell_command": report.command,
+            "columns": [_column_document(column) for column in report.ranked],
+        }
 
     def together(self) -> AdviseReport:
-        """The advice on all files together."""
+        """Return the advice on all files together."""
         from parquet_bloomwriter.verbs.advise import merge_advice
 
-        if self.merged is None:
-            self.merged = merge_advice(self.reports, paths=self.inputs)
-        return self.merged
+        if self._together is None:
+            self._together = merge_advice(self.reports, paths=self.inputs)
+        return self._together
 
 
 def _none_added(report: AdviseReport) -> str:
@@ -133,7 +141,7 @@ def _reasons(report: AdviseReport) -> Iterator[tuple[str, str]]:
 
 
 def _notes(report: AdviseReport) -> Iterator[tuple[str, str]]:
-    """What else there is to know, each once, with the columns that it is about."""
+    """Yield each distinct note once, with the columns that it is about."""
     notes: dict[str, list[str]] = defaultdict(list)
     for column in report.ranked:
         for note in column.notes:
@@ -143,10 +151,15 @@ def _notes(report: AdviseReport) -> Iterator[tuple[str, str]]:
 
 
 def _rest(skipped: float | None) -> str:
-    """The share of row groups that is read."""
+    """Return the share of row groups that is read."""
     return "-" if skipped is None else percent(1 - skipped)
 
 
 def names_urls(inputs: Sequence[str]) -> bool:
-    """Whether an input is a URL: filters are added to local files only."""
+    """Return whether any input is a URL. Filters are added to local files only."""
     return any("://" in given for given in inputs)
+
+
+def _column_document(column: ColumnAdvice) -> Document:
+    names = [field.name for field in dataclasses.fields(column) if field.name != "evidence"]
+    return facts_of(column, *names, "skipped_by_statistics")

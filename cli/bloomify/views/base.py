@@ -1,68 +1,99 @@
-"""How the reports of one verb are shown: what every view offers."""
+"""What the views of all verbs share: their methods, and the frame of the JSON.
+
+The names in the JSON are a public contract: docs/command.md.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+import json
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from bloomify.views.documents import Document
+from bloomify.exits import exit_code_of
 
-R_contra = TypeVar("R_contra", contravariant=True)
+VERSION = 1
+"""Version of the JSON. It rises when a name goes or changes its meaning, not when one is added."""
+
+Document = dict[str, object]
+
+R = TypeVar("R")
 
 
-class View(Protocol[R_contra]):
-    """How the reports of one verb are shown."""
+class View(ABC, Generic[R]):
+    """How one verb shows its reports: each file by itself, then all files together."""
 
-    command: str
+    command: ClassVar[str]
     """Name of the verb."""
 
-    is_brief: bool
-    """Whether the details are short enough to follow the headline of each of many files."""
+    is_brief: ClassVar[bool] = False
+    """Whether the details are so short that they are shown of each of many files."""
 
-    def headline(self, report: R_contra) -> str:
-        """One line for one file."""
-        ...
+    @abstractmethod
+    def headline(self, report: R) -> str:
+        """Return one line on one file."""
 
-    def details(self, report: R_contra, *, columns: int | None) -> str:
-        """What follows it if there is only this file, or nothing is written; may be empty."""
-        ...
+    @abstractmethod
+    def details(self, report: R, *, columns: int | None) -> str:
+        """Return what is shown below the headline; may be empty.
 
-    def collect(self, report: R_contra) -> None:
-        """Add to the summary of many files."""
-        ...
+        Args:
+            report: The report on the file.
+            columns: Width of the terminal; None where there is none.
+        """
 
-    def summary(self, *, columns: int | None) -> str:
-        """The table of all files together; may be empty."""
-        ...
+    @abstractmethod
+    def document(self, report: R) -> Document:
+        """Return one file's entry of `files` in the JSON."""
 
+    @abstractmethod
+    def collect(self, report: R) -> None:
+        """Add one file to the summary of all files."""
+
+    def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  not all have a table
+        """Return the table of all files together; may be empty."""
+        return ""
+
+    @abstractmethod
     def tally(self) -> str:
-        """What was done to all files together, a few words."""
-        ...
-
-    def document(self, report: R_contra) -> Document:
-        """The same for programs."""
-        ...
+        """Return a few words on what was done to all files, or found in them."""
 
     def overall(self) -> Document:
-        """What programs are told of all files together."""
-        ...
-
-    @property
-    def passed(self) -> bool:
-        """Whether what was done to the files collected satisfies."""
-        ...
-
-
-class ReadingView:
-    """What most views of these verbs have in common."""
-
-    is_brief: bool = False
-
-    def overall(self) -> Document:
-        """Programs are told nothing of all files together."""
+        """Return what the JSON says of all files together."""
         return {}
 
     @property
     def passed(self) -> bool:
-        """There is nothing to check."""
+        """Whether the exit code is 0 if no file failed."""
         return True
+
+
+def json_text(command: str, **facts: object) -> str:
+    """Return the JSON of a whole run, one line of ASCII."""
+    return json.dumps({"version": VERSION, "command": command, **facts}, allow_nan=False)
+
+
+def facts_of(report: object, *names: str) -> Document:
+    """Return the attributes of these names."""
+    return {name: getattr(report, name) for name in names}
+
+
+def failure_document(
+    error: BaseException, *, path: str, output: str | None = None, message: str
+) -> Document:
+    """Return the entry of `failed` for one file.
+
+    Args:
+        error: What was raised.
+        path: The file.
+        output: Where its new version should have gone.
+        message: The line on standard error.
+    """
+    facts = ("problem", "row_group", "column", "byte", "remedy")
+    return {
+        "path": path,
+        "output": output,
+        "error": type(error).__name__,
+        "message": message,
+        "exit_code": exit_code_of(error),
+        **{fact: getattr(error, fact, None) for fact in facts},
+    }

@@ -1,28 +1,32 @@
-"""The filters that `inspect` found, as text: by column, one by one, and what is odd about them."""
+"""The filters that `inspect` found: by column, one by one, and what is unusual about them.
+
+JSON has no infinity: an infinite NDV, which means that all bits are set, is null.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from bloomify.console.glyphs import share_bar
-from bloomify.console.table import Heading, table
-from bloomify.console.text import count, labelled, name, percent, rate, safe, size
-from bloomify.views import documents
-from bloomify.views.base import ReadingView
+from bloomify.console.table import Heading, labelled, table
+from bloomify.views.base import View, facts_of
+from parquet_bloomwriter.text import count, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bloomify.console.glyphs import Glyphs
-    from bloomify.views.documents import Document
+    from bloomify.views.base import Document
     from parquet_bloomwriter.reports.figures import ColumnFigures
-    from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts
+    from parquet_bloomwriter.reports.inspection import ColumnFilters, FileFilters, FilterFacts
 
 _FEW_FILTERS = 16
-"""Filters that are listed one by one without being asked for."""
+"""Largest number of filters of a file that are listed one by one by default."""
 
 _COLUMN_HEADINGS = (
     Heading(title="column", is_text=True),
@@ -51,18 +55,18 @@ _FILTER_HEADINGS = (
 
 
 @dataclass(kw_only=True)
-class InspectView(ReadingView):
-    """Filters that are there."""
+class InspectView(View["FileFilters"]):
+    """The filters of files."""
 
+    command: ClassVar[str] = "inspect"
     glyphs: Glyphs
     every_filter: bool
     """Whether filters are listed one by one, however many."""
 
-    command: str = "inspect"
     files: list[FileFilters] = field(default_factory=list)
 
     def headline(self, report: FileFilters) -> str:
-        """One line for one file."""
+        """Return how many filters the file has, and their bytes."""
         path = click.style(f"{safe(report.path or '')}:", bold=True)
         groups = count(report.num_row_groups, "row group")
         if not report.filters:
@@ -71,7 +75,7 @@ class InspectView(ReadingView):
         return f"{path} {count(len(report.filters), 'filter')} in {groups}, {share}"
 
     def details(self, report: FileFilters, *, columns: int | None) -> str:
-        """The table of its columns, its filters, and what is to be said of them."""
+        """Return the table of columns, the table of filters, and the remarks."""
         parts = [self._by_column([report], columns=columns)]
         if self.every_filter or len(report.filters) <= _FEW_FILTERS:
             parts.append(self._one_by_one(report, columns=columns))
@@ -79,11 +83,11 @@ class InspectView(ReadingView):
         return "\n\n".join(filter(None, parts))
 
     def collect(self, report: FileFilters) -> None:
-        """Keep it for the table of many files."""
+        """Keep the report for the table of all files."""
         self.files.append(report)
 
     def summary(self, *, columns: int | None) -> str:
-        """The table of many files, and what is to be said of them."""
+        """Return the table of all files' columns, and the remarks."""
         parts = [
             self._by_column(self.files, columns=columns),
             _remarks(self.files, columns=columns),
@@ -91,14 +95,19 @@ class InspectView(ReadingView):
         return "\n\n".join(filter(None, parts))
 
     def tally(self) -> str:
-        """The count."""
+        """Return how many filters all files have, and their bytes."""
         filters = sum(len(file.filters) for file in self.files)
         num_bytes = sum(file.num_filter_bytes for file in self.files)
         return f"{count(filters, 'filter')}, {size(num_bytes)}"
 
     def document(self, report: FileFilters) -> Document:
-        """The same for programs."""
-        return documents.inspect_document(report)
+        """Return one file's entry of `files` in the JSON."""
+        return {
+            **facts_of(report, "path", "size", "num_rows", "num_row_groups", "created_by"),
+            "num_filters": len(report.filters),
+            **facts_of(report, "num_filter_bytes", "share"),
+            "columns": [_column_document(column) for column in report.columns],
+        }
 
     def _by_column(self, files: Sequence[FileFilters], *, columns: int | None) -> str:
         from parquet_bloomwriter.reports.figures import figures_of
@@ -152,9 +161,23 @@ class InspectView(ReadingView):
 
 
 def _remarks(files: Sequence[FileFilters], *, columns: int | None) -> str:
-    """Problems and oddities, each once, with the row groups that it is about."""
+    """Return each problem and oddity once, with the row groups that it is about."""
     from parquet_bloomwriter.reports.inspection import remarks_on
 
     return "\n".join(
         labelled(remark.label, remark.sentence, columns=columns) for remark in remarks_on(files)
     )
+
+
+def _column_document(column: ColumnFilters) -> Document:
+    names = ("name", "ordinal", "physical_type", "num_row_groups", "num_compressed_bytes")
+    return {
+        **facts_of(column, *names),
+        "filters": [_filter_document(one) for one in column.filters],
+    }
+
+
+def _filter_document(one: FilterFacts) -> Document:
+    facts = dataclasses.asdict(one)
+    ndv = None if one.ndv is None or not math.isfinite(one.ndv) else one.ndv
+    return {**facts, "ndv": ndv, "bits_per_value": one.bits_per_value}

@@ -1,7 +1,8 @@
-"""What `probe` found, as text: which row groups might match, and what excluded the others."""
+"""What `probe` found: which row groups might match, and what excluded the others."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,21 +10,23 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.console.glyphs import survivors_bar
-from bloomify.console.table import Heading, table
-from bloomify.console.text import count, labelled, percent, row_groups, safe, size, wrapped
+from bloomify.console.table import Heading, labelled, table, wrapped
+from bloomify.views.base import facts_of, json_text
+from parquet_bloomwriter.text import count, percent, row_groups, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bloomify.console.glyphs import Glyphs
+    from bloomify.views.base import Document
     from parquet_bloomwriter.probing.report import Explanation, FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import RowGroupVerdict
 
 _MOST_ROWS = 50
-"""Row groups that are listed without being asked for."""
+"""Largest number of row groups of a file that are listed by default."""
 
 _MOST_REASONS, _MOST_CONDITIONS = 10, 3
-"""Reasons that are told about many files, and conditions of each."""
+"""Reasons that are printed about many files, and conditions of each reason."""
 
 _WIDE_BAR, _NARROW_BAR = 50, 20
 
@@ -47,7 +50,7 @@ _ROW_GROUP_HEADINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeText:
-    """How the report is shown on one stream."""
+    """The report as text."""
 
     report: ProbeReport
     glyphs: Glyphs
@@ -58,12 +61,12 @@ class ProbeText:
     """Whether all row groups are listed, however many."""
 
     def of_one(self) -> str:
-        """The report on a file that was named."""
+        """Return the report on a single file."""
         (file,) = self.report.files
         return "\n\n".join(filter(None, [self._file(file), self._listing(file), self._totals()]))
 
     def of_many(self) -> str:
-        """The report on several files: those that might match, and the totals."""
+        """Return the report on several files: those that might match, and the totals."""
         parts = [self._headline(), *self._survivors(), self._explanations(), self._totals()]
         return "\n\n".join(filter(None, parts))
 
@@ -85,7 +88,7 @@ class ProbeText:
             yield table(_FILE_HEADINGS, rows, columns=self.columns)
 
     def _explanations(self) -> str:
-        """Each distinct reason once, with the number of files."""
+        """Return each distinct reason once, with the number of files."""
         found = self.report.explanations
         texts = [_explanation(one, len(self.report.files)) for one in found[:_MOST_REASONS]]
         if more := len(found) - len(texts):
@@ -103,7 +106,7 @@ class ProbeText:
         ]
 
     def _file(self, file: FileProbe) -> str:
-        """The headline and the picture of one file."""
+        """Return the headline and the picture of one file."""
         path = click.style(safe(file.path or "") + ":", bold=True)
         survivors, total = len(file.surviving), file.num_row_groups
         groups = count(total, "row group")
@@ -118,7 +121,7 @@ class ProbeText:
         return survivors_bar(file.surviving, file.num_row_groups, glyphs=self.glyphs, most=most)
 
     def _listing(self, file: FileProbe) -> str:
-        """One line for each row group; only for those that might match where there are many."""
+        """Return a row for each row group; of many row groups only those that might match."""
         chosen: Sequence[RowGroupVerdict] = file.row_groups
         if len(chosen) > _MOST_ROWS and not self.every_row_group:
             chosen = [file.row_groups[ordinal] for ordinal in file.surviving[:_MOST_ROWS]]
@@ -150,7 +153,7 @@ class ProbeText:
 
 
 def num_bytes(files: Sequence[FileProbe]) -> int:
-    """Compressed bytes of all row groups of the files that could be read."""
+    """Return the compressed bytes of all row groups of the files that could be read."""
     return sum(int(file.known.num_bytes.sum()) for file in files if file.known is not None)
 
 
@@ -177,7 +180,7 @@ def _row_group(one: RowGroupVerdict) -> list[str]:
 
 
 def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[str]:
-    """What is said of the row groups listed, each once; alone where it is said of them all."""
+    """Yield each reason once, with its row groups unless it holds for all that are listed."""
     found: dict[str, list[int]] = defaultdict(list)
     for one in listed:
         if why := _why(one):
@@ -188,7 +191,7 @@ def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[str]:
 
 
 def _explanation(one: Explanation, num_files: int) -> str:
-    """A reason, the conditions that it is about, and the files."""
+    """Return a reason, the conditions that it is about, and the number of files."""
     shown = [safe(text) for text in one.conditions[:_MOST_CONDITIONS]]
     if more := len(one.conditions) - len(shown):
         shown.append(f"{count(more, 'condition')} more")
@@ -197,7 +200,7 @@ def _explanation(one: Explanation, num_files: int) -> str:
 
 
 def _why(one: RowGroupVerdict) -> str:
-    """The conditions that exclude a row group, or the reasons why nothing does."""
+    """Return the conditions that exclude a row group, or the reasons why none does."""
     deciding = [check for check in one.checks if check.verdict is one.verdict]
     if one.verdict == "MIGHT_MATCH":
         deciding = [check for check in deciding if check.reason]
@@ -205,3 +208,37 @@ def _why(one: RowGroupVerdict) -> str:
         return deciding[0].reason if deciding else ""
     said = (check.text + (f": {check.reason}" if check.reason else "") for check in deciding)
     return "; ".join(dict.fromkeys(said))
+
+
+def probe_json(report: ProbeReport, *, failed: Sequence[Document]) -> str:
+    """Return the report as JSON.
+
+    Args:
+        report: What was found.
+        failed: The entries of the files that could not be read.
+    """
+    names = ("predicate", "verdict", "num_row_groups", "num_surviving", "num_skipped_bytes")
+    costs = ("num_excluded", "num_filters", "requests", "bytes_read")
+    return json_text(
+        "probe",
+        **facts_of(report, *names, *costs),
+        explanations=[dataclasses.asdict(one) for one in report.explanations],
+        files=[_file_document(file) for file in report.files if file.error is None],
+        failed=failed,
+    )
+
+
+def _file_document(file: FileProbe) -> Document:
+    names = ("path", "verdict", "num_rows", "num_row_groups", "num_skipped_bytes")
+    return {
+        **facts_of(file, *names, "is_excluded", "requests", "bytes_read"),
+        "surviving": list(file.surviving),
+        "row_groups": [_row_group_document(one) for one in file.row_groups],
+    }
+
+
+def _row_group_document(one: RowGroupVerdict) -> Document:
+    return {
+        **facts_of(one, "row_group", "num_rows", "num_bytes", "verdict", "evidence"),
+        "checks": [dataclasses.asdict(check) for check in one.checks],
+    }

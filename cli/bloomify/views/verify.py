@@ -1,22 +1,22 @@
-"""What `verify` found, as text: a verdict for each column, and the reasons."""
+"""What `verify` found: a verdict for each column, and the reasons."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
-from bloomify.console.table import Heading, table
-from bloomify.console.text import count, labelled, name, rate, row_groups, safe
-from bloomify.views import documents
-from bloomify.views.base import ReadingView
+from bloomify.console.table import Heading, labelled, table
+from bloomify.views.base import View, facts_of
+from parquet_bloomwriter.text import count, name, rate, row_groups, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bloomify.views.documents import Document
+    from bloomify.views.base import Document
     from parquet_bloomwriter.reports.verification import FilterCheck, VerifyReport
 
 _WORST_FIRST = ("FAILED", "UNCHECKED")
@@ -37,39 +37,40 @@ _HEADINGS = (
 
 
 @dataclass(kw_only=True)
-class VerifyView(ReadingView):
-    """Filters held against values."""
+class VerifyView(View["VerifyReport"]):
+    """Filters checked against the values of their files."""
 
-    command: str = "verify"
+    command: ClassVar[str] = "verify"
     files: list[VerifyReport] = field(default_factory=list)
 
     def headline(self, report: VerifyReport) -> str:
-        """One line for one file."""
+        """Return how many filters of the file passed."""
         path = click.style(f"{safe(report.path or '')}:", bold=True)
         if not report.checks:
             return f"{path} there is no filter to check"
         return f"{path} {_outcome(report.checks)}"
 
     def details(self, report: VerifyReport, *, columns: int | None) -> str:
-        """The table of its columns, and what is to be said of their filters."""
+        """Return the table of columns, and the remarks on their filters."""
         return _details([report], columns=columns)
 
     def collect(self, report: VerifyReport) -> None:
-        """Keep it for the table of many files."""
+        """Keep the report for the table of all files."""
         self.files.append(report)
 
     def summary(self, *, columns: int | None) -> str:
-        """The table of many files, and what is to be said of them."""
+        """Return the table of all files' columns, and the remarks."""
         return _details(self.files, columns=columns)
 
     def tally(self) -> str:
-        """The count."""
+        """Return how many filters of all files passed."""
         checks = [check for file in self.files for check in file.checks]
         return _outcome(checks) if checks else "there is no filter to check"
 
     def document(self, report: VerifyReport) -> Document:
-        """The same for programs."""
-        return documents.verify_document(report)
+        """Return one file's entry of `files` in the JSON."""
+        figures = facts_of(report, "passed", "num_looked_up", "num_missing")
+        return {**figures, **dataclasses.asdict(report)}
 
     @property
     def passed(self) -> bool:
@@ -88,7 +89,7 @@ def _outcome(checks: Sequence[FilterCheck]) -> str:
 
 
 def _status(check: FilterCheck) -> str:
-    """The status in a word; "" where nobody asked for it."""
+    """Return the status in a word; "" for a filter that is not in the sample."""
     from parquet_bloomwriter.reports.verification import NOT_SAMPLED
 
     return "" if check.reason == NOT_SAMPLED else str(check.status)
@@ -136,7 +137,7 @@ def _failures(files: Sequence[VerifyReport]) -> Iterable[tuple[str, str]]:
 
 
 def _grouped(files: Sequence[VerifyReport]) -> Iterable[tuple[str, str]]:
-    """What is said alike of several row groups of one column, in all files."""
+    """Yield other remarks, one for all row groups of a column that share it, in all files."""
     places: dict[tuple[str, str, str], dict[int, list[int]]] = defaultdict(
         lambda: defaultdict(list)
     )

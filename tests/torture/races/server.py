@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LOADED = (
-    *("bloomify.commands.add", "bloomify.views.rewriting", "bloomify.runner", "bloomify.views"),
+    *("bloomify.commands.add", "bloomify.views.add", "bloomify.runner", "bloomify.views"),
     *("numpy.ma", "parquet_bloomwriter.verbs.for_each_file"),
     *("parquet_bloomwriter.verbs.add", "parquet_bloomwriter.verbs.strip"),
     *("parquet_bloomwriter.verbs.verify", "parquet_bloomwriter.verbs.probe"),

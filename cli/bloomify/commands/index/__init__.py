@@ -1,24 +1,20 @@
-"""`bloomify index`: a thin module for each command, and the group of them."""
+"""`bloomify index`: the group of its commands, which are imported when they are asked for."""
 
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import cast
 
 import click
 
-from bloomify.console.help import NoCommand
+from bloomify.console.help import LazyGroup, NoCommand
 from bloomify.exits import ExitCode
 from parquet_bloomwriter.text import nearest
 
 VERBS = {
-    **{name: name for name in ("create", "lookup", "refresh", "explain")},
-    "list": "listing",
-    "show": "show",
-    **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "maintaining"),
+    **{name: name for name in ("create", "lookup", "refresh", "explain", "list", "show")},
+    **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "lifecycle"),
 }
-"""The commands in the order in which they are needed, and the modules that they are in."""
+"""The commands in the order of the help page, and their modules."""
 
 _EPILOG = """\b
 Examples:
@@ -34,25 +30,13 @@ Examples:
 """
 
 
-class IndexVerbs(click.Group):
-    """The commands on indexes; each is imported when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """The commands in the order of the help page."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
-        """Import a command."""
-        if cmd_name not in VERBS:
-            return None
-        module = import_module(f"{__name__}.{VERBS[cmd_name]}")
-        attribute = "list_" if cmd_name == "list" else cmd_name
-        return cast("click.Command", getattr(module, attribute))
+class IndexVerbs(LazyGroup):
+    """The commands on indexes."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; a table in its place was meant to follow one."""
+        """Find the command. A table in its place means that the command was left out."""
         given = args[0]
         if given not in VERBS and os.path.exists(given):  # noqa: PTH110
             example = f'"bloomify index list {given}"'
@@ -65,6 +49,7 @@ class IndexVerbs(click.Group):
 @click.group(
     "index",
     cls=IndexVerbs,
+    modules={name: f"{__name__}.{module}" for name, module in VERBS.items()},
     epilog=_EPILOG,
     invoke_without_command=True,
     short_help="Keep an index of a folder: which files can hold a value.",

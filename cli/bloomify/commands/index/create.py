@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from typing import TYPE_CHECKING, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, cast
 
 import click
 
-from bloomify.commands.index.columns import ask_for_columns, names_of_ordinals
 from bloomify.commands.index.options import (
     NamedOptions,
     home_option,
-    jobs_option,
-    listed_per_column,
     name_option,
-    of_columns,
     table_argument,
 )
-from bloomify.commands.index.runner import change
+from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb, section
 from bloomify.options import (
     all_of,
+    jobs_option,
     one,
     parse_count,
     parse_filter_size,
     parse_rate,
     parse_size,
+    per_column,
     printing_options,
     split_columns,
 )
+from bloomify.runner import compile_kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from bloomify.commands.index.runner import IndexRun
-    from bloomify.console.console import Console
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.report import IndexReport
 
+T = TypeVar("T", bound=float)
+
 DEFAULT_FPP = 0.01
 _MAX_DEFAULT_NAME = 60
-"""Characters."""
+"""Characters of a name that is made of columns' names."""
+
+_NEXT_COLUMN = re.compile(r",(?=[^,=]+=)")
+"""The comma in "id=0.001,email=0.05"; not those in "1,000,000"."""
 
 _EPILOG = """\b
 Examples:
@@ -49,6 +52,23 @@ Examples:
   bloomify index create warehouse/ --columns id,email --name ids --fpp 0.05,id=0.001
   bloomify index create warehouse/ --columns id --name ids --from embedded
 """
+
+
+def _per_column(
+    parse: Callable[[str], T],
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, T]]:
+    """Return a click callback like `per_column` that also takes lists: "id=0.001,email=0.05"."""
+    take = per_column(parse)
+
+    def callback(
+        context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+    ) -> dict[str, T]:
+        return take(
+            context, parameter, tuple(p for text in given for p in _NEXT_COLUMN.split(text))
+        )
+
+    return callback
+
 
 _which = section("What is indexed")
 
@@ -64,7 +84,7 @@ _filter_options = all_of(
         "--fpp",
         metavar="[NAME=]P",
         multiple=True,
-        callback=listed_per_column(parse_rate),
+        callback=_per_column(parse_rate),
         help="False positive probability, of all columns or of one: the share of files that are "
         f"read in vain. Repeatable.  [default: {DEFAULT_FPP}]",
     ),
@@ -72,7 +92,7 @@ _filter_options = all_of(
         "--expected-items",
         metavar="[NAME=]N",
         multiple=True,
-        callback=listed_per_column(parse_count),
+        callback=_per_column(parse_count),
         help="Distinct values in the whole table, if known: sizes the filter that joins use. "
         "Repeatable.  [default: the number of rows]",
     ),
@@ -127,7 +147,7 @@ class CreateOptions(NamedOptions):
 
 
 class _Settings(TypedDict):
-    """The library's arguments."""
+    """The arguments of `index.create` that options give."""
 
     fpp: dict[str, float]
     expected_num_items: dict[str, int] | None
@@ -135,7 +155,6 @@ class _Settings(TypedDict):
     max_file_bytes: int
     max_total_bytes: int
     contract: Contract
-    home: str | None
 
 
 @click.command(
@@ -157,37 +176,44 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     then. No data file is changed.
     """
     if not options["columns"]:
-        ask_for_columns(ctx, table)
-    _replace_ordinals(options, table)
-    if options["name"] is None:
-        options["name"] = _default_name(options["columns"])
-    settings = _settings(options)
+        from bloomify.commands.columns import show_columns_of_table
 
-    def work(run: IndexRun, name: str) -> IndexReport:
+        show_columns_of_table(ctx, table)
+    names = _names_of_ordinals(options["columns"], table)
+    columns = tuple(dict.fromkeys(names.get(one, one) for one in options["columns"]))
+    settings = _settings(options, columns, names)
+    run = IndexRun.of(ctx, table, options, default=_default_name(columns))
+
+    def build(table: str, /, *, name: str, home: str | None) -> IndexReport:
         from parquet_bloomwriter import index
         from parquet_bloomwriter.index.build.threads import ThreadEngine
 
-        _announce_compilation(run.console)
+        compile_kernels(run.console)
+        engine = ThreadEngine(options["jobs"])
         return index.create(
-            table,
-            options["columns"],
-            name=name,
-            engine=ThreadEngine(options["jobs"]),
-            progress=run.progress,
-            **settings,
+            table, columns, name=name, home=home, engine=engine, progress=run.progress, **settings
         )
 
-    change(ctx, table, options, work)
+    change(run, build)
 
 
-def _replace_ordinals(options: CreateOptions, table: str) -> None:
-    """Put names in the place of `#` and an ordinal: an index finds columns by their names."""
-    names = names_of_ordinals(options["columns"], table)
-    options["columns"] = tuple(dict.fromkeys(names.get(one, one) for one in options["columns"]))
-    options["fpp"] = {names.get(key, key): value for key, value in options["fpp"].items()}
-    options["expected_items"] = {
-        names.get(key, key): value for key, value in options["expected_items"].items()
-    }
+def _names_of_ordinals(columns: Sequence[str], table: str) -> dict[str, str]:
+    """Return the names of columns that are given as `#` and an ordinal in the table's first file.
+
+    An index finds columns by their names. Ordinals that no column has, and those of a table that
+    cannot be read, are left out: creating the index reports them.
+    """
+    from bloomify.commands.columns import first_file, read_leaves
+    from parquet_bloomwriter.column_names import select_columns
+    from parquet_bloomwriter.errors import BloomwriterError
+
+    given = [one for one in columns if re.fullmatch(r"#[0-9]+", one)]
+    names: dict[str, str] = {}
+    with contextlib.suppress(BloomwriterError, OSError):
+        leaves = read_leaves(first_file(table)) if given else ()
+        for one in given:
+            names[one] = select_columns(leaves, [one])[0].name
+    return names
 
 
 def _default_name(columns: Sequence[str]) -> str:
@@ -196,15 +222,21 @@ def _default_name(columns: Sequence[str]) -> str:
     return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or "index"
 
 
-def _settings(options: CreateOptions) -> _Settings:
+def _settings(options: CreateOptions, columns: Sequence[str], names: dict[str, str]) -> _Settings:
     """Translate options to the library's arguments.
 
+    Args:
+        options: The options as they were given.
+        columns: The names of the columns.
+        names: The names of columns that were given by their ordinals.
+
     Raises:
-        click.UsageError: If something is said of a column that is not indexed.
+        click.UsageError: If an option names a column that is not indexed.
     """
-    columns = options["columns"]
-    asked = of_columns(options["fpp"], columns, option="--fpp")
-    expected = of_columns(options["expected_items"], columns, option="--expected-items")
+    fpp = {names.get(key, key): value for key, value in options["fpp"].items()}
+    items = {names.get(key, key): value for key, value in options["expected_items"].items()}
+    asked = _of_columns(fpp, columns, option="--fpp")
+    expected = _of_columns(items, columns, option="--expected-items")
     return {
         "fpp": dict.fromkeys(columns, DEFAULT_FPP) | asked,
         "expected_num_items": expected or None,
@@ -212,14 +244,17 @@ def _settings(options: CreateOptions) -> _Settings:
         "max_file_bytes": options["max_filter_size"],
         "max_total_bytes": options["max_index_size"],
         "contract": cast("Contract", options["contract"]),
-        "home": options["home"],
     }
 
 
-def _announce_compilation(console: Console) -> None:
-    """Compile what was never compiled on this machine, and say so: it takes some seconds."""
-    from parquet_bloomwriter import native
+def _of_columns(given: dict[str, T], columns: Sequence[str], *, option: str) -> dict[str, T]:
+    """Return the value of each column: its own, or the one for all; columns with none are left out.
 
-    if not native.are_compiled():
-        console.note("compiling for this processor, once; it takes some seconds ...")
-        native.warm_up()
+    Raises:
+        click.UsageError: If a value is for a column that is not indexed.
+    """
+    for name in given:
+        if name not in columns and name != "*":
+            raise click.UsageError(f"{option} speaks of the column {name!r}, --columns does not")
+    chosen = {name: given.get(name, given.get("*")) for name in columns}
+    return {name: value for name, value in chosen.items() if value is not None}

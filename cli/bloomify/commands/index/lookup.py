@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from bloomify.commands.index.options import (
-    ConditionOptions,
-    condition_of,
+    IndexConditionOptions,
+    check_condition,
     condition_options,
-    insist_on_condition,
     table_argument,
 )
 from bloomify.commands.index.runner import IndexRun, Shown
-from bloomify.console.help import Reading, section
+from bloomify.console.help import Reading
 from bloomify.exits import ExitCode
-from bloomify.options import all_of, printing_options
+from bloomify.options import (
+    PathsOptions,
+    check_paths_options,
+    condition_of,
+    path_end,
+    paths_options,
+    printing_options,
+)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import LookupReport
-    from parquet_bloomwriter.predicate.expression import Expression
 
 _EPILOG = """\b
 Examples:
@@ -28,24 +33,9 @@ Examples:
   bloomify index lookup warehouse/ --eq "email=$ADDRESS" --files -0 | xargs -0 -r ls -l
 """
 
-_shown = section("What is printed")
 
-_listing_options = all_of(
-    _shown("--files", is_flag=True, help="Print just the paths that might match, one per line."),
-    _shown(
-        "-0",
-        "--null",
-        is_flag=True,
-        help="With --files: end each path with a zero byte, for xargs -0.",
-    ),
-)
-
-
-class LookupOptions(ConditionOptions):
+class LookupOptions(IndexConditionOptions, PathsOptions):
     """All options."""
-
-    files: bool
-    null: bool
 
 
 @click.command(
@@ -53,7 +43,7 @@ class LookupOptions(ConditionOptions):
 )
 @table_argument
 @condition_options
-@_listing_options
+@paths_options(help_="Print just the paths that might match, one per line.")
 @printing_options
 @click.pass_context
 def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) -> None:
@@ -64,34 +54,30 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
 
     The exit code is 0 if some file might match and 1 if none can.
     """
-    from bloomify.views.index_lookup import warnings
+    from bloomify.views.index.lookup import warnings
 
-    if options["null"] and not options["files"]:
-        raise click.UsageError("--null goes with --files", ctx)
-    if options["files"] and options["as_json"]:
-        raise click.UsageError("--files and --json exclude each other", ctx)
-    insist_on_condition(ctx, options)
+    check_paths_options(options, ctx)
+    check_condition(options, ctx)
     run = IndexRun.of(ctx, table, options)
     condition = run.attempt(lambda: condition_of(options))
-    report = run.attempt(lambda: _lookup(table, condition, options))
+
+    def look_up() -> LookupReport:
+        from parquet_bloomwriter import index
+
+        return index.lookup(table, condition, name=options["name"], home=options["home"])
+
+    report = run.attempt(look_up)
     for text in warnings(report, condition, table=table, home=options["home"]):
         run.console.note(text)
     _print(run, report, options)
 
 
-def _lookup(table: str, condition: Expression, options: ConditionOptions) -> LookupReport:
-    from parquet_bloomwriter import index
-
-    return index.lookup(table, condition, name=options["name"], home=options["home"])
-
-
 def _print(run: IndexRun, report: LookupReport, options: LookupOptions) -> None:
-    from bloomify.views.index_lookup import LookupText, lookup_document, paths_as_given
+    from bloomify.views.index.lookup import LookupText, lookup_document, paths_as_given
 
     code = ExitCode.OK if report.paths else ExitCode.CHECK_FAILED
     if options["files"] and not options["quiet"]:
-        end = b"\0" if options["null"] else b"\n"
-        run.console.paths(paths_as_given(report, run.table), end=end)
+        run.console.paths(paths_as_given(report, run.table), end=path_end(options))
         run.ctx.exit(code)
     text = LookupText(table=run.table, columns=run.console.columns)
     run.show(report, Shown(text=text.of, document=lookup_document, code=lambda _: code))

@@ -9,16 +9,14 @@ import click
 from bloomify.commands.index.options import (
     NamedOptions,
     home_option,
-    jobs_option,
     name_option,
     table_argument,
 )
-from bloomify.commands.index.runner import change
+from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb, section
-from bloomify.options import printing_options
+from bloomify.options import jobs_option, printing_options
 
 if TYPE_CHECKING:
-    from bloomify.commands.index.runner import IndexRun
     from parquet_bloomwriter.index.report import IndexReport
 
     Mode = Literal["incremental", "full", "quick"]
@@ -61,18 +59,15 @@ def refresh(ctx: click.Context, /, table: str, **options: Unpack[RefreshOptions]
     Lookups are right without it: files that an index does not know are always among the answers,
     which is what a refresh saves. Those that cannot be indexed are named; the exit code is 3 then.
     """
+    run = IndexRun.of(ctx, table, options)
 
-    def work(run: IndexRun, name: str) -> IndexReport:
+    def bring_up_to_date(table: str, /, *, name: str, home: str | None) -> IndexReport:
         from parquet_bloomwriter import index
         from parquet_bloomwriter.index.build.threads import ThreadEngine
 
+        mode, engine = cast("Mode", options["mode"]), ThreadEngine(options["jobs"])
         return index.refresh(
-            table,
-            name=name,
-            mode=cast("Mode", options["mode"]),
-            home=options["home"],
-            engine=ThreadEngine(options["jobs"]),
-            progress=run.progress,
+            table, name=name, mode=mode, home=home, engine=engine, progress=run.progress
         )
 
-    change(ctx, table, options, work)
+    change(run, bring_up_to_date)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @click.pass_context
 def show(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
     """Show an index of DIR: its columns, sizes and state, and what has changed in DIR since."""
-    from bloomify.views.index import InfosText, info_document
+    from bloomify.views.index.info import InfosText, info_document
 
     run = IndexRun.of(ctx, table, options)
-    name = name_of(run, options)
+    name = name_of(run)
 
     def work() -> IndexInfo:
         from parquet_bloomwriter import index

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def list_(ctx: click.Context, /, table: str, **options: Unpack[IndexOptions]) -> None:
     """List the indexes of DIR, deleted ones included."""
-    from bloomify.views.index import InfosText, infos_document, nothing_there
+    from bloomify.views.index.info import InfosText, infos_document, nothing_there
 
     run = IndexRun.of(ctx, table, options)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import click
 
 from bloomify.commands.index.options import NamedOptions, named_options, table_argument
-from bloomify.commands.index.runner import change
+from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb
-
-if TYPE_CHECKING:
-    from bloomify.commands.index.runner import IndexRun
-    from parquet_bloomwriter.index.report import IndexReport
+from parquet_bloomwriter import index
 
 
 @click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")
@@ -24,13 +21,7 @@ def optimize(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions])
 
     No data is read. The old parts stay until `vacuum`, for lookups that are under way.
     """
-
-    def work(_run: IndexRun, name: str) -> IndexReport:
-        from parquet_bloomwriter import index
-
-        return index.optimize(table, name=name, home=options["home"])
-
-    change(ctx, table, options, work)
+    change(IndexRun.of(ctx, table, options), index.optimize)
 
 
 @click.command("delete", cls=Verb, short_help="Stop using an index; its files stay.")
@@ -42,13 +33,7 @@ def delete(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -
 
     Its files stay: `restore` brings it back, and `vacuum` removes it for good.
     """
-
-    def work(_run: IndexRun, name: str) -> IndexReport:
-        from parquet_bloomwriter import index
-
-        return index.delete(table, name=name, home=options["home"])
-
-    change(ctx, table, options, work)
+    change(IndexRun.of(ctx, table, options), index.delete)
 
 
 @click.command("restore", cls=Verb, short_help="Use a deleted index again.")
@@ -57,13 +42,7 @@ def delete(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -
 @click.pass_context
 def restore(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
     """Let lookups use a deleted index of DIR again."""
-
-    def work(_run: IndexRun, name: str) -> IndexReport:
-        from parquet_bloomwriter import index
-
-        return index.restore(table, name=name, home=options["home"])
-
-    change(ctx, table, options, work)
+    change(IndexRun.of(ctx, table, options), index.restore)
 
 
 @click.command("vacuum", cls=Verb, short_help="Remove files that the index needs no more.")
@@ -75,13 +54,7 @@ def vacuum(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -
 
     Of a deleted index that is everything, for good. No data file is touched.
     """
-
-    def work(_run: IndexRun, name: str) -> IndexReport:
-        from parquet_bloomwriter import index
-
-        return index.vacuum(table, name=name, home=options["home"])
-
-    change(ctx, table, options, work)
+    change(IndexRun.of(ctx, table, options), index.vacuum)
 
 
 @click.command("cancel", cls=Verb, short_help="Clean up after a command that was killed.")
@@ -95,10 +68,4 @@ def cancel(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -
     all the time, and now others may change the index again. If the command is still at work, it
     fails when it ends.
     """
-
-    def work(_run: IndexRun, name: str) -> IndexReport:
-        from parquet_bloomwriter import index
-
-        return index.cancel(table, name=name, home=options["home"])
-
-    change(ctx, table, options, work)
+    change(IndexRun.of(ctx, table, options), index.cancel)

@@ -1,0 +1,1 @@
+"""How reports on indexes are shown, as text and as JSON."""

@@ -1,0 +1,193 @@
+"""What became of an index: an action in one line, a row for each column, and remarks.
+
+Actions are `create`, `refresh`, `optimize`, `delete`, `restore`, `vacuum` and `cancel`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from bloomify.exits import ExitCode
+from bloomify.views.index.hints import command_line
+from bloomify.views.index.info import columns_table, no_global, of_data, remarks_text
+from parquet_bloomwriter.text import count, name, safe, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bloomify.views.base import Document
+    from parquet_bloomwriter.index.report import IndexReport
+
+_LISTED = 10
+"""Files that are named in one remark; the others are counted."""
+
+_BUILDING = ("create", "refresh", "optimize")
+"""Actions that write a new version of the index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionText:
+    """The report of an action as text."""
+
+    table: str
+    """The table as the command line names it."""
+
+    home: str | None
+    columns: int | None
+    """Width of the terminal; None where there is none."""
+
+    def of(self, report: IndexReport) -> str:
+        """Return the whole report."""
+        parts = [f"{click.style(f'{safe(report.name)}:', bold=True)} {_outcome(report)}"]
+        is_new = report.changed and _verb_of(report) in _BUILDING
+        if is_new and report.columns:
+            parts.append(columns_table(report.columns, columns=self.columns))
+        parts.append(remarks_text(self._remarks(report), columns=self.columns))
+        return "\n\n".join(filter(None, parts))
+
+    def _remarks(self, report: IndexReport) -> Iterator[tuple[str, str]]:
+        yield from _unindexed(report)
+        yield from _left_out(report)
+        if report.changed and _verb_of(report) in _BUILDING:
+            yield from no_global(report.columns)
+        for note in report.notes:
+            yield "note", safe(note)
+        if report.state == "DELETED":
+            yield "next", f"{self._type('restore', report)} brings it back"
+            yield "", f"{self._type('vacuum', report)} removes its files for good"
+
+    def _type(self, verb: str, report: IndexReport) -> str:
+        return safe(command_line(verb, self.table, name=report.name, home=self.home))
+
+
+def report_code(report: IndexReport) -> ExitCode:
+    """Return the exit code: files that lookups can never exclude count as failed."""
+    failed = {one.path for one in report.left_out} | _without_filters(report)
+    return ExitCode.SOME_FAILED if failed else ExitCode.OK
+
+
+def _without_filters(report: IndexReport) -> set[str]:
+    """Return the files for which the action wrote no filter at all."""
+    missing: dict[str, set[str]] = defaultdict(set)
+    for one in report.unindexed:
+        missing[one.path].add(one.column)
+    names = {column.name for column in report.columns}
+    return {path for path, columns in missing.items() if names <= columns}
+
+
+def report_document(report: IndexReport) -> Document:
+    """Return the report for the JSON."""
+    from parquet_bloomwriter.index.report import plain
+
+    return {"index": plain(report)}
+
+
+def _unindexed(report: IndexReport) -> Iterator[tuple[str, str]]:
+    """Yield the files without filters, grouped by column and reason."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    columns: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in report.unindexed:
+        columns[one.path, one.reason].append(one.column)
+    every = [column.name for column in report.columns]
+    for (path, reason), names in columns.items():
+        concerned = "" if set(names) == set(every) else ", ".join(map(name, names))
+        found[concerned, reason].append(path)
+    for (concerned, reason), paths in found.items():
+        where = f"{_listed(paths)}{f', {concerned}' if concerned else ''}"
+        yield "no filter", f"{where}: {safe(reason)}"
+
+
+def _left_out(report: IndexReport) -> Iterator[tuple[str, str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in report.left_out:
+        found[one.reason].append(one.path)
+    for reason, paths in found.items():
+        yield "left out", f"{_listed(paths)}: {safe(reason)}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    named = ", ".join(map(safe, paths[:_LISTED]))
+    more = len(paths) - _LISTED
+    return f"{named} and {count(more, 'other file')}" if more > 0 else named
+
+
+def _outcome(report: IndexReport) -> str:
+    """Return what was done, in one line."""
+    say = _DONE.get(_verb_of(report), _other) if report.changed else _unchanged
+    return say(report)
+
+
+def _verb_of(report: IndexReport) -> str:
+    """Return the action without its mode, as in "refresh"."""
+    return report.action.partition(" ")[0]
+
+
+def _created(report: IndexReport) -> str:
+    return f"created; {count(report.num_files, 'file')} indexed, {_sizes(report)}"
+
+
+def _refreshed(report: IndexReport) -> str:
+    added, gone = count(report.appended, "file"), count(report.deleted, "file")
+    return f"refreshed; {added} indexed, {gone} forgotten, {_sizes(report)}"
+
+
+def _optimized(report: IndexReport) -> str:
+    parts = sum(column.num_parts for column in report.columns)
+    return f"optimized; {count(parts, 'part')}, {_sizes(report)}"
+
+
+def _vacuumed(report: IndexReport) -> str:
+    left = "" if report.state == "ACTIVE" else "; the index does not exist any more"
+    removed = f"{count(report.removed_files, 'file')} of the index removed"
+    return f"vacuumed; {removed}, {size(report.removed_bytes)}{left}"
+
+
+def _deleted(_report: IndexReport) -> str:
+    return "deleted; lookups do without it"
+
+
+def _restored(report: IndexReport) -> str:
+    return f"restored; {count(report.num_files, 'file')} known to it"
+
+
+def _cancelled(report: IndexReport) -> str:
+    if report.state == "DOESNOTEXIST":
+        return "cancelled; there is no index of this name"
+    return f"cancelled; the last stable version is in force, {report.state}"
+
+
+def _unchanged(report: IndexReport) -> str:
+    because = _NOTHING.get(_verb_of(report))
+    if report.left_out:
+        because = "the index knows all files that can be indexed"
+    return f"nothing to do{f'; {because}' if because else ''}"
+
+
+def _other(report: IndexReport) -> str:
+    return f"{report.action}: {report.state}"
+
+
+def _sizes(report: IndexReport) -> str:
+    return of_data(report.index_bytes, report.source_bytes)
+
+
+_DONE = {
+    "create": _created,
+    "refresh": _refreshed,
+    "optimize": _optimized,
+    "vacuum": _vacuumed,
+    "delete": _deleted,
+    "restore": _restored,
+    "cancel": _cancelled,
+}
+
+_NOTHING = {
+    "refresh": "the index knows all files as they are",
+    "optimize": "there are few parts, and all filters are of files that are there",
+    "vacuum": "all files of the index are needed",
+    "cancel": "nobody is changing the index",
+}

@@ -1,0 +1,191 @@
+"""Indexes as they are: the list of a table's indexes (`list`), and one index in full (`show`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from bloomify.console.table import Heading, labelled, table
+from bloomify.views.index.hints import command_line
+from parquet_bloomwriter.text import count, name, percent, rate, safe, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from bloomify.views.base import Document
+    from parquet_bloomwriter.index.report import IndexColumn, IndexInfo
+
+_INDENT = 11
+"""Columns before the text of a remark."""
+
+_COLUMN_HEADINGS = (
+    Heading(title="column", is_text=True),
+    Heading(title="FPP asked"),
+    Heading(title="bytes"),
+    Heading(title="parts", is_extra=True),
+    Heading(title="global NDV"),
+    Heading(title="global bytes"),
+    Heading(title="global FPP"),
+)
+
+_INFO_HEADINGS = (
+    Heading(title="index", is_text=True),
+    Heading(
+        title="state", is_text=True, colors={"ACTIVE": "green", "DELETED": "yellow", "-": "red"}
+    ),
+    Heading(title="columns", is_text=True),
+    Heading(title="files"),
+    Heading(title="of data"),
+    Heading(title="bytes"),
+    Heading(title="since", is_text=True, is_extra=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfosText:
+    """Indexes as text."""
+
+    table: str
+    """The table as the command line names it."""
+
+    home: str | None
+    columns: int | None
+    """Width of the terminal; None where there is none."""
+
+    def of_all(self, infos: Sequence[IndexInfo]) -> str:
+        """Return a row for each index, and the problems."""
+        if not infos:
+            return ""
+        listed = table(_INFO_HEADINGS, [_info_row(info) for info in infos], columns=self.columns)
+        remarks = [(label, f"{safe(i.name)}: {t}") for i in infos for label, t in self._troubles(i)]
+        return "\n\n".join(filter(None, [listed, remarks_text(remarks, columns=self.columns)]))
+
+    def of_one(self, info: IndexInfo) -> str:
+        """Return one index in full."""
+        listed = columns_table(info.columns, columns=self.columns) if info.columns else ""
+        remarks = [*no_global(info.columns), *self._changes(info), *self._troubles(info)]
+        parts = [_headline(info), listed, remarks_text(remarks, columns=self.columns)]
+        return "\n\n".join(filter(None, parts))
+
+    def _changes(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
+        if info.options.get("source"):
+            yield "made from", safe(info.options["source"])
+        if info.options.get("contract") == "immutable":
+            yield "contract", "immutable: files are not looked at, and lookups list nothing"
+        if info.action:
+            yield "since", f"{_moment(info.created_ms)}, {safe(info.action)}"
+        if info.appended is None or info.deleted is None:
+            return
+        if not info.appended and not info.deleted:
+            yield "up to date", "it knows all files as they are"
+            return
+        new = f"{count(info.appended, 'new file')}, {size(info.appended_bytes or 0)}"
+        gone = f"{count(info.deleted, 'file')} gone or replaced"
+        yield "changes", f"{new}; {gone}: {self._type('refresh', info)}"
+
+    def _troubles(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
+        if info.problem:
+            yield "problem", safe(info.problem)
+        if info.busy is not None:
+            since = _moment(info.busy_since_ms or 0)
+            words = self._type("cancel", info)
+            yield "busy", f"{info.busy} since {since}; if nobody is at work any more: {words}"
+
+    def _type(self, verb: str, info: IndexInfo) -> str:
+        return safe(command_line(verb, self.table, name=info.name, home=self.home))
+
+
+def infos_document(infos: Sequence[IndexInfo]) -> Document:
+    """Return the list for the JSON."""
+    from parquet_bloomwriter.index.report import plain
+
+    return {"indexes": [plain(info) for info in infos]}
+
+
+def info_document(info: IndexInfo) -> Document:
+    """Return one index for the JSON."""
+    from parquet_bloomwriter.index.report import plain
+
+    return {"index": plain(info)}
+
+
+def nothing_there(table_: str, home: str | None) -> str:
+    """Return that a table has no index, and where indexes are, or the command that creates one."""
+    from parquet_bloomwriter.index.layout import find_homes
+
+    others = [] if home else find_homes(table_)
+    if others:
+        tables = ", ".join(other.rpartition("/")[0] or "/" for other in others)
+        return f"{table_}: there is no index here. There are some of {tables}."
+    words = command_line("create", table_, name=None, home=home)
+    return f"{table_}: there is no index. Type: {words} --columns ..."
+
+
+def columns_table(indexed: Sequence[IndexColumn], *, columns: int | None) -> str:
+    """Return the table of an index's columns."""
+    return table(_COLUMN_HEADINGS, [_column_row(column) for column in indexed], columns=columns)
+
+
+def remarks_text(remarks: Iterable[tuple[str, str]], *, columns: int | None) -> str:
+    """Return labelled remarks, to stand below a table."""
+    return "\n".join(
+        labelled(label, text, columns=columns, indent=_INDENT) for label, text in remarks
+    )
+
+
+def no_global(columns: Sequence[IndexColumn]) -> Iterator[tuple[str, str]]:
+    """Yield each reason why columns have no filter of all values, with the columns."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for column in columns:
+        if column.no_global:
+            reasons[column.no_global].append(name(column.name))
+    for reason, names in reasons.items():
+        yield "no global", f"{', '.join(names)}: {safe(reason)}"
+
+
+def of_data(index_bytes: int, source_bytes: int) -> str:
+    """Return how large an index is: "1.2 MiB for 1.1 GiB of data (0.1 %)"."""
+    share = f" ({percent(index_bytes / source_bytes)})" if source_bytes else ""
+    return f"{size(index_bytes)} for {size(source_bytes)} of data{share}"
+
+
+def _info_row(info: IndexInfo) -> list[str]:
+    return [
+        safe(info.name),
+        str(info.state or "-"),
+        ", ".join(name(column.name) for column in info.columns) or "-",
+        f"{info.num_files:,}",
+        size(info.source_bytes),
+        f"{info.index_bytes:,}",
+        _moment(info.created_ms) if info.created_ms else "-",
+    ]
+
+
+def _headline(info: IndexInfo) -> str:
+    title = click.style(f"{safe(info.name)}:", bold=True)
+    if info.state is None:
+        return f"{title} no version is in force, {safe(info.folder)}"
+    files = count(info.num_files, "file")
+    sizes = of_data(info.index_bytes, info.source_bytes)
+    return f"{title} {info.state}, {files} of {safe(info.root)}, {sizes}"
+
+
+def _moment(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _column_row(column: IndexColumn) -> list[str]:
+    has_global = column.global_bytes is not None
+    return [
+        name(column.name),
+        rate(column.fpp),
+        f"{column.part_bytes:,}",
+        f"{column.num_parts:,}",
+        f"{column.global_ndv:,}" if has_global else "-",
+        f"{column.global_bytes:,}" if has_global else "-",
+        rate(column.global_fpp),
+    ]

@@ -1,0 +1,161 @@
+"""What a lookup found: the files that might match, and what each index excluded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from bloomify.console.table import wrapped
+from bloomify.views.index.hints import command_line, partition_hint
+from parquet_bloomwriter.index.layout import HOME
+from parquet_bloomwriter.index.report import Code
+from parquet_bloomwriter.text import count, nearest, percent, safe, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bloomify.views.base import Document
+    from parquet_bloomwriter.index.report import IndexUse, LookupReport
+    from parquet_bloomwriter.predicate.expression import Expression
+
+# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120  paths stay spelled as they were given
+
+_HARMLESS = frozenset(
+    {
+        Code.NOTHING_EXCLUDED,
+        Code.MISSING_INDEXED_COL,
+        Code.INDEX_NOT_ACTIVE,
+        Code.NO_USABLE_CONDITION,
+    }
+)
+"""Reasons of one index that get no warning if another index has answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupText:
+    """The report as text."""
+
+    table: str
+    """The table as the command line names it."""
+
+    columns: int | None
+    """Width of the terminal; None where there is none."""
+
+    def of(self, report: LookupReport) -> str:
+        """Return the whole report."""
+        paths = "\n".join(f"  {safe(path)}" for path in paths_as_given(report, self.table))
+        text = " ".join(_totals(report))
+        totals = text if self.columns is None else "\n".join(wrapped(text, self.columns))
+        return "\n\n".join(filter(None, [headline(report), paths, totals]))
+
+
+def headline(report: LookupReport) -> str:
+    """Return how many files might match."""
+    files = count(report.num_files, "file")
+    if report.paths:
+        what = f"{report.num_kept:,} of {files} might"
+    else:
+        what = f"none of {files} can" if report.num_files > 1 else "no file can"
+    return click.style(f"{what} match {safe(report.predicate)}", bold=True)
+
+
+def paths_as_given(report: LookupReport, table: str) -> Iterator[str]:
+    """Yield the files that might match, below the table as the command line spells it."""
+    below = report.root.rstrip(os.sep) + os.sep
+    is_path = os.path.exists(table)
+    for path in report.paths:
+        if is_path and path == report.root:
+            yield table
+        elif is_path and path.startswith(below):
+            yield os.path.join(table, path.removeprefix(below))
+        else:
+            yield path
+
+
+def warnings(
+    report: LookupReport, condition: Expression, *, table: str, home: str | None
+) -> Iterator[str]:
+    """Yield what keeps indexes from excluding more files, and what to do about it."""
+    relevant = [use for use in report.indexes if not _is(use, Code.MISSING_INDEXED_COL)]
+    has_answer = any(use.num_excluded or _is(use, Code.NOTHING_EXCLUDED) for use in report.indexes)
+    for use in relevant:
+        if use.reason is not None and not (has_answer and use.reason.code in _HARMLESS):
+            yield f"{table}: index {use.name}: {use.reason.text} ({use.reason.code})."
+    if not relevant:
+        yield f"{table}: {_not_indexed(report.indexes, condition, table=table)}"
+    yield from quote_hints(report.indexes, condition, table=table)
+    yield from _unknown(report, table, home)
+
+
+def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
+    """Yield how strings are written, for names in double quotes that no index and no folder has."""
+    from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
+
+    indexed = {name.lower() for use in uses for name in use.columns}
+    for name in dict.fromkeys(quoted_columns(condition)):
+        if name.lower() not in indexed and not partition_hint([name], table):
+            yield f"{table}: {single_quotes(name)}"
+
+
+def _not_indexed(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> str:
+    """Return that no index has the columns of a condition, and what may have been meant."""
+    from parquet_bloomwriter.predicate import columns_of
+
+    asked = columns_of(condition)
+    indexed = list(dict.fromkeys(name for use in uses for name in use.columns))
+    if not asked:
+        return f"the condition compares no column with a value ({Code.MISSING_INDEXED_COL})."
+    hint = partition_hint(asked, table) or _did_you_mean(asked, indexed)
+    named, there = ", ".join(asked), ", ".join(indexed)
+    return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
+
+
+def lookup_document(report: LookupReport) -> Document:
+    """Return the report for the JSON."""
+    from parquet_bloomwriter.index.report import plain
+
+    return plain(report)
+
+
+def _did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
+    """Return a sentence that proposes names for those that do not exist; "" if none is close."""
+    close = [near for name in names if (near := nearest(name, choice)) is not None]
+    return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+
+
+def _unknown(report: LookupReport, table: str, home: str | None) -> Iterator[str]:
+    asked = [use for use in report.indexes if use.num_known]
+    if report.num_unknown and asked:
+        words = command_line("refresh", _table_of(asked[0], table), name=asked[0].name, home=home)
+        files = count(report.num_unknown, "file")
+        yield f"{table}: {files} unknown to the index might match. Type: {words}"
+
+
+def _is(use: IndexUse, code: Code) -> bool:
+    return use.reason is not None and use.reason.code == code
+
+
+def _table_of(use: IndexUse, table: str) -> str:
+    """Return the table of an index: the one that was named, or one above it."""
+    home = os.path.dirname(use.folder)
+    if os.path.basename(home) != HOME:
+        return table
+    root = os.path.dirname(home)
+    return table if root == os.path.abspath(table) else root
+
+
+def _totals(report: LookupReport) -> Iterator[str]:
+    skipped = report.num_bytes - report.kept_bytes
+    if skipped:
+        yield f"{percent(skipped / report.num_bytes)} of {size(report.num_bytes)} need not be read;"
+    uses = "; ".join(_use(use) for use in report.indexes)
+    yield f"{uses}."
+
+
+def _use(use: IndexUse) -> str:
+    if not use.num_known:
+        return f"index {safe(use.name)} was not used"
+    return f"index {safe(use.name)} excluded {use.num_excluded:,} of {use.num_known:,}"

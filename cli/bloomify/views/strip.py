@@ -1,0 +1,76 @@
+"""What `strip` did: the columns whose filters were taken out, and the bytes that stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from bloomify.console.table import labelled
+from bloomify.views.base import View
+from bloomify.views.new_file import (
+    heading,
+    listed,
+    new_file_document,
+    plan_document,
+    plan_without_filters,
+)
+from parquet_bloomwriter.text import count, growth, name
+
+if TYPE_CHECKING:
+    from bloomify.views.base import Document
+    from parquet_bloomwriter import StripReport
+
+
+@dataclass(kw_only=True)
+class StripView(View["StripReport"]):
+    """Filters taken out of files."""
+
+    command: ClassVar[str] = "strip"
+    with_plan: bool = False
+    """Whether the pieces of each new file are shown."""
+
+    is_dry: bool = False
+    """Whether nothing was written."""
+
+    num_filters: int = 0
+
+    def headline(self, report: StripReport) -> str:
+        """Return how many filters were taken out, and the sizes of the file."""
+        if not report.num_filters:
+            return f"{heading(report)} there is no filter to take out"
+        done = "would be taken out" if report.dry_run else "taken out"
+        sizes = growth(report.size_before, report.size_after)
+        return f"{heading(report)} {count(report.num_filters, 'filter')} {done}, {sizes}"
+
+    def details(self, report: StripReport, *, columns: int | None) -> str:
+        """Return the columns concerned, the bytes that stay, and the plan if it was asked for."""
+        lines = []
+        if report.columns:
+            names = listed([name(column) for column in report.columns])
+            lines.append(labelled("columns", names, columns=columns))
+        if report.left_bytes:
+            left = count(report.left_bytes, "byte")
+            reason = "it is not certain that they belong to a filter alone"
+            lines.append(labelled("note", f"{left} stay in the file: {reason}", columns=columns))
+        plan = plan_without_filters(report, columns=columns) if self.with_plan else ""
+        return "\n\n".join(filter(None, ["\n".join(lines), plan]))
+
+    def document(self, report: StripReport) -> Document:
+        """Return one file's entry of `files` in the JSON."""
+        return {
+            **new_file_document(report),
+            "num_filters": report.num_filters,
+            "left_bytes": report.left_bytes,
+            "columns": list(report.columns),
+            **plan_document(report),
+        }
+
+    def collect(self, report: StripReport) -> None:
+        """Count the filters."""
+        self.is_dry = report.dry_run
+        self.num_filters += report.num_filters
+
+    def tally(self) -> str:
+        """Return how many filters were taken out of all files."""
+        done = "would be taken out" if self.is_dry else "taken out"
+        return f"{count(self.num_filters, 'filter')} {done}"
