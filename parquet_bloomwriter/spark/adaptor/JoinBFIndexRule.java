@@ -79,8 +79,8 @@ public final class JoinBFIndexRule extends Rule {
             List left = Scala.list((Seq) parts._2());
             List right = Scala.list((Seq) parts._3());
             for (int i = 0; i < left.size(); i++) {
-                Expression leftKey = Probing.plain((Expression) left.get(i));
-                Expression rightKey = Probing.plain((Expression) right.get(i));
+                Expression leftKey = ProbePlacement.plain((Expression) left.get(i));
+                Expression rightKey = ProbePlacement.plain((Expression) right.get(i));
                 if (sides.mayDropRight() && this.isWorthwhile(sides.right)) {
                     sides = this.filtered(sides, leftKey, rightKey, false);
                 }
@@ -121,15 +121,15 @@ public final class JoinBFIndexRule extends Rule {
      */
     private Sides filtered(Sides sides, Expression indexedKey, Expression key, boolean dropsLeft)
             throws Exception {
-        Origin origin = Origin.of(indexedKey, dropsLeft ? sides.right : sides.left);
+        ColumnLineage lineage = ColumnLineage.of(indexedKey, dropsLeft ? sides.right : sides.left);
         String type = Conditions.nameOf(indexedKey.dataType());
         boolean isSame = indexedKey.dataType().equals(key.dataType());
-        if (origin == null) {
+        if (lineage == null) {
             this.explain(sides.join, indexedKey.sql() + " is no column of files");
             return sides;
         }
-        FileIndex all = ((HadoopFsRelation) origin.leaf.relation()).location();
-        String problem = Relations.problem((HadoopFsRelation) origin.leaf.relation());
+        FileIndex all = ((HadoopFsRelation) lineage.leaf.relation()).location();
+        String problem = Relations.problem((HadoopFsRelation) lineage.leaf.relation());
         if (problem != null) {
             ObjectNode about = Bridge.request("join", all);
             about.put("text", indexedKey.sql() + " = " + key.sql());
@@ -137,14 +137,14 @@ public final class JoinBFIndexRule extends Rule {
             return sides;
         }
         FileIndex pinned = Relations.pinned(all);
-        boolean isNamed = !origin.leaf.conf().parquetFieldIdReadEnabled();
+        boolean isNamed = !lineage.leaf.conf().parquetFieldIdReadEnabled();
         boolean isUsual = type != null && isSame && isNamed;
-        if (!isUsual || !Probing.isCheap(key)) {
+        if (!isUsual || !ProbePlacement.isCheap(key)) {
             this.explain(sides.join, "keys such as " + key.sql() + " are not looked up");
             return sides;
         }
         ObjectNode request = Bridge.request("join", pinned);
-        request.set("column", origin.path);
+        request.set("column", lineage.path);
         request.put("type", type);
         request.put("case_sensitive", sides.join.conf().caseSensitiveAnalysis());
         request.put("text", indexedKey.sql() + " = " + key.sql());
@@ -156,22 +156,22 @@ public final class JoinBFIndexRule extends Rule {
             if (filter == null) {
                 continue;
             }
-            HadoopFsRelation relation = (HadoopFsRelation) origin.leaf.relation();
+            HadoopFsRelation relation = (HadoopFsRelation) lineage.leaf.relation();
             SbbfProbe kept =
                     this.bridge.probe(filter, relation.sparkSession().sparkContext());
             SbbfProbe probe = kept.heeding(read);
             LogicalPlan side = dropsLeft ? sides.left : sides.right;
-            if (Probing.holds(side, probe)) {
+            if (ProbePlacement.holds(side, probe)) {
                 return sides;
             }
-            LogicalPlan fewer = Probing.drop(side, key, probe, filter);
+            LogicalPlan fewer = ProbePlacement.drop(side, key, probe, filter);
             request.put("rule", NAME);
             request.putArray("indexes").add(candidate.get("name").asText());
             this.bridge.report(request);
             LogicalPlan other = dropsLeft ? sides.right : sides.left;
             if (pinned != all) {
-                LogicalRelation fixed = Relations.with(origin.leaf, pinned);
-                other = (LogicalPlan) other.transformUp(new Replacing(origin.leaf, fixed));
+                LogicalRelation fixed = Relations.with(lineage.leaf, pinned);
+                other = (LogicalPlan) other.transformUp(new Replacing(lineage.leaf, fixed));
             }
             return dropsLeft ? sides.with(fewer, other) : sides.with(other, fewer);
         }
@@ -245,7 +245,7 @@ public final class JoinBFIndexRule extends Rule {
             this.join = join;
             this.left = left;
             this.right = right;
-            this.type = Probing.typeOf(join);
+            this.type = ProbePlacement.typeOf(join);
         }
 
         Sides with(LogicalPlan newLeft, LogicalPlan newRight) {
@@ -268,7 +268,7 @@ public final class JoinBFIndexRule extends Rule {
 
         boolean mayDropRight() {
             boolean keepsLeft =
-                    this.is("LEFT OUTER") || this.is("LEFT ANTI") || this.is(Probing.EXISTENCE);
+                    this.is("LEFT OUTER") || this.is("LEFT ANTI") || this.is(ProbePlacement.EXISTENCE);
             return this.isInner() || keepsLeft || this.is("LEFT SEMI");
         }
 
@@ -311,7 +311,7 @@ public final class JoinBFIndexRule extends Rule {
     }
 
     /** Filters joins. */
-    private static final class Filtering extends Rewriting {
+    private static final class Filtering extends PlanRewriter {
         private final JoinBFIndexRule rule;
 
         Filtering(JoinBFIndexRule rule) {
@@ -324,7 +324,7 @@ public final class JoinBFIndexRule extends Rule {
 
         void leave(LogicalPlan node) {
             if (node instanceof Join) {
-                this.rule.explain(node, Rewriting.CODE, Rewriting.WHY);
+                this.rule.explain(node, PlanRewriter.CODE, PlanRewriter.WHY);
             }
         }
     }

@@ -142,11 +142,11 @@ public final class PushDownBFIndexRule extends Rule {
                 (HadoopFsRelation) ((LogicalRelation) filter.child()).relation();
         ObjectNode about = Bridge.request("prune", relation.location());
         about.put("text", filter.condition().sql());
-        this.bridge.explain(about, NAME, Rewriting.CODE, Rewriting.WHY);
+        this.bridge.explain(about, NAME, PlanRewriter.CODE, PlanRewriter.WHY);
     }
 
     /** Prunes the relations right below filters. */
-    private static final class Pruning extends Rewriting {
+    private static final class Pruning extends PlanRewriter {
         private final PushDownBFIndexRule rule;
 
         Pruning(PushDownBFIndexRule rule) {

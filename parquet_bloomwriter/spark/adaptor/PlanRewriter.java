@@ -24,7 +24,7 @@ import scala.runtime.AbstractPartialFunction;
  * They are left until the whole query is optimized: those of `IN` and `EXISTS` are joins by then, and
  * those that are still subqueries give a value, whatever stands above.
  */
-abstract class Rewriting {
+abstract class PlanRewriter {
     static final String CODE = "DEPENDS_ON_PLACE";
     static final String WHY =
             "above is a sample, or an expression such as rand(), whose answer depends on the partitions";
@@ -101,9 +101,9 @@ abstract class Rewriting {
 
     /** Rewrites the queries in expressions; not those of Spark's own, which are copies of a join's side. */
     private static final class Subqueries extends AbstractPartialFunction {
-        private final Rewriting rewriting;
+        private final PlanRewriter rewriting;
 
-        Subqueries(Rewriting rewriting) {
+        Subqueries(PlanRewriter rewriting) {
             this.rewriting = rewriting;
         }
 

@@ -35,11 +35,11 @@ import org.apache.spark.sql.types.ObjectType;
 import scala.collection.Seq;
 
 /** Puts a probe into a plan, as far down as it means the same. */
-final class Probing {
+final class ProbePlacement {
     /** The join of `EXISTS (...) OR ...`: it keeps every left row, and adds whether there is a match. */
     static final String EXISTENCE = "EXISTENCE";
 
-    private Probing() {}
+    private ProbePlacement() {}
 
     /** The name of a join's type. */
     static String typeOf(Join join) { // Spark has no SQL for the join of EXISTS
@@ -110,7 +110,7 @@ final class Probing {
         }
         if (plan instanceof Project && areDeterministic(((Project) plan).projectList())) {
             Project project = (Project) plan;
-            Attribute inside = inside(Origin.named(project.projectList(), key));
+            Attribute inside = inside(ColumnLineage.named(project.projectList(), key));
             if (inside != null) {
                 return project.copy(
                         project.projectList(), sink(project.child(), inside, probe, filter));
@@ -118,7 +118,7 @@ final class Probing {
         }
         if (plan instanceof Aggregate && !((Aggregate) plan).groupingExpressions().isEmpty()) {
             Aggregate aggregate = (Aggregate) plan;
-            Attribute inside = inside(Origin.named(aggregate.aggregateExpressions(), key));
+            Attribute inside = inside(ColumnLineage.named(aggregate.aggregateExpressions(), key));
             if (inside != null && has(aggregate.groupingExpressions(), inside)) {
                 return with(plan, sink(aggregate.child(), inside, probe, filter));
             }

@@ -23,7 +23,7 @@ import scala.collection.Seq;
  * Every value of the key is then a value of the column, or null. Operators that may only drop or repeat
  * rows are passed; a Union is not, whose output borrows the attributes of its first child.
  */
-final class Origin {
+final class ColumnLineage {
     private static final Set PASSED =
             new HashSet(
                     Arrays.asList(
@@ -37,13 +37,13 @@ final class Origin {
     /** Names from the column to a leaf in it. */
     final ArrayNode path;
 
-    private Origin(LogicalRelation leaf, ArrayNode path) {
+    private ColumnLineage(LogicalRelation leaf, ArrayNode path) {
         this.leaf = leaf;
         this.path = path;
     }
 
     /** Where a key of a plan comes from, or null. */
-    static Origin of(Expression key, LogicalPlan plan) {
+    static ColumnLineage of(Expression key, LogicalPlan plan) {
         return find(key, Bridge.JSON.createArrayNode(), plan);
     }
 
@@ -51,7 +51,7 @@ final class Origin {
      * @param key an attribute, or a field of a struct
      * @param inside names of the fields within it that are meant
      */
-    private static Origin find(Expression key, ArrayNode inside, LogicalPlan plan) {
+    private static ColumnLineage find(Expression key, ArrayNode inside, LogicalPlan plan) {
         ArrayNode names = Bridge.JSON.createArrayNode();
         while (key instanceof GetStructField) {
             GetStructField field = (GetStructField) key;
@@ -74,7 +74,7 @@ final class Origin {
             boolean isStored =
                     leaf.relation() instanceof HadoopFsRelation
                             && Relations.isStored((HadoopFsRelation) leaf.relation(), name);
-            return isStored ? new Origin(leaf, names.insert(0, name)) : null;
+            return isStored ? new ColumnLineage(leaf, names.insert(0, name)) : null;
         }
         if (plan instanceof Project) {
             return findNamed(((Project) plan).projectList(), attribute, names, plan);
@@ -87,7 +87,7 @@ final class Origin {
                 : null;
     }
 
-    private static Origin findNamed(
+    private static ColumnLineage findNamed(
             Seq list, AttributeReference attribute, ArrayNode names, LogicalPlan plan) {
         NamedExpression named = named(list, attribute);
         if (named instanceof Alias) {
@@ -96,11 +96,11 @@ final class Origin {
         return named instanceof AttributeReference ? findInChildren(attribute, names, plan) : null;
     }
 
-    private static Origin findInChildren(Expression key, ArrayNode names, LogicalPlan plan) {
+    private static ColumnLineage findInChildren(Expression key, ArrayNode names, LogicalPlan plan) {
         for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
-            Origin origin = find(key, names, (LogicalPlan) i.next());
-            if (origin != null) {
-                return origin;
+            ColumnLineage lineage = find(key, names, (LogicalPlan) i.next());
+            if (lineage != null) {
+                return lineage;
             }
         }
         return null;
