@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
-from parquet_bloomwriter.spark.progress import lit, watched
+from parquet_bloomwriter.spark.progress import file_recorder, progress_folder
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
@@ -73,14 +73,14 @@ class SparkEngine:
             BloomwriterError: If the workers cannot do it.
             OSError: If parts cannot be written.
         """
-        beacons = None if progress is None else os.path.join(plan.folder, f"p-{uuid.uuid4().hex}")
-        tasks: list[Task] = [(tuple(group), plan, beacons) for group in groups]
+        folder = None if progress is None else os.path.join(plan.folder, f"p-{uuid.uuid4().hex}")
+        tasks: list[Task] = [(tuple(group), plan, folder) for group in groups]
         files = [task for group in groups for task in group]
         columns = ", ".join(column.name for column in plan.columns)
         description = f"bloomify: index of {columns} over {count(len(files), 'file')}"
         with contextlib.ExitStack() as stack:
-            if progress is not None and beacons is not None:
-                stack.enter_context(watched(beacons, progress, files))
+            if progress is not None and folder is not None:
+                stack.enter_context(progress_folder(folder, progress, files))
             yield from run(self._spark, _build, tasks, description=description)
 
 
@@ -88,5 +88,5 @@ def _build(task: Task) -> GroupResult:
     """Build the filters of a group, in a worker."""
     from parquet_bloomwriter.index.build.group import build_group
 
-    files, plan, beacons = task
-    return build_group(files, plan, None if beacons is None else lit(beacons))
+    files, plan, folder = task
+    return build_group(files, plan, None if folder is None else file_recorder(folder))

@@ -22,12 +22,12 @@ from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.config import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from parquet_bloomwriter.index.layout import table_root
 from parquet_bloomwriter.index.log.entry import KIND
+from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
 from parquet_bloomwriter.spark.plan.catalog import KnownHomes
 from parquet_bloomwriter.spark.plan.tables import Table, list_table, table_of
 from parquet_bloomwriter.spark.progress import JobLine
-from parquet_bloomwriter.spark.rules import session
 from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
 
@@ -184,8 +184,8 @@ class Hyperspace:
         """
         spark, homes = _session(self)
         check_settings(spark)
-        if not session.enable(spark, homes=homes):
-            problem = session.problem_of(spark)
+        if not rules.enable(spark, homes=homes):
+            problem = rules.problem_of(spark)
             raise BloomwriterError(
                 problem.text if problem else "the rules cannot be added",
                 remedy="Rules are for Spark 3.5 to 4.3; `where` needs none.",
@@ -195,12 +195,12 @@ class Hyperspace:
     def disable(self: Hyperspace | SparkSession) -> SparkSession:
         """Let the session's queries use no index any more."""
         spark, _ = _session(self)
-        session.disable(spark)
+        rules.disable(spark)
         return spark
 
     def is_enabled(self: Hyperspace | SparkSession) -> bool:
         """Whether the session's queries use indexes."""
-        return session.is_enabled(_session(self)[0])
+        return rules.is_enabled(_session(self)[0])
 
     def where(self, filters: object, *, name: str | None = None) -> Where:
         """Make a condition for `df.transform` that leaves files out by the indexes of what is read.
@@ -257,7 +257,7 @@ class Hyperspace:
         return text
 
     def _decisions(self, df: DataFrame) -> tuple[Decision, ...]:
-        return session.trace(df, homes=self._known.homes())
+        return rules.trace(df, homes=self._known.homes())
 
     def _table(self, df: DataFrame | StrPath) -> Table:
         if isinstance(df, str | os.PathLike):

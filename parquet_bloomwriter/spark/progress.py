@@ -53,7 +53,7 @@ class JobLine(Bar):
         )
 
 
-class Teller:
+class TaskProgress:
     """Tells of tasks that are done, as if they were done in the order in which they are begun."""
 
     def __init__(self, sizes: Sequence[tuple[int, int]], progress: Progress) -> None:
@@ -80,7 +80,7 @@ class Teller:
 _POLL_S = 0.2
 
 
-def lit(folder: str) -> Callable[[FileTask], None]:
+def file_recorder(folder: str) -> Callable[[FileTask], None]:
     """Return what a worker calls for every file that is done."""
     path = os.path.join(folder, uuid.uuid4().hex)
 
@@ -92,7 +92,7 @@ def lit(folder: str) -> Callable[[FileTask], None]:
 
 
 @contextlib.contextmanager
-def watched(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[None]:
+def progress_folder(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[None]:
     """Tell of what workers are done with, as long as the body of the `with` statement runs.
 
     Args:
@@ -100,7 +100,7 @@ def watched(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[
         progress: Told from another thread; in the end of all files, unless there is an error.
         tasks: All of them.
     """
-    watcher = _Watcher(folder, progress, tasks)
+    watcher = _FolderWatcher(folder, progress, tasks)
     stop = threading.Event()
 
     def watch() -> None:
@@ -119,7 +119,7 @@ def watched(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[
     watcher.finish()
 
 
-class _Watcher:
+class _FolderWatcher:
     """Knows what was told of, and tells of no more than there is: tasks may run twice."""
 
     def __init__(self, folder: str, progress: Progress, tasks: list[FileTask]) -> None:

@@ -56,7 +56,7 @@ _UNITS = ("", "k", "m", "g", "t", "p")
 _MAX_BYTES = (1 << 63) - 1
 
 _log = logging.getLogger(__name__)
-_told: set[tuple[str, str]] = set()
+_warned: set[tuple[str, str]] = set()
 """Settings and their values that were warned of."""
 
 
@@ -68,21 +68,21 @@ def setting_of(spark: SparkSession, name: str) -> str:
 
 def number_of(spark: SparkSession, name: str) -> float:
     """Return the value of a setting in bytes, or of a ratio; the default if it is no such value."""
-    return understood(name, setting_of(spark, name))
+    return read_setting(name, setting_of(spark, name))
 
 
 def flag_of(spark: SparkSession, name: str) -> bool:
     """Return the value of a flag; the default if it is neither true nor false."""
-    return bool(understood(name, setting_of(spark, name)))
+    return bool(read_setting(name, setting_of(spark, name)))
 
 
-def understood(name: str, text: str) -> float:
+def read_setting(name: str, text: str) -> float:
     """Return what the text of a setting means; if it means nothing, the default, and warn once."""
     try:
         return _READERS[name](text.strip())
     except ValueError as error:
-        if (name, text) not in _told:
-            _told.add((name, text))
+        if (name, text) not in _warned:
+            _warned.add((name, text))
             _log.warning(
                 "%s; the default counts, %s", safe(_refusal(name, text, error)), DEFAULTS[name]
             )

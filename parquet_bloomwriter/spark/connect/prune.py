@@ -10,7 +10,7 @@ from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
-from parquet_bloomwriter.spark.plan.catalog import candidates, column_of
+from parquet_bloomwriter.spark.plan.catalog import column_of, matching_indexes
 from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
 from parquet_bloomwriter.spark.rules.decision import Decision
 
@@ -81,7 +81,7 @@ def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Ex
     condition, locations = to_text(question.tree), question.locations
     sizes: dict[str, int] = {}
     decisions = []
-    for index, snapshot in candidates(locations, homes):
+    for index, snapshot in matching_indexes(locations, homes):
         if name not in (None, index):
             continue
         if isinstance(snapshot, Reason):

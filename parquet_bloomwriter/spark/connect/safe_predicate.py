@@ -79,13 +79,13 @@ class Columns:
         return ".".join(field.name for field in path), path[-1].dataType
 
 
-def certain(tree: Expression, columns: Columns) -> Expression:
+def safe_part(tree: Expression, columns: Columns) -> Expression:
     """Replace what is not certain by `Opaque`, and names by those of the schema."""
     match tree:
         case Not(operand):
-            return Not(certain(operand, columns))
+            return Not(safe_part(operand, columns))
         case And(operands) | Or(operands):
-            return type(tree)(tuple(certain(one, columns) for one in operands))
+            return type(tree)(tuple(safe_part(one, columns) for one in operands))
         case Comparison(name, "=" | "!=", value):
             return _renamed(tree, columns.find(name), (value,))
         case IsIn(name, values):

@@ -26,7 +26,7 @@ from parquet_bloomwriter.predicate.to_sql import to_text
 from parquet_bloomwriter.spark.connect.file_keys import leaving_out
 from parquet_bloomwriter.spark.connect.prune import Exclusion, Question, exclude, no_exclusion
 from parquet_bloomwriter.spark.connect.read_sql import NotUnderstood, read_condition
-from parquet_bloomwriter.spark.connect.safe_predicate import Columns, certain
+from parquet_bloomwriter.spark.connect.safe_predicate import Columns, safe_part
 from parquet_bloomwriter.spark.connect.write_sql import write_condition
 from parquet_bloomwriter.spark.plan.relations import METADATA, Relation, relation_of
 from parquet_bloomwriter.text import safe
@@ -115,7 +115,7 @@ class Where:
             return Reason(code=Code.NO_USABLE_CONDITION, text=text)
         columns = Columns(schema=schema, is_stored=relation.is_stored)
         locations = relation.locations
-        return Question(tree=certain(tree, columns), columns=columns, locations=locations)
+        return Question(tree=safe_part(tree, columns), columns=columns, locations=locations)
 
     def _tree(self, columns: list[str]) -> Expression:
         if isinstance(self.filters, str):

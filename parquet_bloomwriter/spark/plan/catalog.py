@@ -23,8 +23,7 @@ from parquet_bloomwriter.index.layout import (
 )
 from parquet_bloomwriter.index.query.lookup import is_about
 from parquet_bloomwriter.index.query.snapshot import open_snapshots
-from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
-from parquet_bloomwriter.spark.rules.catalyst import data_type_of
+from parquet_bloomwriter.spark.plan.stored_types import data_type_of, shows_as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +44,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundIndex:
     """Where an index is."""
 
     name: str
@@ -76,7 +75,7 @@ class KnownHomes:
         folders = (folder for home in self.homes() for folder in index_folders(home))
         yield from (info for info in map(describe, folders) if info is not None)
 
-    def find(self, name: str, table: str | None = None) -> Found:
+    def find(self, name: str, table: str | None = None) -> FoundIndex:
         """Find the index that a name means.
 
         Args:
@@ -100,7 +99,7 @@ class KnownHomes:
             problem = f'there are {len(infos)} indexes of the name "{name}", of {tables}'
             raise InvalidArgument(problem, remedy="Say which: give its table as table=.")
         home = os.path.dirname(infos[0].folder)
-        return Found(name=name, home=home, table=infos[0].root or _beside(home))
+        return FoundIndex(name=name, home=home, table=infos[0].root or _beside(home))
 
     def _not_found(self, name: str, table: str | None) -> IndexNotFound:
         names = list(dict.fromkeys(info.name for info in self.infos()))
@@ -116,7 +115,7 @@ def _beside(home: str) -> str:
     return os.path.dirname(home) if os.path.basename(home) == HOME else home
 
 
-def candidates(
+def matching_indexes(
     roots: Sequence[str], homes: Iterable[str]
 ) -> Iterator[tuple[str, Snapshot | Reason]]:
     """Yield the indexes of tables that hold some of the roots, or lie in one, by name.

@@ -29,6 +29,22 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 """Digits of integers, by their width in bits; 19 are enough for signed ones of 64."""
 
 
+def data_type_of(type_: str) -> DataType:
+    """Return PySpark's type for the name that Catalyst gives it."""
+    from pyspark.sql import types
+
+    name, _, digits = type_.rstrip(")").partition("(")
+    if digits:
+        precision, scale = map(int, digits.split(","))
+        return types.DecimalType(precision, scale)
+    plain: tuple[type[DataType], ...] = (
+        *(types.ByteType, types.ShortType, types.IntegerType, types.LongType),
+        *(types.FloatType, types.DoubleType, types.StringType, types.BinaryType),
+        *(types.DateType, types.TimestampType, types.TimestampNTZType),
+    )
+    return {kind.typeName(): kind for kind in plain}[name]()
+
+
 def shows_as_stored(snapshot: Snapshot, column: str, data_type: DataType) -> bool:
     """Whether Spark shows a column so in all files of an index.
 

@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.predicate.expression import And, Expression, Instant, IsIn, Opaque, Or
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql.types import DataType
+    from collections.abc import Callable, Mapping
 
     from parquet_bloomwriter.predicate.expression import Value
 
@@ -42,7 +40,7 @@ class _Unknown(ValueError):
 
 
 def expression_of(
-    condition: dict[str, Any], name_of: Callable[[list[str], str], str | None]
+    condition: Mapping[str, Any], name_of: Callable[[list[str], str], str | None]
 ) -> Expression:
     """Return the tree for a condition.
 
@@ -63,22 +61,6 @@ def expression_of(
     except _Unknown:
         return _ANY
     return IsIn(name, values)
-
-
-def data_type_of(type_: str) -> DataType:
-    """Return PySpark's type for the name of one."""
-    from pyspark.sql import types
-
-    name, _, digits = type_.rstrip(")").partition("(")
-    if digits:
-        precision, scale = map(int, digits.split(","))
-        return types.DecimalType(precision, scale)
-    plain: tuple[type[DataType], ...] = (
-        *(types.ByteType, types.ShortType, types.IntegerType, types.LongType),
-        *(types.FloatType, types.DoubleType, types.StringType, types.BinaryType),
-        *(types.DateType, types.TimestampType, types.TimestampNTZType),
-    )
-    return {kind.typeName(): kind for kind in plain}[name]()
 
 
 def _value(text: str, type_: str) -> Value:

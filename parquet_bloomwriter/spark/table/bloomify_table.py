@@ -12,13 +12,13 @@ from parquet_bloomwriter.index.layout import local_path
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
-from parquet_bloomwriter.spark.progress import JobLine, Teller
+from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
 from parquet_bloomwriter.spark.table.plan import TableRequest, finish_table, plan_table
 from parquet_bloomwriter.spark.table.rewrite import (
     FileResult,
     FileStatus,
+    RewriteOptions,
     TableTask,
-    Wishes,
     rewrite_files,
 )
 from parquet_bloomwriter.text import count
@@ -124,7 +124,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     request = TableRequest(
         path=_local(path),
         output=None if output is None else _local(output),
-        wishes=Wishes(
+        options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
             fpp=fpp if isinstance(fpp, float | int) else dict(fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
@@ -170,7 +170,7 @@ def _rewritten(
     progress: Progress,
 ) -> list[FileResult]:
     tasks = [
-        TableTask(files=group, output=request.output, wishes=request.wishes) for group in groups
+        TableTask(files=group, output=request.output, options=request.options) for group in groups
     ]
     sizes = [(len(group), sum(file.size for file in group)) for group in groups]
     num_files = sum(num_files for num_files, _ in sizes)
@@ -180,7 +180,7 @@ def _rewritten(
         rewrite_files,
         tasks,
         description=f"bloomify: {count(num_files, 'file')} of {request.path}",
-        told=Teller(sizes, progress),
+        on_progress=TaskProgress(sizes, progress),
     )
     return [result for results in done for result in results]
 

@@ -71,7 +71,7 @@ class Journal:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def done(self, asked: str) -> set[Line]:
-        """Read what was written with the same wishes, by whichever run."""
+        """Read what was written with the same options, by whichever run."""
         lines: set[Line] = set()
         for name in sorted(glob.glob("*.jsonl", root_dir=self._folder)):
             for text in _read(self._folder / name).splitlines():
@@ -105,9 +105,11 @@ def state_of(path: str) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def digest(wishes: object) -> str:
-    """Tell wishes from others."""
-    return hashlib.sha256(repr(wishes).encode()).hexdigest()[:32]
+def digest(options: object) -> str:
+    """Return a digest of options, equal for equal options of all versions with the same fields."""
+    name = type(options).__name__
+    text = repr(options).replace(f"{name}(", "Wishes(", 1)  # what journals call the options
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _read(path: Path) -> str:

@@ -23,7 +23,7 @@ from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state
 from parquet_bloomwriter.spark.table.rewrite import (
     FileResult,
     FileStatus,
-    Wishes,
+    RewriteOptions,
     copy_whole,
     present,
     spelled,
@@ -48,7 +48,7 @@ class TableRequest:
     output: str | None
     """Absolute; None for in place."""
 
-    wishes: Wishes
+    options: RewriteOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ def plan_table(request: TableRequest) -> TablePlan:
     in_place = request.output is None
     if request.output is not None:
         _check_apart(request.output, request.path, root)
-    if not request.wishes.force:
+    if not request.options.force:
         check_is_plain(root, files, in_place=in_place)
-    _check_wishes(files, request.wishes)
+    _check_options(files, request.options)
     output = request.output
     if output is None:
         remove_leftovers({os.path.dirname(file.path) for file in files})
@@ -101,24 +101,24 @@ def _check_apart(output: str, path: str, root: str) -> None:
         )
 
 
-def _check_wishes(files: Iterable[TableFile], wishes: Wishes) -> None:
+def _check_options(files: Iterable[TableFile], options: RewriteOptions) -> None:
     """Check that numbers are in range, and that every name is a column of some file."""
-    given = (wishes.fpp, wishes.ndv)
+    given = (options.fpp, options.ndv)
     rates, counts = (tuple(g.values()) if isinstance(g, Mapping) else (g,) for g in given)
     for rate, count in itertools.product(rates, counts):
         initial_num_blocks(
             1 if count is None else int(count),
             float(rate or 0),
-            sizing=wishes.sizing,
-            max_bytes=wishes.max_bytes,
+            sizing=options.sizing,
+            max_bytes=options.max_bytes,
         )
     names = {name for g in given if isinstance(g, Mapping) for name in g}
-    unseen = {*(wishes.columns or ()), *names} - {EVERY_COLUMN}
+    unseen = {*(options.columns or ()), *names} - {EVERY_COLUMN}
     problem: ColumnNotFound | None = None
     for leaves in _schemas(files) if unseen else ():
         for name in sorted(unseen):
             try:
-                _check_chosen(leaves, spelled(leaves, name), wishes.columns)
+                _check_chosen(leaves, spelled(leaves, name), options.columns)
                 unseen.remove(name)
             except ColumnNotFound as error:
                 problem = problem or error
@@ -166,7 +166,7 @@ def _done(files: Sequence[TableFile], request: TableRequest, output: str) -> Ite
     """Files that an earlier run has written, and files of the output that the table has not."""
     journal = Journal(output)
     journal.begin()
-    asked = digest(request.wishes)
+    asked = digest(request.options)
     lines = journal.done(asked)
     for file in files:
         target = os.path.join(output, file.name)

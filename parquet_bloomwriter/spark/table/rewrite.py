@@ -62,7 +62,7 @@ class FileStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class RewriteOptions:
     """What is asked for, as `bloomify` takes it. Can be pickled."""
 
     columns: tuple[str, ...] | None
@@ -84,7 +84,7 @@ class TableTask:
     output: str | None
     """Folder of the new files; None replaces them in place."""
 
-    wishes: Wishes
+    options: RewriteOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,19 +162,19 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
     )
     try:
         if result.output is None:
-            return result if file.why_not else _in_place(file, task.wishes, result)
+            return result if file.why_not else _in_place(file, task.options, result)
         before = state_of(file.path)
         os.makedirs(os.path.dirname(result.output), exist_ok=True)
         result = (
             _copied(file, result.output, result)
             if file.why_not
-            else _written(file, result.output, task.wishes, result)
+            else _written(file, result.output, task.options, result)
         )
         if journal is not None:
             journal.append(
                 Line(
                     name=file.name,
-                    asked=digest(task.wishes),
+                    asked=digest(task.options),
                     source=before,
                     written=state_of(result.output or file.path),
                 )
@@ -186,18 +186,20 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
     return result
 
 
-def _in_place(file: TableFile, wishes: Wishes, result: FileResult) -> FileResult:
-    sidecar = Sidecar(path=file.path, gives_way=wishes.regenerate_crc, trusted=wishes.force)
+def _in_place(file: TableFile, options: RewriteOptions, result: FileResult) -> FileResult:
+    sidecar = Sidecar(path=file.path, gives_way=options.regenerate_crc, trusted=options.force)
     try:
-        result = _bloomified(file, None, wishes, result, sidecar)
+        result = _bloomified(file, None, options, result, sidecar)
     finally:
         sidecar.come_back()
     return result
 
 
-def _written(file: TableFile, target: str, wishes: Wishes, result: FileResult) -> FileResult:
-    sidecar = Sidecar(path=file.path, gives_way=False, trusted=wishes.force)
-    return _bloomified(file, target, wishes, result, sidecar)
+def _written(
+    file: TableFile, target: str, options: RewriteOptions, result: FileResult
+) -> FileResult:
+    sidecar = Sidecar(path=file.path, gives_way=False, trusted=options.force)
+    return _bloomified(file, target, options, result, sidecar)
 
 
 def _copied(file: TableFile, target: str, result: FileResult) -> FileResult:
@@ -221,25 +223,29 @@ def copy_whole(source: str, target: str) -> None:
 
 
 def _bloomified(
-    file: TableFile, target: str | None, wishes: Wishes, result: FileResult, sidecar: Sidecar
+    file: TableFile,
+    target: str | None,
+    options: RewriteOptions,
+    result: FileResult,
+    sidecar: Sidecar,
 ) -> FileResult:
     with opened_with_footer(file.path) as (_, footer):
         leaves = footer.leaves
-        columns, notes = present(leaves, wishes.columns or ())
+        columns, notes = present(leaves, options.columns or ())
         in_dictionaries = frozenset(_large_dictionaries(footer))
     report = bloomify(
         file.path,
-        None if wishes.columns is None else columns,
+        None if options.columns is None else columns,
         output=target,
-        fpp=_by_name(leaves, wishes.fpp),
-        ndv=None if wishes.ndv is None else _by_name(leaves, wishes.ndv),
-        max_bytes=wishes.max_bytes,
-        sizing=wishes.sizing,
-        placement=wishes.placement,
-        replace=wishes.replace,
+        fpp=_by_name(leaves, options.fpp),
+        ndv=None if options.ndv is None else _by_name(leaves, options.ndv),
+        max_bytes=options.max_bytes,
+        sizing=options.sizing,
+        placement=options.placement,
+        replace=options.replace,
         overwrite=target is not None,
-        force=wishes.force,
-        regenerate_crc=wishes.regenerate_crc,
+        force=options.force,
+        regenerate_crc=options.regenerate_crc,
         jobs=1,
         progress=sidecar,
     )
