@@ -62,13 +62,13 @@ def _kept(name: str) -> bytes | None:
 
 def _made(spark: Any, name: str) -> bytes:  # noqa: ANN401  as above
     with tempfile.TemporaryDirectory(prefix="bloomwriter-") as scratch:
-        _compile(spark.sparkContext._gateway, Path(scratch))  # noqa: SLF001  the way to the JVM
+        compile_sources(spark.sparkContext._gateway, Path(scratch))  # noqa: SLF001  the way to the JVM
         data = _packed(Path(scratch))
     keep(name, data)
     return data
 
 
-def _compile(gateway: Any, target: Path) -> None:  # noqa: ANN401  as above
+def compile_sources(gateway: Any, target: Path) -> None:  # noqa: ANN401  as above
     jvm = gateway.jvm
     janino = jvm.org.codehaus.janino
     compiler = janino.Compiler()
