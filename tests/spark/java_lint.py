@@ -4,8 +4,10 @@ A Java runtime that has the module `jdk.compiler` (a JDK) runs javac, and every 
 Without the module, Janino compiles, as it does in Spark's driver; it does not check type arguments.
 Both compile against the jars of the installed PySpark.
 
-Janino takes type arguments, and ignores them: so the sources have casts which javac calls redundant.
+Janino ignores type arguments, so the sources have casts that javac calls redundant.
 """
+
+# ruff: noqa: T201  the output of a command
 
 from __future__ import annotations
 
