@@ -474,6 +474,14 @@ def test_a_broken_index_changes_nothing(changing: str, session: SparkSession) ->
     assert decision.reason.code is Code.INDEX_BROKEN
 
 
+def test_caches_can_be_cleared(table: str, session: SparkSession) -> None:
+    session.read.parquet(table).createOrReplaceTempView("a")
+    sql = f"SELECT * FROM a WHERE id = {an_id(table, 2)}"  # noqa: S608
+    for _ in range(2):
+        assert metrics_of(same_answer(session, sql)).num_files == 1
+        rules.clear_caches()
+
+
 def test_an_error_in_python_changes_nothing(
     table: str, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

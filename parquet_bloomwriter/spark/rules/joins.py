@@ -93,7 +93,8 @@ class Joins:
     ) -> ProbeFilter:
         """Write the filter to a file that Java can read."""
         key = hashlib.sha256(found.data).hexdigest()
-        if key not in self._written:
+        path = self._written.get(key)
+        if path is None:
             path = Path(scratch_folder(), f"{key}.bloom")
             partial = path.with_name(f"{key}.{uuid.uuid4().hex}")
             partial.write_bytes(found.data)
@@ -105,7 +106,7 @@ class Joins:
         return ProbeFilter(
             id=key,
             text=text,
-            path=str(self._written[key]),
+            path=str(path),
             offset=header.length,
             num_bytes=header.num_bytes,
             mode=mode,
