@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-sparks lint bench torture mutants browser strace java
+.PHONY: help demo demo-spark test test-shares test-sparks lint bench torture mutants browser strace java
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -32,6 +32,8 @@ help:
 	@echo "make demo-spark"
 	@echo "             the same rows as a table on Spark, without an index and with one"
 	@echo "make test    run the tests"
+	@echo "make test-shares"
+	@echo "             the slow ones: shares of the campaigns, the corpus, random queries on Spark"
 	@echo "make test-sparks"
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
@@ -51,7 +53,10 @@ demo-spark: java $(DEMO)/.installed-spark
 	@$(DEMO)/bin/python -m fixtures.spark_demo
 
 test: java $(STAMP) browser strace
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not shares"
+
+test-shares: java $(STAMP) browser strace
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m shares
 
 test-sparks: java $(STAMP)
 	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
@@ -68,7 +73,7 @@ bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 torture: $(VENV)/.installed-torture strace
-	@$(BIN)/python -W ignore -m tests.failure.torture $(TORTURE_ARGS)
+	@$(BIN)/python -W ignore -m tests.torture $(TORTURE_ARGS)
 
 mutants: $(VENV)/.installed-mutants strace
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)

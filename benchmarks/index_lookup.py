@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from parquet_bloomwriter.index.log.entry import DataFile
+    from parquet_bloomwriter.index.log.entry import IndexFile
 
 _SIZES = (100_000,)
 _FILTER_BYTES = 4096
@@ -63,7 +63,7 @@ def _write(folder: Path, num_files: int) -> None:
     import pyarrow as pa
 
     from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
-    from parquet_bloomwriter.index.log.entry import DataFile, Entry, IndexedColumn, State
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile, State
     from parquet_bloomwriter.index.log.log import IndexLog
 
     version = folder / "v__=0"
@@ -84,7 +84,7 @@ def _write(folder: Path, num_files: int) -> None:
         version=0,
         root="/nowhere",
         columns=(IndexedColumn(name="id", fpp=0.01, parts=tuple(parts)),),
-        manifest=DataFile(path="v__=0/manifest.bfindex", size=size),
+        manifest=IndexFile(path="v__=0/manifest.bfindex", size=size),
         next_file_id=num_files,
         num_files=num_files,
     )
@@ -96,7 +96,7 @@ def _name(file_id: int) -> str:
     return f"day={file_id % 1000:04d}/part-{file_id:08d}-8f6ab7f4-0f0c.snappy.parquet"
 
 
-def _part(version: Path, file_ids: range) -> DataFile:
+def _part(version: Path, file_ids: range) -> IndexFile:
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.columns import column_type
     from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter

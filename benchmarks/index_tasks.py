@@ -26,7 +26,7 @@ from benchmarks.spark_session import (
     remove_index,
     seconds,
 )
-from parquet_bloomwriter.index.build.group import balanced
+from parquet_bloomwriter.index.build.group import balanced_groups
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.engine import FileTask
 from parquet_bloomwriter.index.files import list_files, location
@@ -90,7 +90,10 @@ def _groups(num_groups: int) -> list[list[str]]:
     """The files as they are dealt out for an index."""
     files = list_files(_ROOT)
     tasks = [FileTask(file_id=i, file=file, num_rows=0) for i, file in enumerate(files)]
-    return [[location(_ROOT, task.file) for task in group] for group in balanced(tasks, num_groups)]
+    return [
+        [location(_ROOT, task.file) for task in group]
+        for group in balanced_groups(tasks, num_groups)
+    ]
 
 
 def _read(paths: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -73,3 +74,20 @@ def in_order(
         finally:
             for _, future, _ in pending:
                 future.cancel()
+
+
+def balanced(items: Sequence[T], weights: Sequence[int], num_groups: int) -> list[list[T]]:
+    """Deal items out to at most `num_groups` groups of about the same weight.
+
+    The heaviest item is dealt first, each to the group that is lightest so far.
+
+    Returns:
+        The groups, the heaviest first; no group is empty.
+    """
+    groups: list[list[T]] = [[] for _ in range(min(max(1, num_groups), len(items)))]
+    loads = [(0, number) for number in range(len(groups))]
+    for place in sorted(range(len(items)), key=lambda place: -weights[place]):
+        load, lightest = loads[0]
+        groups[lightest].append(items[place])
+        heapq.heapreplace(loads, (load + weights[place], lightest))
+    return [groups[number] for _, number in sorted(loads, key=lambda one: (-one[0], one[1]))]

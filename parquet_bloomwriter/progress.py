@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from parquet_bloomwriter.text import shorten, size, width
 
@@ -44,6 +44,34 @@ _LEFT_FREE = 1 + len("^C")
 
 _ROUNDING = 1e-6
 """Per cent that sums of shares may lack."""
+
+
+class Progress(Protocol):
+    """Hears how the work on one file goes on, from several threads."""
+
+    def begin(self, *, num_bytes: int, num_filters: int) -> None:
+        """A file is about to be worked on."""
+        ...
+
+    def wrote(self, num_bytes: int) -> None:
+        """Bytes of the new version were written."""
+        ...
+
+    def built(self) -> None:
+        """One more filter is done."""
+        ...
+
+
+class _Silent:
+    def begin(self, *, num_bytes: int, num_filters: int) -> None: ...
+
+    def wrote(self, num_bytes: int) -> None: ...
+
+    def built(self) -> None: ...
+
+
+SILENT: Progress = _Silent()
+"""For work that nobody watches."""
 
 
 class Bar:

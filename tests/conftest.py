@@ -42,8 +42,11 @@ def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  pytest-xdist has 
     node.workerinput["hypothesis_seed"] = core.global_force_seed
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its workers
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Print the seed once, where the run can be read from its beginning."""
+    """Compile the kernels once for all workers, and print the seed where a log begins."""
+    if not hasattr(session.config, "workerinput"):
+        native.warm_up()
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and core.global_force_seed is not None:
         terminal.write_line(f"to repeat these examples: --hypothesis-seed={core.global_force_seed}")
@@ -51,13 +54,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all tests on one Spark in one process, with more time: a JVM is slow at first."""
+    """Give markers; run all tests on one Spark in one process, with more time to start a JVM."""
     for item in items:
         used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
         if "spark" in used:
             item.add_marker(pytest.mark.xdist_group("spark"))
         if "spark" in {*used, *item.path.parts}:
+            item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(SPARK_SECONDS))
+        if "browser" in used:
+            item.add_marker(pytest.mark.browser)
+        if "readers" in item.path.parts:
+            item.add_marker(pytest.mark.engines)
+        if "failure" in item.path.parts:
+            item.add_marker(pytest.mark.failure)
 
 
 def _parameters(item: pytest.Item) -> list[str]:

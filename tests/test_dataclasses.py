@@ -10,16 +10,18 @@ from pkgutil import walk_packages
 import parquet_bloomwriter
 
 PACKAGES = (
-    *("sbbf", "hashing", "compact", "footer", "splice", "values", "predicate", "probing", "index"),
+    *("sbbf", "hashing", "compact", "metadata", "source", "values", "filters", "rewrite"),
+    *("replace", "predicate", "probing", "index"),
 )
 MUTABLE = {
-    "splice.temporary.Temporary",
+    "filters.check.Lookups",
+    "replace.temporary.Temporary",
     "probing.evaluation.Finding",
-    "probing.facts.FilterPlaces",
-    "probing.facts.KnownFile",
-    "probing.pieces.Pieces",
-    "probing.pruning.Bindings",
-    "probing.pruning._Opened",
+    "probing.footer_cache.FilterPlaces",
+    "probing.footer_cache.KnownFile",
+    "probing.batch_reader.Pieces",
+    "probing.files.Bindings",
+    "probing.files._Opened",
 }
 """Dataclasses that hold the state of work under way."""
 

@@ -205,7 +205,9 @@ def scan_loop(data, pos, slots, wires, children, traits, kinds, values, spans, s
                     if last > 0 and last < MAX_FIELD:
                         slot = slots[kind, last]
                         child = children[kind, last]
-                        if slot >= 0 and wires[kind, last] & _NIBBLE != wire:
+                        expected = wires[kind, last] & _NIBBLE
+                        is_boolean = expected == TRUE and wire == FALSE
+                        if slot >= 0 and expected != wire and not is_boolean:
                             slot, child = UNKNOWN, 0
                         if wire == LIST:
                             wanted = wires[kind, last] >> ELEMENTS_SHIFT

@@ -75,8 +75,9 @@ class Kind:
     """A struct type of interest."""
 
     slots: Mapping[int, tuple[int, int]]
-    """Field id -> slot that its position and integer go to, and the wire type it must have. With
-    another wire type it is an unknown field, as it is for generated readers."""
+    """Field id -> slot that its position and integer go to, and the wire type it must have: `TRUE`
+    for booleans, whose integer is 1 or 0. With another wire type it is an unknown field, as it is
+    for generated readers."""
 
     children: Mapping[int, str] = field(default_factory=dict)
     """Field id -> name of the kind of the struct (or of the list's structs) it holds."""

@@ -1,17 +1,21 @@
-"""An index over the files of a table: which of them can hold a value, without opening any.
+"""An index of a table: it tells which files can hold a value, without opening any.
 
     from parquet_bloomwriter import index
 
     index.create("events/", ["id", "email"], name="ids")
     index.lookup("events/", "id = 42").paths
 
-`create` and `refresh` build it, `lookup` asks all indexes of a table, `indexes` and `index` say how
-they are. `optimize` joins small files, `delete`, `restore` and `vacuum` put an index away, `cancel`
-ends what a dead process has begun.
+`create` and `refresh` build an index, `lookup` uses all indexes of a table, `indexes` and `index`
+describe them. `optimize` joins small files of an index, `delete`, `restore` and `vacuum` put it
+away, `cancel` ends an action whose process died.
 
-`states`, `entry` and `log` say what an index is and which version of it counts; `parts` holds the
-filters, `snapshot` asks them; `actions` changes an index. How filters are built, on this machine or
-by Spark, is an `Engine`'s business.
+    log       entries, transactions: what an index consists of, and which version counts
+    format    the files of an index: manifest, parts, global filters
+    build     from the table's files to filters
+    actions   what changes an index: create, refresh, optimize, delete, restore, vacuum, cancel
+    query     lookups, and filters for joins
+
+An `Engine` builds the filters: threads of this process, or Spark.
 """
 
 from __future__ import annotations
@@ -72,7 +76,7 @@ __all__ = [
     "vacuum",
 ]
 
-_HOMES = {
+_MODULES = {
     **dict.fromkeys(("Engine", "Progress", "Unindexed"), "engine"),
     **dict.fromkeys(("Code", "Reason"), "report"),
     **dict.fromkeys(("IndexColumn", "IndexInfo", "IndexReport", "IndexUse"), "report"),
@@ -82,10 +86,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for: numpy and pyarrow take their time."""
+    """Import a public name when it is first used: numpy and pyarrow take their time."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'api')}"), name)
     globals()[name] = value
     return value
 

@@ -1,17 +1,15 @@
-"""The verbs of an index: each finds it, does one thing, and says what it did."""
+"""The verbs of an index: each finds the index, does one thing, and reports on it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.actions import lifecycle
-from parquet_bloomwriter.index.actions.commit import Means
-from parquet_bloomwriter.index.actions.lifecycle import report_on
 from parquet_bloomwriter.index.config import (
     DEFAULT_FPP,
     MAX_FILE_BYTES,
     MAX_TOTAL_BYTES,
-    recipe_for,
+    config_for,
 )
 from parquet_bloomwriter.index.describe import describe, with_changes
 from parquet_bloomwriter.index.layout import (
@@ -52,41 +50,43 @@ def create(  # noqa: PLR0913  all by keyword
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
-    """Make an index of a table: for every column and file a filter, and one of all files.
+    """Make an index of a table: for every column, a filter for each file and one for all files.
 
-    Everything that can be checked is checked before any work: the columns and their types in all
-    files, and how large the index will be. A file that cannot be read or has no such column is
-    always kept by lookups; the report names it.
+    The columns, their types in all files, and the size of the index are checked before any work. A
+    file that cannot be read, or lacks a column, is always kept by lookups; the report names it.
 
     Args:
         table: The table's folder, or a single file.
-        columns: Dotted paths of leaf columns, each of which gets filters of its own.
+        columns: Dotted paths of leaf columns; each gets filters of its own.
         name: One segment of a path: letters, digits, `_`, `.` and `-`.
-        home: Folder for the index instead of `_bloom_index` in the table's.
-        files: The table's files, where these are not all Parquet files of the folder.
-        fpp: False positive probability asked for, in (0, 1); one for all columns, or by column.
+        home: Folder for the index instead of `_bloom_index` in the table's folder.
+        files: The table's files, if they are not all Parquet files of the folder.
+        fpp: False positive probability asked for, in (0, 1); for all columns, or by column.
         expected_num_items: Distinct values in the whole table, for the size of the filter of all
             files; by default the number of rows.
-        origin: "values" builds filters from the values, "embedded" takes those that the files
-            have, "auto" does the first for files that lack some of the second.
+        origin: "values" builds filters from the values, "embedded" takes the filters that the files
+            have, "auto" takes them from files that have them for all row groups.
         max_file_bytes: Largest filter of one file and column, bytes.
-        max_total_bytes: Largest index that is begun, bytes, as estimated.
-        contract: "checked" looks at each file that is about to be excluded, whether it is still
-            the one that was indexed. "immutable" promises that files are never replaced or
-            removed: nothing is looked at, and lookups take the table for what the index knows.
-            If that is not true, answers lack rows.
-        engine: What does the work; by default threads of this process.
-        progress: Told how the work goes on.
+        max_total_bytes: Largest index that may be built, bytes, as estimated.
+        contract: "checked" looks at each file that is about to be excluded, and keeps it if it has
+            changed since it was indexed. "immutable" promises that files are never replaced or
+            removed: no file is looked at, and lookups take the files that the index knows for the
+            whole table. If the promise is broken, answers lack rows.
+        engine: What builds the filters; by default threads of this process.
+        progress: Receives how the work goes on.
+
+    Returns:
+        The new index, with the files that have no filters, and why.
 
     Raises:
         InvalidArgument: If there is such an index already, a column cannot be indexed, the index
             would be too large, or the files belong to a table of Delta, Iceberg or Hudi.
-        IndexBusy: If somebody is making it now.
-        OSError: If it cannot be written.
+        IndexBusy: If another process is making the index now.
+        OSError: If the index cannot be written.
     """
     from parquet_bloomwriter.index.actions.create import create_index
 
-    recipe = recipe_for(
+    config = config_for(
         columns,
         fpp=fpp,
         expected_num_items=expected_num_items,
@@ -96,7 +96,7 @@ def create(  # noqa: PLR0913  all by keyword
         contract=contract,
     )
     log = IndexLog(index_folder(table, name, home))
-    return create_index(log, table, recipe, files=files, means=Means.of(engine, progress))
+    return create_index(log, table, config, files=files, engine=engine, progress=progress)
 
 
 def refresh(  # noqa: PLR0913  all by keyword
@@ -111,14 +111,14 @@ def refresh(  # noqa: PLR0913  all by keyword
 ) -> IndexReport:
     """Bring an index up to date with the files that the table has now.
 
-    Lookups are right without that: they keep every file that the index does not know. If nothing
-    has changed, nothing is done.
+    Lookups by an old index are right, too: they keep every file that the index does not know. If
+    no file has changed, nothing is done.
 
     Args:
         table: As for `create`.
-        name: The index's.
+        name: Name of the index.
         mode: "incremental" builds filters for new files and adds their values to the filter of all
-            files. "quick" leaves that as it is: it does not cover the new files, then. "full"
+            files. "quick" does not add them: that filter then does not cover the new files. "full"
             builds everything anew.
         home: As for `create`.
         files: As for `create`.
@@ -129,25 +129,25 @@ def refresh(  # noqa: PLR0913  all by keyword
         IndexNotFound: If there is no such index.
         InvalidArgument: If the index was deleted, a column cannot be indexed any more, or the files
             belong to a table of Delta, Iceberg or Hudi by now.
-        IndexBusy: If somebody is changing it.
-        OSError: If it cannot be written.
+        IndexBusy: If another action is changing the index.
+        OSError: If the index cannot be written.
     """
     from parquet_bloomwriter.index.actions.refresh import refresh_index
 
     log = IndexLog(find_index(table, name, home))
-    return refresh_index(log, table, mode, files=files, means=Means.of(engine, progress))
+    return refresh_index(log, table, mode, files=files, engine=engine, progress=progress)
 
 
 def optimize(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
-    """Join the many small files of an index to few, without filters of files that are gone.
+    """Join small files of an index, and drop the filters of data files that are gone.
 
-    Filters are taken over as they are. If there is nothing to join, nothing is done.
+    Filters are copied unchanged. If there is nothing to join or drop, nothing is done.
 
     Raises:
         IndexNotFound: If there is no such index.
         InvalidArgument: If the index was deleted.
-        IndexBusy: If somebody is changing it.
-        OSError: If it cannot be written.
+        IndexBusy: If another action is changing the index.
+        OSError: If the index cannot be written.
     """
     from parquet_bloomwriter.index.actions.optimize import optimize_index
 
@@ -155,29 +155,27 @@ def optimize(table: StrPath, *, name: str, home: StrPath | None = None) -> Index
 
 
 def vacuum(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
-    """Remove what nobody needs: of a deleted index everything, else files of older versions.
+    """Remove files of an index that are no longer needed; of a deleted index, all.
 
-    Queries that still read an older version go on without an index.
+    Queries that still use an older version go on without an index.
 
     Raises:
         IndexNotFound: If there is no such index.
-        IndexBusy: If somebody is changing it.
-        OSError: If something cannot be removed.
+        IndexBusy: If another action is changing the index.
+        OSError: If a file cannot be removed.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.vacuum(log), action="vacuum")
+    return lifecycle.vacuum(IndexLog(find_index(table, name, home)))
 
 
 def delete(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
-    """Keep lookups from using an index. Its files stay, until `vacuum`; `restore` undoes it.
+    """Stop lookups from using an index. Its files stay until `vacuum`; `restore` undoes it.
 
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If it is deleted already.
-        IndexBusy: If somebody is changing it.
+        InvalidArgument: If the index is deleted already.
+        IndexBusy: If another action is changing the index.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.delete(log), action="delete")
+    return lifecycle.delete(IndexLog(find_index(table, name, home)))
 
 
 def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
@@ -185,36 +183,34 @@ def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexR
 
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If it is not deleted.
-        IndexBusy: If somebody is changing it.
+        InvalidArgument: If the index is not deleted.
+        IndexBusy: If another action is changing the index.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.restore(log), action="restore")
+    return lifecycle.restore(IndexLog(find_index(table, name, home)))
 
 
 def cancel(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
-    """End what somebody has begun and not ended, because its process died or takes too long.
+    """End an action on an index whose process died or takes too long.
 
-    The last stable version is in force again, and what was made since is removed. An action that
-    is still at work finds out at its end, and fails. If nobody is at work, nothing is done.
+    The last stable version counts again, and files that were written since are removed. An action
+    that is still at work notices when it ends, and fails. If no action is at work, nothing is done.
 
     Raises:
         IndexNotFound: If there is no such index.
-        IndexBusy: If somebody else went on with it at the same time.
+        IndexBusy: If another process has changed the index at the same time.
     """
-    log = IndexLog(find_index(table, name, home))
-    return report_on(log, lifecycle.cancel(log), action="cancel")
+    return lifecycle.cancel(IndexLog(find_index(table, name, home)))
 
 
 def indexes(
     table: StrPath, *, home: StrPath | None = None, changes: bool = False
 ) -> tuple[IndexInfo, ...]:
-    """List the indexes of a table, by name; those that cannot be read with what is wrong.
+    """List the indexes of a table, by name; a broken index is listed with its problem.
 
     Args:
         table: As for `create`.
         home: As for `create`.
-        changes: Look for files that were appended or deleted since, too.
+        changes: Also look for files that were appended or deleted since the last refresh.
 
     Raises:
         InvalidArgument: If there is no such table.
@@ -232,13 +228,13 @@ def index(
     changes: bool = True,
     files: StrPath | Sequence[StrPath] | None = None,
 ) -> IndexInfo:
-    """Say how one index is.
+    """Describe one index.
 
     Args:
         table: As for `create`.
-        name: The index's.
+        name: Name of the index.
         home: As for `create`.
-        changes: Look for files that were appended or deleted since, too.
+        changes: Also look for files that were appended or deleted since the last refresh.
         files: As for `create`.
 
     Raises:
@@ -260,25 +256,25 @@ def lookup(
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
-    All active indexes of the table are asked. A file that one of them excludes is left out; a file
-    that no index knows as it is now stays in any case. If the contract of all these indexes is
+    All active indexes of the table are used. A file that an index excludes is left out; a file that
+    no index knows as it is now is kept in any case. If the contract of all these indexes is
     "immutable", the table is not listed, and no file is looked at: files that were added since the
     last refresh are not found.
 
     Args:
         table: As for `create`; or a folder within the table, or a file of it.
         filters: SQL, pyarrow's lists or a pyarrow expression, as `probe` takes them.
-        name: The one index to ask.
+        name: Name of the only index to use; by default all are used.
         home: As for `create`.
         files: As for `create`.
 
     Raises:
-        IndexNotFound: If there is no such index, or none at all.
+        IndexNotFound: If there is no such index, or the table has no index.
         InvalidArgument: If the predicate cannot be understood, or there is no such table.
     """
     from parquet_bloomwriter.index.query.lookup import look_up
 
-    table_root(table)  # it is there
+    table_root(table)  # raises if there is no such table
     return look_up(table, filters, name=name, home=home, files=files)
 
 

@@ -1,8 +1,9 @@
-"""What has changed in a table since a version of its index: files by path, size and time.
+"""The files that a table has now, and how they differ from those that a version of an index knows.
 
-The files that a table has now, as an index knows them: by path relative to its root.
+Files are compared by path, size and time of modification; paths are relative to the table's root.
 """
 
+# ruff: noqa: PTH112, PTH113, PTH118, PTH202  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -13,7 +14,7 @@ import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.files import FileId, file_id, list_files
+from parquet_bloomwriter.index.files import FileId, file_id, list_files, relative_path
 from parquet_bloomwriter.index.layout import local_path
 
 if TYPE_CHECKING:
@@ -27,21 +28,19 @@ if TYPE_CHECKING:
 
     StrPath: TypeAlias = str | os.PathLike[str]
 
-# ruff: noqa: PTH118  paths are strings, as in the log
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """The files that there are against the files that a version knows."""
+    """The files that a table has, compared with those that a version knows."""
 
     appended: tuple[FileId, ...]
-    """Files that it does not know; one that was replaced is among them."""
+    """Files that the version does not know; a file that was replaced is among them."""
 
     known: FileTable
-    """All files that it knows."""
+    """All files that the version knows."""
 
     still_there: NDArray[np.bool_]
-    """Which of these are there, as they were; shape (known files,)."""
+    """Whether each known file is there, as it was; shape (known files,)."""
 
     @property
     def num_deleted(self) -> int:
@@ -55,7 +54,7 @@ class Changes:
 
 
 def compare(files: Sequence[FileId], entry: Entry, folder: str) -> Changes:
-    """Compare the files that there are with those that a version of an index knows.
+    """Compare the files that a table has with those that a version of an index knows.
 
     Raises:
         IndexProblem: If the version's manifest cannot be read.
@@ -69,17 +68,17 @@ def compare(files: Sequence[FileId], entry: Entry, folder: str) -> Changes:
 
 
 def known_files(entry: Entry, folder: str) -> FileTable:
-    """Read which files a version of an index knows.
+    """Read the manifest of a version: the files that it knows.
 
     Raises:
-        IndexProblem: If that cannot be read.
+        IndexProblem: If the manifest is missing or cannot be read.
     """
     from parquet_bloomwriter.index.format.manifest import read_manifest
 
     if entry.manifest is None:
         raise IndexProblem("the index's entry names no manifest", path=folder)
     path = os.path.join(folder, entry.manifest.path)
-    if not os.path.isfile(path) or os.path.getsize(path) != entry.manifest.size:  # noqa: PTH113, PTH202
+    if not os.path.isfile(path) or os.path.getsize(path) != entry.manifest.size:
         raise IndexProblem(
             "the list of the files that the index knows is gone, or not as it was written",
             path=path,
@@ -89,10 +88,10 @@ def known_files(entry: Entry, folder: str) -> FileTable:
 
 
 def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
-    """Find files among known ones.
+    """Find files among the known files.
 
     Returns:
-        Shape (files,): 0-based places; -1 for a file that is not among them as it is now.
+        Shape (files,): 0-based positions; -1 for a file that is not known as it is now.
     """
     paths = known.paths.to_pylist()
     place_of = {path: place for place, path in enumerate(paths)}
@@ -105,9 +104,6 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
     return np.where(same, found, -1)
 
 
-# ruff: noqa: PTH112, PTH118  paths are strings, as in the log
-
-
 def current_files(
     table: StrPath, root: str, files: StrPath | Sequence[StrPath] | None
 ) -> list[FileId]:
@@ -115,11 +111,11 @@ def current_files(
 
     Args:
         table: Its folder, a folder within it, or one of its files.
-        root: What paths are to be relative to, absolute.
-        files: The files, if they are known.
+        root: Folder that paths are to be relative to, absolute.
+        files: The files, if the caller names them.
 
     Raises:
-        OSError: If a folder cannot be listed, or a file is not there.
+        OSError: If a folder cannot be listed, or a file does not exist.
     """
     path = local_path(table)
     if files is not None:
@@ -130,15 +126,9 @@ def current_files(
 
 
 def relative_to(root: str, files: Iterable[FileId], *, folder: str) -> list[FileId]:
-    """Make paths that are relative to `folder` relative to `root`."""
+    """Return files with paths relative to `root` instead of `folder`."""
     if root == folder:
         return list(files)
     return [
         replace(file, path=relative_path(root, os.path.join(folder, file.path))) for file in files
     ]
-
-
-def relative_path(root: str, path: str) -> str:
-    """Spell an absolute path as an index does: relative, unless it lies elsewhere."""
-    base = root if root.endswith(os.sep) else root + os.sep
-    return path[len(base) :].replace(os.sep, "/") if path.startswith(base) else path

@@ -1,4 +1,4 @@
-"""How an index is made, now and by every refresh: what its log keeps of what `create` was told."""
+"""The configuration of an index: the arguments of `create` that its log keeps for every refresh."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", float, int)
 
+DEFAULT_FPP = 0.01
+"""False positive probability of columns for which no other is asked for."""
+
+MAX_FILE_BYTES = 16 << 20
+MAX_TOTAL_BYTES = 4 << 30
+
 _ORIGINS: tuple[str, ...] = get_args(Origin)
 _MIN_FILTER_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class IndexConfig:
     """How the filters of an index are built."""
 
     columns: tuple[IndexedColumn, ...]
@@ -38,17 +44,17 @@ class Recipe:
     """Largest filter of one file and column, bytes."""
 
     max_total_bytes: int
-    """Largest index that is begun, bytes, as estimated."""
+    """Largest index that may be built, bytes, as estimated."""
 
     contract: Contract = "checked"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns."""
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def options(self) -> dict[str, str]:
-        """What an entry keeps of it, besides the columns."""
+        """Return what an entry keeps besides the columns."""
         return {
             "source": self.origin,
             OPTION: self.contract,
@@ -57,7 +63,7 @@ class Recipe:
         }
 
 
-def recipe_for(  # noqa: PLR0913  all by keyword
+def config_for(  # noqa: PLR0913  all by keyword
     columns: str | Sequence[str],
     *,
     fpp: float | Mapping[str, float],
@@ -66,11 +72,11 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     max_file_bytes: int,
     max_total_bytes: int,
     contract: Contract = "checked",
-) -> Recipe:
-    """Make a recipe of what a caller asks for.
+) -> IndexConfig:
+    """Make the configuration that a caller asks for.
 
     Raises:
-        InvalidArgument: If it makes no sense by itself.
+        InvalidArgument: If an argument makes no sense by itself.
     """
     columns = names_of(columns)
     if not columns:
@@ -84,7 +90,7 @@ def recipe_for(  # noqa: PLR0913  all by keyword
         raise InvalidArgument(f"a filter has at least {_MIN_FILTER_BYTES} bytes")
     rates = _by_column(columns, fpp, "fpp")
     expected = _by_column(columns, expected_num_items, "expected_num_items")
-    return Recipe(
+    return IndexConfig(
         columns=tuple(
             IndexedColumn(
                 name=name,
@@ -100,18 +106,11 @@ def recipe_for(  # noqa: PLR0913  all by keyword
     )
 
 
-DEFAULT_FPP = 0.01
-"""False positive probability of columns for which no other is asked for."""
-
-MAX_FILE_BYTES = 16 << 20
-MAX_TOTAL_BYTES = 4 << 30
-
-
-def recipe_of(entry: Entry, *, path: str) -> Recipe:
-    """Read the recipe that an entry keeps.
+def config_of(entry: Entry, *, path: str) -> IndexConfig:
+    """Read the configuration that an entry keeps.
 
     Raises:
-        IndexProblem: If it keeps none.
+        IndexProblem: If the entry has none.
     """
     options = entry.options
     try:
@@ -120,7 +119,7 @@ def recipe_of(entry: Entry, *, path: str) -> Recipe:
     except (KeyError, ValueError) as error:
         problem = "the index's entry does not say how it was made"
         raise IndexProblem(problem, path=path, remedy="Delete, vacuum and create it.") from error
-    return Recipe(
+    return IndexConfig(
         columns=tuple(
             IndexedColumn(
                 name=column.name, fpp=column.fpp, expected_num_items=column.expected_num_items
@@ -135,10 +134,10 @@ def recipe_of(entry: Entry, *, path: str) -> Recipe:
 
 
 def _check_distinct(columns: Sequence[str]) -> None:
-    """Check that no two names mean one column: the columns of files are found whatever the case.
+    """Check that no two names mean the same column when case is ignored.
 
     Raises:
-        InvalidArgument: If two do.
+        InvalidArgument: If two names do.
     """
     spelled: dict[str, list[str]] = {}
     for name in columns:

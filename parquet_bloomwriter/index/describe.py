@@ -1,11 +1,11 @@
-"""Which indexes a table has, and how they are."""
+"""From the log of an index to reports: how an index is, and what an action did to it."""
 
 # ruff: noqa: PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.changes import compare
@@ -13,23 +13,23 @@ from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.vacuum import bytes_of
-from parquet_bloomwriter.index.report import IndexInfo, column_report
+from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
 
 
 def describe(folder: str) -> IndexInfo | None:
-    """Say how an index is; None if it does not exist any more. Never fails for its log."""
+    """Describe an index; None if it does not exist any more. A broken log is no error."""
     log = IndexLog(folder)
     try:
         stable, problem = log.latest_stable(), ""
     except (IndexProblem, OSError) as error:
         stable, problem = None, _clause(error)
-    info = _of_entry(folder, stable)
+    info = _info_of(folder, stable)
     try:
         latest = log.latest()
     except (IndexProblem, OSError) as error:
@@ -41,7 +41,12 @@ def describe(folder: str) -> IndexInfo | None:
 
 
 def with_changes(info: IndexInfo, files: Sequence[FileId]) -> IndexInfo:
-    """Add what has changed since: the files that the table has now are `files`."""
+    """Add the changes since the version was made.
+
+    Args:
+        info: The index.
+        files: The files that the table has now.
+    """
     if info.state not in {State.ACTIVE, State.DELETED}:
         return info
     try:
@@ -58,24 +63,69 @@ def with_changes(info: IndexInfo, files: Sequence[FileId]) -> IndexInfo:
     )
 
 
-def _of_entry(folder: str, entry: Entry | None) -> IndexInfo:
+def report_on(
+    log: IndexLog,
+    entry: Entry,
+    *,
+    action: str,
+    changed: bool = True,
+    **facts: Any,  # noqa: ANN401  fields of the report
+) -> IndexReport:
+    """Report on an action.
+
+    Args:
+        log: The index's.
+        entry: The entry that counts after the action.
+        action: Its name.
+        changed: Whether it did anything.
+        facts: Fields of the report that the entry does not tell.
+    """
+    return IndexReport(
+        action=action, name=entry.name, changed=changed, **_common(log.folder, entry), **facts
+    )
+
+
+def _info_of(folder: str, entry: Entry | None) -> IndexInfo:
     name = os.path.basename(folder)
     if entry is None:
         return IndexInfo(name=name, folder=folder, root="", state=None)
     return IndexInfo(
         name=name,
-        folder=folder,
-        root=root_of(folder, entry),
-        state=entry.state,
-        log_id=entry.id,
-        version=entry.version,
         action=entry.action,
         created_ms=entry.created_ms,
-        num_files=entry.num_files,
-        source_bytes=entry.source_bytes,
-        index_bytes=bytes_of(entry),
-        columns=tuple(column_report(column) for column in entry.columns),
         options=entry.options,
+        **_common(folder, entry),
+    )
+
+
+def _common(folder: str, entry: Entry) -> dict[str, Any]:
+    """Return the fields that both reports take from an entry."""
+    return {
+        "folder": folder,
+        "root": root_of(folder, entry),
+        "state": entry.state,
+        "log_id": entry.id,
+        "version": entry.version,
+        "num_files": entry.num_files,
+        "source_bytes": entry.source_bytes,
+        "index_bytes": bytes_of(entry),
+        "columns": tuple(map(_column_of, entry.columns)),
+    }
+
+
+def _column_of(column: IndexedColumn) -> IndexColumn:
+    whole = column.global_filter
+    return IndexColumn(
+        name=column.name,
+        fpp=column.fpp,
+        expected_num_items=column.expected_num_items,
+        num_parts=len(column.parts),
+        part_bytes=sum(part.size for part in column.parts),
+        global_ndv=None if whole is None else whole.ndv,
+        global_fpp=None if whole is None else whole.fpp,
+        global_bytes=None if whole is None else whole.file.size,
+        global_stop=None if whole is None else whole.stop,
+        no_global=column.no_global,
     )
 
 

@@ -1,9 +1,9 @@
-"""What builds the filters of an index: an engine, given a plan and groups of files.
+"""An engine builds the filters of an index: it is given a plan and groups of files.
 
-The work on one group is `building.build_group`, wherever it runs: in a thread of this process, or
-in a task of Spark. It writes parts and partial global filters into the new version's folder, which
-all machines must reach by the same path, and returns what it wrote. Files that were written but not
-returned are never referred to, so a task may run twice.
+The work on one group is `build.group.build_group`, wherever it runs: in a thread of this process,
+or in a task of Spark. It writes parts and partial global filters into the new version's folder,
+which all machines must reach by the same path, and returns what it wrote. No entry refers to files
+that were written but not returned, so a task may run twice.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from parquet_bloomwriter.index.files import FileId
-    from parquet_bloomwriter.index.log.entry import DataFile
+    from parquet_bloomwriter.index.log.entry import IndexFile
 
 Origin = Literal["values", "embedded", "auto"]
-"""Where filters come from: the values; the filters that the files have; these if a file has them
-for all row groups, else the values."""
+"""Where filters come from: "values": from the values; "embedded": from the filters that the files
+have; "auto": from the filters of a file if it has them for all row groups, else from its values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +42,10 @@ class BuildPlan:
     """How a version is built. Can be pickled."""
 
     root: str
-    """Absolute; paths of files are relative to it."""
+    """Folder that paths of files are relative to, absolute."""
 
     folder: str
-    """The new version's, `v__=N`, absolute. It exists."""
+    """The new version's folder, `v__=N`, absolute. It exists."""
 
     columns: tuple[ColumnPlan, ...]
     origin: Origin
@@ -53,7 +53,7 @@ class BuildPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTask:
-    """One file to build filters of. Can be pickled."""
+    """A file to build filters for. Can be pickled."""
 
     file_id: int
     file: FileId
@@ -63,7 +63,7 @@ class FileTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unindexed:
-    """A file that has no filter of a column, so that it is always read."""
+    """A file without a filter of a column; lookups always keep it."""
 
     file_id: int
     path: str
@@ -74,11 +74,11 @@ class Unindexed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartInfo:
-    """One part that was written."""
+    """A file of the index that was written."""
 
     column: str
-    file: DataFile
-    """Its path is relative to the index's folder: `v__=N/column=.../...`."""
+    file: IndexFile
+    """Its path is `v__=N/column=.../...`."""
 
     num_rows: int
     """Filters in it."""
@@ -90,25 +90,25 @@ class GroupResult:
 
     parts: tuple[PartInfo, ...]
     partials: tuple[PartInfo, ...]
-    """Partial global filters, header and bitset; one for each column that asks for one."""
+    """Partial global filters, header and bitset: one for each column whose plan asks for it."""
 
     incomplete: tuple[str, ...]
-    """Columns of which some file's values are in no partial global filter."""
+    """Columns for which the values of some file are in no partial global filter."""
 
     unindexed: tuple[Unindexed, ...]
     changed: tuple[int, ...]
-    """Ids of files that are no longer what they were listed as; nothing is said about them."""
+    """Ids of files that changed since they were listed; nothing is said about them."""
 
 
 class Progress(Protocol):
-    """Told how the work goes on, perhaps from several threads."""
+    """Receives how the work goes on, perhaps from several threads."""
 
     def begin(self, *, num_files: int, num_bytes: int) -> None:
-        """Work is about to start."""
+        """Note that work is about to start."""
         ...
 
     def done(self, *, num_files: int, num_bytes: int) -> None:
-        """More files are done."""
+        """Note that more files are done."""
         ...
 
 
@@ -120,11 +120,11 @@ class Engine(Protocol):
 
     @property
     def num_groups(self) -> int:
-        """Groups that make good use of it."""
+        """Number of groups that keeps the engine busy."""
         ...
 
     def build(
         self, groups: Sequence[Sequence[FileTask]], plan: BuildPlan, progress: Progress | None
     ) -> Iterable[GroupResult]:
-        """Yield a result for each group, in any order. Errors of single files are no errors."""
+        """Yield a result for each group, in any order. A file that cannot be read is no error."""
         ...

@@ -1,15 +1,15 @@
-"""Which files a table has, and when a file is still the one that was indexed.
+"""The files of a table: how they are listed, and how a file is recognised as unchanged.
 
-A file is known by path, size and time of modification (milliseconds, as Hadoop tells it). One that
-differs in any of these is another file, about which an index says nothing.
+A file is identified by path, size and time of modification (milliseconds, as Hadoop has it). If any
+of these differs, it is another file, about which an index says nothing.
 
 Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
-be written again without a sign of it; one that is read for the index is looked at again once that
-moment is over. Some file systems and mounted stores know whole seconds only. A file whose time is a
-whole second, to the millisecond, might lie on one of them: it is not indexed within two seconds of
-that time, so that no second state of it can look the same. A file server has a clock of its own, so
-its time is read from a temporary file, made where the index is written or else beside the file. If
-it cannot be read, or the file's time is ahead of it, the file is not indexed.
+be written again without a sign of it. So a file that is read for the index is looked at again once
+that moment is over. Some file systems and mounted stores know whole seconds only. A file whose time
+is a whole second, to the millisecond, might lie on such a file system: it is not indexed within two
+seconds of that time, so that no second state of it can look the same. A file server has a clock of
+its own, so its time is read from a temporary file, made where the index is written or else beside
+the file. If the time cannot be read, or the file's time is ahead of it, the file is not indexed.
 """
 
 # ruff: noqa: PTH108, PTH116, PTH118, PTH120  paths are strings, as in the entries
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
 _MS_PER_S = 1000
 _TICK_NS = 20_000_000
-"""More than the clock moves at once that file systems stamp changes by."""
+"""More than the clock of file systems moves at once, nanoseconds."""
 
 _COARSE_TICK_NS = 2 * _NS_PER_S
-"""The same for file systems that know whole seconds only, FAT even ones."""
+"""The same for file systems that know whole seconds only (FAT: even seconds)."""
 
 _MAX_SKEW_NS = 24 * 3600 * _NS_PER_S
-"""More than the clock of a file server differs from that of this machine."""
+"""More than the clock of a file server differs from the clock of this machine, nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileId:
-    """One file in one state."""
+    """A file in one state."""
 
     path: str
     """Relative to the table's root, with "/"; absolute if it lies elsewhere."""
@@ -56,8 +56,8 @@ class FileId:
 def list_files(root: str) -> list[FileId]:
     """List the Parquet files below a folder, ordered by path; there may be none.
 
-    Names that begin with `.` or `_` are left out, as readers of datasets do. So is a file that is
-    gone before it is looked at.
+    Names that begin with `.` or `_` are left out, as by readers of datasets. So is a file that
+    disappears during the listing.
 
     Args:
         root: Absolute.
@@ -83,26 +83,24 @@ def list_files(root: str) -> list[FileId]:
 
 
 def file_id(root: str, path: str) -> FileId:
-    """Say which file this is now.
+    """Return the identity of a file as it is now.
 
     Args:
-        root: What its path is to be relative to, absolute.
+        root: Folder that its path is to be relative to, absolute.
         path: Absolute.
 
     Raises:
         OSError: If there is no such file, or it cannot be looked at.
     """
-    base = root if root.endswith(os.sep) else root + os.sep
-    relative = path.removeprefix(base)
-    return identity(relative.replace(os.sep, "/"), os.stat(path))
+    return identity(relative_path(root, path), os.stat(path))
 
 
 def are_unchanged(
     paths: Iterable[str], sizes: Iterable[int], modified_ms: Iterable[int]
 ) -> list[bool]:
-    """Look at files: say of each whether it has this size and this time of modification now.
+    """Look at files, and say of each whether it has this size and this time of modification now.
 
-    A file that is gone, or cannot be looked at, does not.
+    The answer is False for a file that is gone or cannot be looked at.
 
     Args:
         paths: Absolute.
@@ -125,34 +123,40 @@ def location(root: str, file: FileId) -> str:
     return os.path.join(root, file.path)
 
 
+def relative_path(root: str, path: str) -> str:
+    """Return an absolute path as an index has it: relative to the table's root, if it is inside."""
+    base = root if root.endswith(os.sep) else root + os.sep
+    return path[len(base) :].replace(os.sep, "/") if path.startswith(base) else path
+
+
 def identity(path: str, found: os.stat_result) -> FileId:
-    """Make the identity of a file of what the file system says of it."""
+    """Return the identity of a file, given what the file system says of it."""
     return FileId(path, found.st_size, found.st_mtime_ns // _NS_PER_MS)
 
 
 def is_settled(found: os.stat_result) -> bool:
-    """Whether any change from now on shows in the file's time of modification.
+    """Return whether any change from now on shows in the file's time of modification.
 
-    Decided by this machine's clock, whatever the file system's is. A time in the future is no
-    obstacle: a change sets it back.
+    It is decided by this machine's clock, whatever the file system's clock is. A time in the future
+    is no obstacle: a change sets it back.
     """
     margin = _TICK_NS if _is_fine(found.st_mtime_ns) else _MAX_SKEW_NS
     return abs(time.time_ns() - found.st_mtime_ns) >= margin
 
 
 def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
-    """Look at an open file, once more after a moment if it was changed just now.
+    """Look at an open file; if it was changed just now, once more after a moment.
 
-    If it is changed all the time, that is left to whoever looks at it afterwards.
+    A file that is changed all the time is noticed by the caller, who looks at it after reading.
 
     Args:
         fd: The file.
         path: Its path, absolute.
-        folder: Where a temporary file may be made. None: nothing may be written, and what is read
-            is kept under the file's `st_ctime_ns`, too.
+        folder: Where a temporary file may be made. None: nothing may be written, and the caller
+            identifies the file by its `st_ctime_ns`, too.
 
     Returns:
-        The file as it is; None if a later change of it might not show.
+        What the file system says of the file; None if a later change of it might not show.
     """
     found = os.fstat(fd)
     if is_settled(found):
@@ -171,14 +175,14 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
 
 
 def _is_fine(time_ns: int) -> bool:
-    """Whether a time is none of whole seconds, as far as `FileId` tells times apart."""
+    """Return whether a time is not a whole second, to the millisecond, as in `FileId`."""
     return time_ns // _NS_PER_MS % _MS_PER_S != 0
 
 
 def _file_system_time(found: os.stat_result, path: str, folder: str | None) -> int | None:
     """Return the time by the clock that a file's times come from, nanoseconds; None if unknown.
 
-    Without a folder it is this machine's time, if a change shows in `st_ctime_ns` anyway.
+    Without a folder, it is this machine's time, if `st_ctime_ns` shows changes anyway.
     """
     if folder is None:
         return time.time_ns() if _is_fine(found.st_ctime_ns) else None
@@ -192,7 +196,7 @@ def _file_system_time(found: os.stat_result, path: str, folder: str | None) -> i
 
 
 def _stamp(folder: str) -> os.stat_result:
-    """Return what a file system says of a file that is written now, and remove the file."""
+    """Write a temporary file, and return what the file system says of it."""
     fd, path = tempfile.mkstemp(prefix=".clock-", dir=folder)
     try:
         with os.fdopen(fd, "wb") as file:

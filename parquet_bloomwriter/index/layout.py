@@ -1,10 +1,11 @@
-"""Where the indexes of a table are.
+"""The place of the indexes of a table.
 
     <root>/_bloom_index/<name>/    unless another home is given
 
-The underscore hides a home from readers of datasets, which take a folder's files for the table. The
-root of a table is its folder; that of a single file is the folder that it is in. Paths are made
-absolute and stay spelled as they are: symbolic links are not followed.
+The home of a table's indexes is the folder that they are in. Its underscore hides it from readers
+of datasets, which take a folder's files for the table. The root of a table is its folder; the root
+of a single file is the folder that it is in. Paths are made absolute, and symbolic links in them
+are not followed.
 """
 
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120, PTH208  paths are strings, as in the log
@@ -36,10 +37,10 @@ _SHOWN = 5
 
 
 def check_name(name: str) -> str:
-    """Return the name of an index, which is one segment of a path on every system.
+    """Return the name of an index, if it can be one segment of a path on every system.
 
     Raises:
-        InvalidArgument: If it is anything else.
+        InvalidArgument: If it cannot.
     """
     if not _NAME.fullmatch(name):
         raise InvalidArgument(
@@ -53,7 +54,7 @@ def local_path(given: str | os.PathLike[str]) -> str:
     """Return the absolute local path of a path or a `file:` URL.
 
     Raises:
-        InvalidArgument: If it is a URL of something else, or empty.
+        InvalidArgument: If the path is empty, or a URL of another scheme or machine.
     """
     text = os.fspath(given)
     if not text:
@@ -70,10 +71,10 @@ def local_path(given: str | os.PathLike[str]) -> str:
 
 
 def table_root(table: str | os.PathLike[str]) -> str:
-    """Return the root of a table: its folder, or the one that the single file is in.
+    """Return the root of a table: its folder, or the folder that the single file is in.
 
     Raises:
-        InvalidArgument: If there is nothing of that name.
+        InvalidArgument: If there is no folder or file of that name.
     """
     path = local_path(table)
     if os.path.isdir(path):
@@ -96,10 +97,11 @@ def root_of(folder_of_index: str, entry: Entry) -> str:
 
 
 def find_homes(path: str | os.PathLike[str]) -> list[str]:
-    """Existing homes in a folder (that of a file) and in those above it, the nearest first.
+    """Return the existing homes in a folder (of a file: its folder) and above it, nearest first.
 
-    Above it, only those count that belong to root, to us, or to the owner of a folder on the way
-    there: where everybody may make folders, as in /tmp, nobody rules out the rows of others.
+    A home above the folder counts only if it belongs to root, to the user, or to the owner of a
+    folder on the way there. So where all users may make folders, as in /tmp, none can exclude rows
+    of other users' queries.
     """
     found = []
     own = local_path(path)
@@ -115,7 +117,7 @@ def find_homes(path: str | os.PathLike[str]) -> list[str]:
 
 
 def index_folders(home: str) -> list[str]:
-    """Return the folders of the indexes in a home, by name, vacuumed ones included."""
+    """Return the folders of the indexes in a home, by name; also those of vacuumed indexes."""
     try:
         names = sorted(os.listdir(home))
     except (FileNotFoundError, NotADirectoryError):
@@ -130,7 +132,7 @@ def index_folder(
     """Return the folder of an index, whether it exists or not.
 
     Raises:
-        InvalidArgument: If the name cannot be one, or the table is not there.
+        InvalidArgument: If the name is malformed, or there is no such table.
     """
     return os.path.join(home_of(table, home), check_name(name))
 
@@ -138,11 +140,11 @@ def index_folder(
 def find_index(
     table: str | os.PathLike[str], name: str, home: str | os.PathLike[str] | None = None
 ) -> str:
-    """Return the folder of an index that there is, or was.
+    """Return the folder of an index that exists, or existed before it was vacuumed.
 
     Raises:
-        IndexNotFound: If there is none of that name.
-        InvalidArgument: If the name cannot be one, or the table is not there.
+        IndexNotFound: If there is no index of that name.
+        InvalidArgument: If the name is malformed, or there is no such table.
     """
     folder = index_folder(table, name, home)
     if not os.path.isdir(os.path.join(folder, LOG)):
@@ -153,7 +155,7 @@ def find_index(
 def not_found(
     home: str, name: str, *, above: str | os.PathLike[str] | None = None
 ) -> IndexNotFound:
-    """Make the error for an index that is not there, with the names that are."""
+    """Return the error for an index that does not exist; it names the indexes that do."""
     names = [os.path.basename(folder) for folder in index_folders(home)]
     remedy = f"There are: {', '.join(names[:_SHOWN])}." if names else "Create it first."
     for other in [] if above is None else find_homes(above):
@@ -163,7 +165,7 @@ def not_found(
 
 
 def _owner(path: str) -> int:
-    """Of the name itself, if it is a symbolic link; -1 if there is nothing."""
+    """Return the owner of a file, or of a symbolic link itself; -1 if there is none."""
     try:
         return os.lstat(path).st_uid
     except OSError:

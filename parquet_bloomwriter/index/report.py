@@ -1,8 +1,7 @@
-"""What the verbs of an index did or found, as plain values.
+"""Reports of the verbs of an index, and the reasons why an index is not used, as plain values.
 
-`plain` makes of any of them what JSON can hold.
-
-Why an index was not used, by Hyperspace's codes where it has one.
+`plain` turns a report into values that JSON can hold. Reasons have Hyperspace's codes where it has
+one.
 
 Source: Hyperspace, FilterReasonCode.
 """
@@ -17,7 +16,7 @@ from parquet_bloomwriter.text import count, listed, name, rate, safe, size
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Unindexed
-    from parquet_bloomwriter.index.log.entry import IndexedColumn, State
+    from parquet_bloomwriter.index.log.entry import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +30,13 @@ class IndexColumn:
     """False positive probability asked for."""
 
     expected_num_items: int | None
-    """Distinct values that were announced; None: not announced."""
+    """Distinct values expected in the whole table; None: not given."""
 
     num_parts: int
-    """Files that hold the filters of data files."""
+    """Files of the index that hold the filters of data files."""
 
     part_bytes: int
-    """Their size."""
+    """Size of these parts, bytes."""
 
     global_ndv: int | None
     """Distinct values in the global filter, estimated; None: there is no global filter."""
@@ -46,16 +45,16 @@ class IndexColumn:
     """Exact rate of the global filter."""
 
     global_bytes: int | None
-    """Size of the global filter's file."""
+    """Size of the global filter's file, bytes."""
 
     global_stop: int | None
-    """The global filter covers files whose id is below."""
+    """The global filter covers files whose id is below this."""
 
     no_global: str
     """Why there is no global filter, a clause; empty if there is one."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         whole = f"of all values: {self.no_global}" if self.no_global else ""
         if self.global_ndv is not None:
             whole = f"NDV {self.global_ndv:,}, FPP {rate(self.global_fpp)} of all values"
@@ -65,7 +64,7 @@ class IndexColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A file that the version does not know, so that it is always read."""
+    """A file that the version does not know; lookups always keep it."""
 
     path: str
     """Relative to the table's root."""
@@ -74,34 +73,34 @@ class LeftOut:
     """A clause."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"{safe(self.path)}: {safe(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReport:
-    """What an action did to an index."""
+    """The result of an action on an index."""
 
     action: str
     """"create", "refresh incremental", "optimize", ..."""
 
     name: str
-    """The index's."""
+    """Name of the index."""
 
     folder: str
-    """The index's, absolute."""
+    """Folder of the index, absolute."""
 
     root: str
     """Folder of the table, absolute."""
 
     changed: bool
-    """Whether anything was done. If not, no entry was written."""
+    """Whether the action did anything. If not, no entry was written."""
 
     state: State
-    """After the action."""
+    """State after the action."""
 
     log_id: int
-    """Of the entry in force."""
+    """Id of the stable entry after the action."""
 
     version: int
     """Number of the newest folder `v__=N`; -1 if there is none."""
@@ -119,10 +118,10 @@ class IndexReport:
     """Data files that were indexed."""
 
     deleted: int = 0
-    """Data files that the index knows no more: gone, or replaced by others of the same name."""
+    """Data files that the index no longer knows: gone, or replaced by others of the same name."""
 
     left_out: tuple[LeftOut, ...] = ()
-    """Data files that are there, but not known to the version."""
+    """Data files that exist, but that the version does not know."""
 
     unindexed: tuple[Unindexed, ...] = ()
     """Data files without a filter of some column, as far as this action looked at them."""
@@ -131,14 +130,14 @@ class IndexReport:
     """Files of the index that were removed."""
 
     removed_bytes: int = 0
-    """Their size."""
+    """Size of the removed files, bytes."""
 
     columns: tuple[IndexColumn, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else there is to know, a clause each."""
+    """Further remarks, a clause each."""
 
     def __str__(self) -> str:
-        """A line for the index, and one for each column and each file without filters."""
+        """Return a line for the index, and one for each column and each file without filters."""
         done = self.action if self.changed else f"{self.action}, nothing to do"
         files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
         head = f"index {self.name} of {safe(self.root)}: {done}; {self.state}, {files}"
@@ -162,29 +161,29 @@ class IndexInfo:
     """Folder of the table, absolute; empty if the log cannot be read."""
 
     state: State | None
-    """Of the entry in force; None if there is none yet, or none can be read."""
+    """State of the stable entry; None if there is none yet, or none can be read."""
 
     busy: State | None = None
-    """What somebody is doing to it, or was before he died; None: nobody is."""
+    """The action that is at work, or whose process died; None: no action is at work."""
 
     busy_since_ms: int | None = None
-    """Since when, milliseconds since 1970 UTC."""
+    """When that action began, milliseconds since 1970 UTC."""
 
     problem: str = ""
     """What is wrong with its log, a clause."""
 
     log_id: int = -1
-    """Of the entry in force; -1: none."""
+    """Id of the stable entry; -1: none."""
 
     version: int = -1
     action: str = ""
-    """What led to the entry in force."""
+    """The action that led to the stable entry."""
 
     created_ms: int = 0
-    """When the entry in force was written, milliseconds since 1970 UTC."""
+    """When the stable entry was written, milliseconds since 1970 UTC."""
 
     num_files: int = 0
-    """Data files that it knows."""
+    """Data files that the index knows."""
 
     source_bytes: int = 0
     """Bytes of these files."""
@@ -194,7 +193,7 @@ class IndexInfo:
 
     columns: tuple[IndexColumn, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
-    """How it was made."""
+    """How the index is built, as in the log."""
 
     appended: int | None = None
     """Data files that a refresh would index; None: not looked for."""
@@ -206,7 +205,7 @@ class IndexInfo:
     deleted_bytes: int | None = None
 
     def __str__(self) -> str:
-        """A line for the index, and one for each column."""
+        """Return a line for the index, and one for each column."""
         state = safe(self.problem) or str(self.state or "not made yet")
         files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
         changes = ""
@@ -218,51 +217,51 @@ class IndexInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexUse:
-    """What one index said to a lookup."""
+    """The use of one index for a lookup."""
 
     name: str
     folder: str
     """Absolute."""
 
     columns: tuple[str, ...]
-    """The columns it has filters of; empty if it cannot be read."""
+    """The indexed columns; empty if the index cannot be read."""
 
     num_known: int
-    """Files of the lookup that it knows."""
+    """Files of the lookup that the index knows."""
 
     num_excluded: int
-    """Files that it excluded."""
+    """Files that the index excluded."""
 
     reason: Reason | None
-    """Why it excluded none; None if it did."""
+    """Why the index excluded no file; None if it excluded some."""
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         known = f"{self.num_excluded:,} of {count(self.num_known, 'known file')} excluded"
         return f"index {self.name}: {known}" + (f"; {self.reason.text}" if self.reason else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupReport:
-    """Which files of a table can hold what is asked for."""
+    """The files of a table that can hold rows for which a predicate is true."""
 
     predicate: str
-    """In the words of SQL."""
+    """The predicate, as SQL."""
 
     root: str
-    """What was looked up: the table's folder, absolute."""
+    """Folder or file that was looked up, absolute."""
 
     paths: tuple[str, ...]
     """Files that might match, absolute, sorted."""
 
     num_files: int
-    """Files that there are."""
+    """Files of the table."""
 
     num_unknown: int
-    """Files among `paths` that no index knows, so that they are kept unasked."""
+    """Files among `paths` that no index knows; they are always kept."""
 
     num_bytes: int
-    """Bytes of all files."""
+    """Bytes of all files of the table."""
 
     kept_bytes: int
     """Bytes of the files that might match."""
@@ -270,7 +269,7 @@ class LookupReport:
     indexes: tuple[IndexUse, ...]
 
     def __str__(self) -> str:
-        """A line for the predicate, one for each index, and one for each file."""
+        """Return a line for the predicate, one for each index, and one for each file."""
         files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"
         head = f"{safe(self.predicate)}: {files}"
         return listed(head, [*map(str, self.indexes), *map(safe, self.paths)])
@@ -287,32 +286,15 @@ class LookupReport:
 
 
 def plain(report: IndexReport | IndexInfo | LookupReport) -> dict[str, object]:
-    """Make what JSON can hold, with the properties of a lookup among the names."""
+    """Return a report as values that JSON can hold; of a lookup, its properties, too."""
     found: dict[str, object] = asdict(report)
     if isinstance(report, LookupReport):
         found |= {"num_kept": report.num_kept, "num_excluded": report.num_excluded}
     return found
 
 
-def column_report(column: IndexedColumn) -> IndexColumn:
-    """Say what an entry tells of one column."""
-    whole = column.global_filter
-    return IndexColumn(
-        name=column.name,
-        fpp=column.fpp,
-        expected_num_items=column.expected_num_items,
-        num_parts=len(column.parts),
-        part_bytes=sum(part.size for part in column.parts),
-        global_ndv=None if whole is None else whole.ndv,
-        global_fpp=None if whole is None else whole.fpp,
-        global_bytes=None if whole is None else whole.file.size,
-        global_stop=None if whole is None else whole.stop,
-        no_global=column.no_global,
-    )
-
-
 class Code(StrEnum):
-    """What kept an index from being used."""
+    """The kind of reason why an index is not used."""
 
     # Hyperspace's own.
     COL_SCHEMA_MISMATCH = "COL_SCHEMA_MISMATCH"
@@ -342,8 +324,8 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One reason."""
+    """A reason why an index is not used."""
 
     code: Code
     text: str
-    """A sentence without its full stop: what is so, and what to do about it."""
+    """A sentence without its full stop: the fact, and what to do about it."""

@@ -1,8 +1,8 @@
-"""Tables of Delta, Iceberg and Hudi, for which there are no indexes.
+"""Tables of Delta, Iceberg and Hudi, which cannot be indexed.
 
 The records of such a table say which files in its folder count, which of their rows were deleted,
-and under which names columns are stored. An index knows none of that: it would take files for the
-table's that are not, and, after a column was renamed, exclude files by the wrong column.
+and under which names columns are stored. An index knows none of that: it would know files that do
+not belong to the table, and exclude files by the wrong column after a column was renamed.
 """
 
 # ruff: noqa: PTH113, PTH120  paths are strings, as in the log
@@ -29,14 +29,15 @@ _REMEDY = (
 
 
 def check_plain(root: str, files: Sequence[FileId]) -> None:
-    """Check that a table is a folder of Parquet files, and no table of another format.
+    """Check that a table is a plain folder of Parquet files.
 
     Args:
         root: The table's folder, absolute.
         files: Its files.
 
     Raises:
-        InvalidArgument: If the folder, the folder of a file, or one above is such a table's.
+        InvalidArgument: If the folder, the folder of a file, or a folder above belongs to a table
+            of another format.
     """
     folders = dict.fromkeys([root, *(os.path.dirname(location(root, file)) for file in files)])
     for found in find_table_records(folders):
@@ -50,11 +51,11 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
 
 
 def why_not_plain(root: str, asked: Iterable[str] = ()) -> Reason | None:
-    """Return why an index must not be used for a question, or None if it may be.
+    """Return why an index must not be used for a query, or None if it may be.
 
     Args:
-        root: The folder that the index is of, absolute.
-        asked: The folders and files that the question is about, absolute.
+        root: The table's folder, absolute.
+        asked: The folders and files that the query is about, absolute.
     """
     folders = dict.fromkeys([root, *map(_folder_of, asked)])
     for found in find_table_records(folders):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.compact.loop import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE
 from parquet_bloomwriter.compact.scan import Grammar, Kind
 
 
@@ -109,6 +109,28 @@ class PageLocationField(IntEnum):
     STRUCT = 0
     OFFSET = 1
     UNKNOWN = 2
+
+
+class LogicalTypeField(IntEnum):
+    """The union LogicalType, and the fields of its members."""
+
+    STRUCT = 0
+    OTHER = 1
+    """A member that is none of the following; the integer is its field id."""
+    DECIMAL = 2
+    TIME = 3
+    TIMESTAMP = 4
+    INTEGER = 5
+    SCALE = 6
+    PRECISION = 7
+    IS_ADJUSTED_TO_UTC = 8
+    UNIT = 9
+    MILLIS = 10
+    MICROS = 11
+    NANOS = 12
+    OTHER_UNIT = 13
+    BIT_WIDTH = 14
+    IS_SIGNED = 15
 
 
 BLOOM_FILTER_OFFSET_ID = 14
@@ -232,3 +254,44 @@ OFFSET_INDEX = Grammar.of(
         ),
     }
 )
+
+LOGICAL_TYPE = Grammar.of(
+    {
+        "LogicalType": Kind(
+            slots={
+                5: (LogicalTypeField.DECIMAL, STRUCT),
+                7: (LogicalTypeField.TIME, STRUCT),
+                8: (LogicalTypeField.TIMESTAMP, STRUCT),
+                10: (LogicalTypeField.INTEGER, STRUCT),
+            },
+            children={5: "DecimalType", 7: "TimeType", 8: "TimeType", 10: "IntType"},
+            unknown_slot=LogicalTypeField.OTHER,
+        ),
+        "DecimalType": Kind(
+            slots={1: (LogicalTypeField.SCALE, I32), 2: (LogicalTypeField.PRECISION, I32)},
+            shares_row=True,
+        ),
+        "TimeType": Kind(
+            slots={
+                1: (LogicalTypeField.IS_ADJUSTED_TO_UTC, TRUE),
+                2: (LogicalTypeField.UNIT, STRUCT),
+            },
+            children={2: "TimeUnit"},
+            shares_row=True,
+        ),
+        "TimeUnit": Kind(
+            slots={
+                1: (LogicalTypeField.MILLIS, STRUCT),
+                2: (LogicalTypeField.MICROS, STRUCT),
+                3: (LogicalTypeField.NANOS, STRUCT),
+            },
+            shares_row=True,
+            unknown_slot=LogicalTypeField.OTHER_UNIT,
+        ),
+        "IntType": Kind(
+            slots={1: (LogicalTypeField.BIT_WIDTH, BYTE), 2: (LogicalTypeField.IS_SIGNED, TRUE)},
+            shares_row=True,
+        ),
+    }
+)
+"""TimestampType has the fields of TimeType."""

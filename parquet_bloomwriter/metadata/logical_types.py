@@ -1,11 +1,5 @@
 """What the values of a leaf column mean: its logical type, or the older converted type.
 
-The union LogicalType comes as it stands in the footer, Thrift compact bytes:
-
-    field = (delta << 4 | type) value          id = previous id + delta, delta 1..15
-          | (0 << 4 | type) zigzag-varint(id) value
-    types: 1 true, 2 false, 3 byte, 5 zigzag varint, 12 struct
-
 Where both types are given, the logical one counts. Where it does not fit the physical type, or is
 not known here, the kind is `Kind.UNDEFINED`, and nothing is concluded about the column's values.
 
@@ -18,14 +12,26 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import LogicalTypeField
+from parquet_bloomwriter.metadata.schema import (
+    ConvertedType,
+    LogicalType,
+    PhysicalType,
+    logical_type_fields,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from parquet_bloomwriter.metadata import Leaf
 
-_TRUE, _FALSE, _BYTE, _I32, _STRUCT = 1, 2, 3, 5, 12
-_NANOS: Final = {1: 1_000_000, 2: 1000, 3: 1}
-"""Field id in the union TimeUnit -> nanoseconds."""
+_MILLIS, _MICROS = 1_000_000, 1000
+_UNITS: Final = {
+    LogicalTypeField.MILLIS: _MILLIS,
+    LogicalTypeField.MICROS: _MICROS,
+    LogicalTypeField.NANOS: 1,
+}
+"""Members of the union TimeUnit -> nanoseconds."""
 
 
 class Kind(Enum):
@@ -98,7 +104,7 @@ def _integer(bits: int, *, is_signed: bool) -> Types:
 
 
 def _time(unit: int, *, is_adjusted: bool) -> Types:
-    stored = PhysicalType.INT32 if unit == _NANOS[1] else PhysicalType.INT64
+    stored = PhysicalType.INT32 if unit == _MILLIS else PhysicalType.INT64
     return {stored: ColumnType(kind=Kind.TIME, unit=unit, is_adjusted=is_adjusted)}
 
 
@@ -120,44 +126,52 @@ def _decimal(scale: int, precision: int) -> Types:
 
 
 _CONVERTED: Final[dict[int, Types]] = {
-    0: _TEXT,  # UTF8
-    4: _TEXT,  # ENUM
-    6: _DATE,
-    7: _time(_NANOS[1], is_adjusted=True),
-    8: _time(_NANOS[2], is_adjusted=True),
-    9: _timestamp(_NANOS[1], is_adjusted=True),
-    10: _timestamp(_NANOS[2], is_adjusted=True),
-    **{11 + i: _integer(8 << i, is_signed=False) for i in range(4)},
-    **{15 + i: _integer(8 << i, is_signed=True) for i in range(4)},
-    19: _TEXT,  # JSON
-    20: _BSON,
+    ConvertedType.UTF8: _TEXT,
+    ConvertedType.ENUM: _TEXT,
+    ConvertedType.DATE: _DATE,
+    ConvertedType.TIME_MILLIS: _time(_MILLIS, is_adjusted=True),
+    ConvertedType.TIME_MICROS: _time(_MICROS, is_adjusted=True),
+    ConvertedType.TIMESTAMP_MILLIS: _timestamp(_MILLIS, is_adjusted=True),
+    ConvertedType.TIMESTAMP_MICROS: _timestamp(_MICROS, is_adjusted=True),
+    ConvertedType.UINT_8: _integer(8, is_signed=False),
+    ConvertedType.UINT_16: _integer(16, is_signed=False),
+    ConvertedType.UINT_32: _integer(32, is_signed=False),
+    ConvertedType.UINT_64: _integer(64, is_signed=False),
+    ConvertedType.INT_8: _integer(8, is_signed=True),
+    ConvertedType.INT_16: _integer(16, is_signed=True),
+    ConvertedType.INT_32: _integer(32, is_signed=True),
+    ConvertedType.INT_64: _integer(64, is_signed=True),
+    ConvertedType.JSON: _TEXT,
+    ConvertedType.BSON: _BSON,
 }
-"""ConvertedType -> what it makes of each physical type. MAP, LIST and INTERVAL have no equality
-that is known here; DECIMAL has fields of its own."""
+"""What each converted type makes of the physical types. DECIMAL is missing because it has a scale
+and a precision; of MAP, LIST and INTERVAL no equality is known here."""
 
-_CONVERTED_DECIMAL = 5
-_PLAIN_LOGICAL: Final[dict[int, Types]] = {1: _TEXT, 4: _TEXT, 6: _DATE, 12: _TEXT, 13: _BSON}
-"""Members of LogicalType without fields: STRING, ENUM, DATE, JSON, BSON."""
+_PLAIN_LOGICAL: Final[dict[int, Types]] = {
+    LogicalType.STRING: _TEXT,
+    LogicalType.ENUM: _TEXT,
+    LogicalType.DATE: _DATE,
+    LogicalType.JSON: _TEXT,
+    LogicalType.BSON: _BSON,
+}
+"""Members of LogicalType without fields."""
 
-_DECIMAL, _TIME, _TIMESTAMP, _INTEGER, _UUID, _FLOAT16 = 5, 7, 8, 10, 14, 15
-"""Field ids in the union LogicalType."""
-
-_FIXED: Final = {
-    _UUID: (16, ColumnType(kind=Kind.UUID)),
-    _FLOAT16: (2, ColumnType(kind=Kind.FLOATING, bits=16)),
+_FIXED: Final[dict[int, tuple[int, ColumnType]]] = {
+    LogicalType.UUID: (16, ColumnType(kind=Kind.UUID)),
+    LogicalType.FLOAT16: (2, ColumnType(kind=Kind.FLOATING, bits=16)),
 }
 """Members of LogicalType that are FIXED_LEN_BYTE_ARRAY of one length, bytes."""
 
 
 def type_of(leaf: Leaf) -> ColumnType:
-    """What the column's values mean."""
+    """Return what the values of a column mean."""
     if leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY and not leaf.type_length:
         return _UNDEFINED
     if leaf.logical_type:
         return _logical(leaf)
     if leaf.converted_type is None:
         return _UNANNOTATED[leaf.physical_type]
-    if leaf.converted_type == _CONVERTED_DECIMAL:
+    if leaf.converted_type == ConvertedType.DECIMAL:
         types = _decimal(leaf.scale or 0, leaf.precision or 0)
     else:
         types = _CONVERTED.get(leaf.converted_type, {})
@@ -172,77 +186,20 @@ def _logical(leaf: Leaf) -> ColumnType:
         return column_type if is_fixed and leaf.type_length == length else _UNDEFINED
     types = _PLAIN_LOGICAL.get(member)
     if types is None:
-        try:
-            types = _parametrized(member, leaf.logical_type)
-        except (KeyError, IndexError, ValueError):
-            return _UNDEFINED
+        types = _parametrized(*logical_type_fields(leaf.logical_type))
     return types.get(leaf.physical_type, _UNDEFINED)
 
 
-def _parametrized(member: int, data: bytes) -> Types:
-    """Types of the members of LogicalType that have fields.
-
-    Raises:
-        KeyError: If a field is missing or has an unknown type.
-        IndexError: If the bytes end early.
-        ValueError: If a union has more than one member.
-    """
-    if member not in (_DECIMAL, _TIME, _TIMESTAMP, _INTEGER):
+def _parametrized(member: int, fields: Mapping[int, int]) -> Types:
+    """Return the types of a member of LogicalType that has fields; none if a field is wrong."""
+    try:
+        if member == LogicalType.DECIMAL:
+            return _decimal(fields[LogicalTypeField.SCALE], fields[LogicalTypeField.PRECISION])
+        if member == LogicalType.INTEGER:
+            is_signed = bool(fields[LogicalTypeField.IS_SIGNED])
+            return _integer(fields[LogicalTypeField.BIT_WIDTH], is_signed=is_signed)
+        make = {LogicalType.TIME: _time, LogicalType.TIMESTAMP: _timestamp}[LogicalType(member)]
+        (unit,) = (unit for unit in (*_UNITS, LogicalTypeField.OTHER_UNIT) if unit in fields)
+        return make(_UNITS[unit], is_adjusted=bool(fields[LogicalTypeField.IS_ADJUSTED_TO_UTC]))
+    except (KeyError, ValueError):
         return {}
-    fields = _struct(data, 0)[0][member].fields
-    if member == _DECIMAL:
-        return _decimal(fields[1].number, fields[2].number)
-    if member == _INTEGER:
-        return _integer(fields[1].number, is_signed=bool(fields[2].number))
-    (unit,) = fields[2].fields
-    make = _time if member == _TIME else _timestamp
-    return make(_NANOS[unit], is_adjusted=bool(fields[1].number))
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    number: int
-    """An integer's or a boolean's value, 0 for a struct."""
-
-    fields: dict[int, _Field]
-    """A struct's fields by id."""
-
-
-def _struct(data: bytes, at: int) -> tuple[dict[int, _Field], int]:
-    """The fields of the struct at a position, and the position past it."""
-    fields: dict[int, _Field] = {}
-    field_id = 0
-    while data[at]:
-        delta, wire = data[at] >> 4, data[at] & 15
-        at += 1
-        if delta:
-            field_id += delta
-        else:
-            field_id, at = _integer_at(data, at)
-        fields[field_id], at = _field(data, at, wire)
-    return fields, at + 1
-
-
-def _field(data: bytes, at: int, wire: int) -> tuple[_Field, int]:
-    if wire in (_TRUE, _FALSE):
-        return _Field(int(wire == _TRUE), {}), at
-    if wire == _BYTE:
-        return _Field(data[at], {}), at + 1
-    if wire == _I32:
-        number, at = _integer_at(data, at)
-        return _Field(number, {}), at
-    if wire == _STRUCT:
-        fields, at = _struct(data, at)
-        return _Field(0, fields), at
-    raise KeyError(wire)
-
-
-def _integer_at(data: bytes, at: int) -> tuple[int, int]:
-    """The zigzag varint at a position, and the position past it."""
-    number = shift = 0
-    while data[at] & 0x80:
-        number |= (data[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-    number |= data[at] << shift
-    return number >> 1 ^ -(number & 1), at + 1

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
+from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.metadata.fields import SchemaField
+from parquet_bloomwriter.metadata.fields import LOGICAL_TYPE, LogicalTypeField, SchemaField
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 _MAX_DEPTH = 64
@@ -54,18 +58,52 @@ class Repetition(IntEnum):
 
 
 class ConvertedType(IntEnum):
-    """parquet.thrift, ConvertedType: the ones told apart here."""
+    """parquet.thrift, ConvertedType."""
 
+    UTF8 = 0
+    MAP = 1
+    MAP_KEY_VALUE = 2
+    LIST = 3
+    ENUM = 4
     DECIMAL = 5
+    DATE = 6
+    TIME_MILLIS = 7
+    TIME_MICROS = 8
+    TIMESTAMP_MILLIS = 9
+    TIMESTAMP_MICROS = 10
+    UINT_8 = 11
+    UINT_16 = 12
+    UINT_32 = 13
+    UINT_64 = 14
+    INT_8 = 15
+    INT_16 = 16
+    INT_32 = 17
+    INT_64 = 18
+    JSON = 19
+    BSON = 20
     INTERVAL = 21
 
 
 class LogicalType(IntEnum):
-    """parquet.thrift, union LogicalType: the ones told apart here."""
+    """parquet.thrift, union LogicalType: field ids of its members."""
 
+    STRING = 1
+    MAP = 2
+    LIST = 3
+    ENUM = 4
     DECIMAL = 5
+    DATE = 6
+    TIME = 7
+    TIMESTAMP = 8
+    INTEGER = 10
+    UNKNOWN = 11
+    JSON = 12
+    BSON = 13
+    UUID = 14
     FLOAT16 = 15
-    GEOGRAPHY = 18  # the last one
+    VARIANT = 16
+    GEOMETRY = 17
+    GEOGRAPHY = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +140,8 @@ class Leaf:
 
     @property
     def logical_type_id(self) -> int:
-        """Which member of the union LogicalType is set: its field id, 0 if none."""
-        first, *rest = self.logical_type or b"\x00"
-        return first >> 4 or (rest[0] >> 1 if first and rest else 0)
+        """Field id of the member of LogicalType that is set; 0 if none is, -1 if malformed."""
+        return logical_type_fields(self.logical_type)[0]
 
     @property
     def is_interval(self) -> bool:
@@ -122,7 +159,7 @@ class Leaf:
     @property
     def has_unknown_logical_type(self) -> bool:
         """Whether the logical type is none that parquet.thrift has had so far."""
-        return self.logical_type_id > LogicalType.GEOGRAPHY
+        return not 0 <= self.logical_type_id <= max(LogicalType)
 
     @property
     def is_float16(self) -> bool:
@@ -132,6 +169,41 @@ class Leaf:
             and self.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
             and self.type_length == _FLOAT16_BYTES
         )
+
+
+_MEMBERS = {
+    LogicalTypeField.DECIMAL: LogicalType.DECIMAL,
+    LogicalTypeField.TIME: LogicalType.TIME,
+    LogicalTypeField.TIMESTAMP: LogicalType.TIMESTAMP,
+    LogicalTypeField.INTEGER: LogicalType.INTEGER,
+}
+
+
+@lru_cache(maxsize=256)
+def logical_type_fields(data: bytes) -> tuple[int, Mapping[int, int]]:
+    """Read a union LogicalType.
+
+    Args:
+        data: Thrift compact bytes; empty if the column has no logical type.
+
+    Returns:
+        The field id of the member that is set, 0 if none is, -1 if the bytes are no such union; and
+        the integers of the fields that are set, by `LogicalTypeField`.
+    """
+    if not data:
+        return 0, {}
+    try:
+        table = scan(data, LOGICAL_TYPE)
+    except MalformedFile:
+        return -1, {}
+    is_set = table.spans[0, :, START] >= 0
+    fields = {slot: int(table.values[0, slot]) for slot in np.flatnonzero(is_set).tolist()}
+    members = [int(member) for slot, member in _MEMBERS.items() if slot in fields]
+    if LogicalTypeField.OTHER in fields:
+        members.append(fields[LogicalTypeField.OTHER])
+    if len(members) > 1:
+        return -1, {}
+    return sum(members), fields
 
 
 def leaves_of(

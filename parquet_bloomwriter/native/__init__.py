@@ -49,7 +49,12 @@ _SOURCES = {
     "compact.kernels": ("compact/kernels.py", "compact/loop.py"),
     "hashing.kernels": ("hashing/kernels.py",),
     "hashing.murmur3_kernels": ("hashing/murmur3_kernels.py",),
-    "probing.kernels": ("probing/kernels.py", "sbbf/block.py"),
+    "probing.kernels": (
+        "probing/kernels.py",
+        "probing/kernel_abi.py",
+        "sbbf/block.py",
+        "sbbf/header.py",
+    ),
     "sbbf.kernels": ("sbbf/kernels.py", "sbbf/block.py"),
 }
 """The modules with kernels, and the files that their machine code depends on."""

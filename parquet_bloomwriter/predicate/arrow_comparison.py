@@ -17,6 +17,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.expression import OPERATORS
 from parquet_bloomwriter.predicate.literals.arrow import (
     Incomparable,
     Place,
@@ -27,7 +28,7 @@ from parquet_bloomwriter.predicate.literals.arrow import (
 from parquet_bloomwriter.predicate.to_sql import spell_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.arrow_columns import Column
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
-OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _BETWEEN: dict[Operator, Operator] = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
 """What becomes of an operator for the floor of a literal that is no value of the type itself."""
 

@@ -39,9 +39,10 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Operator,
     Or,
+    UnknownKind,
 )
 from parquet_bloomwriter.predicate.expression import Constant as Always
-from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_value, plain_values
+from parquet_bloomwriter.predicate.literals.plain import plain_value, plain_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

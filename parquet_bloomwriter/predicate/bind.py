@@ -16,7 +16,7 @@ The columns of a file by name, as far as predicates can be bound to them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate.bound import (
@@ -32,6 +32,7 @@ from parquet_bloomwriter.predicate.bound import (
     Undecided,
 )
 from parquet_bloomwriter.predicate.expression import (
+    OPPOSITES,
     And,
     Comparison,
     Constant,
@@ -108,16 +109,6 @@ def columns_of(leaves: Sequence[Leaf]) -> Columns:
     return columns
 
 
-_OPPOSITES: Final[dict[Operator, Operator]] = {
-    "=": "!=",
-    "!=": "=",
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-}
-
-
 def bind(expression: Expression, leaves: Sequence[Leaf]) -> Bound:
     """Bring a predicate and the columns of a file together.
 
@@ -189,7 +180,7 @@ def _condition(expression: Comparison | IsIn | IsNull, columns: Columns, *, nega
 def _text(expression: Expression, *, negated: bool) -> str:
     """The condition for people; a negated comparison by the opposite operator."""
     if negated and isinstance(expression, Comparison):
-        opposite = _OPPOSITES[expression.operator]
+        opposite = OPPOSITES[expression.operator]
         return to_text(Comparison(expression.column, opposite, expression.value))
     return to_text(Not(expression) if negated else expression)
 
@@ -216,7 +207,7 @@ def _is_in(domain: Domain, values: tuple[object, ...], text: str, *, negated: bo
 def _comparison(
     domain: Domain, operator: Operator, spot: Spot, text: str, *, negated: bool
 ) -> Atom:
-    effective = _OPPOSITES[operator] if negated else operator
+    effective = OPPOSITES[operator] if negated else operator
     if effective not in {"=", "!="}:
         return _interval(domain, effective, spot, text, negated=negated)
     listing = Listing(spot.keys, spot.is_exact, spot.reason)

@@ -11,13 +11,38 @@ together.
 
 from __future__ import annotations
 
+import operator
+import re
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""Python's function for each operator."""
+
+OPPOSITES: dict[Operator, Operator] = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+"""The operator that is true where the other is false, nulls and NaN aside."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,7 +66,14 @@ class TimeOfDay:
 Value: TypeAlias = (
     bool | int | float | str | bytes | Decimal | date | datetime | time | UUID | Instant | TimeOfDay
 )
-"""A literal. Numbers of NumPy, scalars of Arrow and timestamps of pandas become one of these."""
+"""A literal. `literals.plain` makes them of scalars of NumPy, Arrow and pandas."""
+
+UUID_TEXT = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+"""The form of UUIDs that all engines read."""
+
+
+class UnknownKind(TypeError):
+    """No `Value` stands for a literal; the message names its type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.predicate.dnf import parse_dnf
 from parquet_bloomwriter.predicate.expression import Expression
 
 Filters: TypeAlias = Expression | str | Sequence[Any]
@@ -38,6 +37,8 @@ def parse(filters: object) -> Expression:
     if isinstance(filters, str):
         return _of_text(filters) if len(filters) < _KEPT_LENGTH else _parse_sql(filters)
     if isinstance(filters, list | tuple):
+        from parquet_bloomwriter.predicate.dnf import parse_dnf
+
         return parse_dnf(filters)
     if is_arrow(filters):
         from parquet_bloomwriter.predicate.arrow_in import from_arrow

@@ -35,8 +35,8 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Operator,
     Or,
+    UnknownKind,
 )
-from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql_literals import literal_value, restored, shortened
 
 if TYPE_CHECKING:
@@ -348,6 +348,13 @@ def column_of(node: Expr) -> str | None:
         before = column_of(node.this)
         return None if before is None else f"{before}.{node.expression.name}"
     return None
+
+
+def columns_in_double_quotes(text: str) -> list[str]:
+    """Return the dotted paths of the columns in a condition that are written in double quotes."""
+    columns = [one for one in read_sql(text).walk() if one.key == "column"]
+    names = [column_of(one) for one in columns if one.this.args.get("quoted")]
+    return [name for name in names if name is not None]
 
 
 _TESTS: dict[str, Callable[[Expr, bool], Expression | None]] = {

@@ -28,9 +28,17 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from parquet_bloomwriter.predicate.expression import And, Expression, IsIn, Not, Opaque, Or
+from parquet_bloomwriter.predicate.expression import (
+    UUID_TEXT,
+    And,
+    Expression,
+    IsIn,
+    Not,
+    Opaque,
+    Or,
+    UnknownKind,
+)
 from parquet_bloomwriter.predicate.iso_8601 import parse_date, parse_time, parse_timestamp
-from parquet_bloomwriter.predicate.literals.plain import UUID_TEXT, UnknownKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

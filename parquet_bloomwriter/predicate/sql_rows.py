@@ -24,17 +24,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from parquet_bloomwriter.errors import ColumnNotFound
 from parquet_bloomwriter.predicate.arrow_columns import column_at
 from parquet_bloomwriter.predicate.arrow_comparison import (
-    OPERATORS,
     Operand,
     compare,
     joined,
     not_evaluated,
 )
-from parquet_bloomwriter.predicate.expression import And, Expression, Not, Opaque, Or
+from parquet_bloomwriter.predicate.expression import OPERATORS, UnknownKind
 from parquet_bloomwriter.predicate.literals.arrow import compared_as
-from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql import OPERATORS_OF_SQL, column_of, has_only, read_sql
 from parquet_bloomwriter.predicate.sql_literals import literal_value
+from parquet_bloomwriter.predicate.to_sql import single_quotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -464,25 +463,6 @@ def _is_integer_or_float(operand: _Computed) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_integer(operand.type) or pa.types.is_floating(operand.type))
-
-
-def single_quotes(name: str) -> str:
-    """Return the hint that a string takes single quotes, not double quotes."""
-    return f"Strings take single quotes: '{name}'; double quotes are for names of columns."
-
-
-def quoted_columns(expression: Expression) -> list[str]:
-    """Return the columns in double quotes that stand in parts of SQL text kept as text."""
-    match expression:
-        case Opaque(text) if expression.is_sql and '"' in text:
-            columns = [one for one in read_sql(text).walk() if one.key == "column"]
-            names = [column_of(one) for one in columns if one.this.args.get("quoted")]
-            return [name for name in names if name is not None]
-        case Not(operand):
-            return quoted_columns(operand)
-        case And(operands) | Or(operands):
-            return [name for operand in operands for name in quoted_columns(operand)]
-    return []
 
 
 def _with_backslashes(pattern: str, escape: str) -> str:

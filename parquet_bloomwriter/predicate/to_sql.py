@@ -50,6 +50,25 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_columns(expression)))
 
 
+def quoted_columns(expression: Expression) -> list[str]:
+    """Return the columns in double quotes within the parts of SQL text that stay text."""
+    match expression:
+        case Opaque(text, is_sql=True) if '"' in text:
+            from parquet_bloomwriter.predicate.sql import columns_in_double_quotes
+
+            return columns_in_double_quotes(text)
+        case Not(operand):
+            return quoted_columns(operand)
+        case And(operands) | Or(operands):
+            return [name for operand in operands for name in quoted_columns(operand)]
+    return []
+
+
+def single_quotes(name: str) -> str:
+    """Return the hint that strings take single quotes, not double quotes."""
+    return f"Strings take single quotes: '{name}'; double quotes are for names of columns."
+
+
 def to_text(expression: Expression) -> str:  # noqa: PLR0911  one for each kind
     """Spell a tree as SQL; long IN lists are shortened to their first values and the count."""
     match expression:

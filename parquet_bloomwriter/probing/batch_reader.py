@@ -17,7 +17,7 @@ import numpy as np
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.probing.kernels import ODD, PIECE_BYTES, WITH_HEADER
+from parquet_bloomwriter.probing.kernel_abi import ODD, PIECE_BYTES, WITH_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,14 +25,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT
+from parquet_bloomwriter.compact.varint import zigzag_widths
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
-from parquet_bloomwriter.filters.stored import check_filter, read_filter_header
+from parquet_bloomwriter.filters.stored import FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
-from parquet_bloomwriter.probing.kernels import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import EMPTY, MIGHT_BE_IN, ODD, TASK_WORDS
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
+from parquet_bloomwriter.sbbf.header import (
+    USUAL_FIXED_BYTES,
+    are_usual_headers,
+    usual_header_length,
+)
 from parquet_bloomwriter.sbbf.murmur import stored_indexes
 
 if TYPE_CHECKING:
@@ -44,17 +49,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.batch_reader import Pieces
     from parquet_bloomwriter.probing.footer_cache import Column, Family, FilterPlaces
 
-_SHORTEST_HEADER, _FIXED_HEADER = 15, 14
-"""Bytes of a header, and of all of it but the varint of the size."""
-
 _HEADER_PIECE = 32
 """Bytes read for a header that is expected; fewer than any header with its bitset."""
-
-_VARINT_LIMITS = np.array([1 << 7, 1 << 14, 1 << 21, 1 << 28])
-_LOW_BITS, _MORE = 0x7F, 0x80
-_HEADER_START = 0x15
-_HEADER_END = np.frombuffer(encode_header(BYTES_PER_BLOCK)[2:], np.uint8)
-"""What follows the size in the header that every known writer makes."""
 
 _FEW_HASHES, _BYTES_PER_HASH = 64, 8192
 """Up to so many hashes their blocks are read, or up to one for so many bytes of the bitset: a block
@@ -214,15 +210,15 @@ class _Probe:
         """Learn where the bitsets of these row groups lie."""
         offsets = self.column.filter_offsets[rows]
         lengths = self.column.filter_lengths[rows]
-        headers = (lengths - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
+        headers = usual_header_length(lengths)
         sizes = lengths - headers
-        widths = np.searchsorted(_VARINT_LIMITS, 2 * sizes, "right") + 1
-        usual = (headers == widths + _FIXED_HEADER) & (sizes > 0) & (offsets > 0)
+        widths = zigzag_widths(sizes)
+        usual = (headers == widths + USUAL_FIXED_BYTES) & (sizes > 0) & (offsets > 0)
         usual &= offsets <= self.family.footer_starts[rows] - lengths
         for width in set(widths[usual].tolist()):
             mine = np.flatnonzero(usual & (widths == width))
             read = self.pieces.read(self.family.file_of[rows[mine]], offsets[mine], _HEADER_PIECE)
-            mine = mine[_are_headers(read, sizes[mine], width)]
+            mine = mine[are_usual_headers(read, sizes[mine], width)]
             self.places.starts[rows[mine]] = offsets[mine] + headers[mine]
             self.places.sizes[rows[mine]] = sizes[mine]
         for row in rows[self.places.sizes[rows] == UNSEEN].tolist():
@@ -233,29 +229,26 @@ class _Probe:
         file = int(np.searchsorted(self.family.rows, row, "right")) - 1
         if file in self.pieces.failures:
             return
-        offset = int(self.column.filter_offsets[row])
-        length = int(self.column.filter_lengths[row])
+        reader = FilterReader(
+            limit=self.family.files[file].start,
+            edges=self.family.files[file].edges,
+            read_at=lambda start, stop: self.pieces.read_at(file, start, stop),
+        )
         try:
-            header = read_filter_header(
-                offset,
-                self.family.files[file].start,
-                lambda start, stop: self.pieces.read_at(file, start, stop),
-                dialect="xxhash" if self.draft_hashes is None else "murmur3",
-            )
-            check_filter(
+            stored = reader.read(
                 self.column.leaf,
-                header,
-                None if length == ABSENT else length,
-                offset=offset,
-                edges=self.family.files[file].edges,
+                row - int(self.family.rows[file]),
+                offset=int(self.column.filter_offsets[row]),
+                length=int(self.column.filter_lengths[row]),
             )
+            header = stored.trusted_header("xxhash" if self.draft_hashes is None else "murmur3")
         except MalformedFilter as error:
             self._distrust(row, error.problem)
         except (BloomwriterError, OSError) as error:
             self.pieces.failures[file] = error
         else:
             self.places.of_drafts[row] = header.compression is None
-            self.places.starts[row] = offset + header.length
+            self.places.starts[row] = stored.offset + header.length
             self.places.sizes[row] = header.num_bytes  # Last: other threads read it first.
 
     def _distrust(self, row: int, problem: str) -> None:
@@ -360,25 +353,6 @@ class _Probe:
         except (BloomwriterError, OSError) as error:
             self.pieces.failures[file] = error
             return None
-
-
-def _are_headers(
-    read: NDArray[np.uint8], sizes: NDArray[np.int64], width: int
-) -> NDArray[np.bool_]:
-    """Whether each of n pieces begins with the usual header of a bitset of its size.
-
-    Args:
-        read: Shape (n, at least 19).
-        sizes: Bytes of the bitsets, shape (n,).
-        width: Bytes that each of these sizes takes in a header.
-    """
-    stop = 1 + width
-    bits = (2 * sizes[:, None]) >> (7 * np.arange(width)) & _LOW_BITS
-    bits[:, :-1] |= _MORE
-    same: NDArray[np.bool_] = (read[:, 1:stop] == bits).all(axis=1)
-    same &= read[:, 0] == _HEADER_START
-    same &= (read[:, stop : stop + len(_HEADER_END)] == _HEADER_END).all(axis=1)
-    return same
 
 
 def _any_by(group: NDArray[np.int64], flags: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:

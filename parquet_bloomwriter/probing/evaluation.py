@@ -29,7 +29,6 @@ from parquet_bloomwriter.predicate.bound import (
     Undecided,
 )
 from parquet_bloomwriter.probing.bloom import Hashes, Questions, probe_filters
-from parquet_bloomwriter.probing.dictionary import holds_any
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED
 
 if TYPE_CHECKING:
@@ -372,6 +371,8 @@ def _ask_dictionary(  # noqa: PLR0913, PLR0917  one row group of one file
     pieces: Pieces,
     file: int,
 ) -> None:
+    from parquet_bloomwriter.probing.dictionary import holds_any
+
     atom = finding.atom
     assert isinstance(atom, Members)  # noqa: S101  for the type checker; see _can_be_probed
     try:

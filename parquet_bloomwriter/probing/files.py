@@ -14,17 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, FileProblem
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import columns_of
 from parquet_bloomwriter.predicate.bind import bind
-from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
+from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
 from parquet_bloomwriter.probing.batch_reader import Pieces
 from parquet_bloomwriter.probing.bloom import Hashes
 from parquet_bloomwriter.probing.evaluation import evaluate, leaves_of
 from parquet_bloomwriter.probing.footer_cache import Family, family_key, known_file
-from parquet_bloomwriter.probing.partitions import outcome, partition_of
 from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
 from parquet_bloomwriter.source import open_for_reading
 from parquet_bloomwriter.text import suggestion
@@ -109,10 +107,7 @@ class Bindings:
     @property
     def is_excluded(self) -> bool:
         """Whether paths alone exclude the files, whatever they store."""
-        partition = self.partition
-        if partition is None or not partition.hides_stored:
-            return False
-        return outcome(partition.decided(self.expression, ())) is False
+        return self.partition is not None and self.partition.excludes(self.expression)
 
     def bound(self, leaves: tuple[Leaf, ...]) -> Bound:
         """The predicate for one schema."""
@@ -145,6 +140,8 @@ class Bindings:
                 continue
             if name in quoted:
                 raise ColumnNotFound(f'there is no column "{name}"', remedy=single_quotes(name))
+            from parquet_bloomwriter.column_names import select_columns
+
             try:
                 select_columns(schemas[0], [name])
             except ColumnNotFound as error:
@@ -239,6 +236,8 @@ def _partition_of(location: Openable, bindings: Bindings) -> Partition | None:
     path = str(location)
     if not bindings.reads_paths or "=" not in path:
         return None
+    from parquet_bloomwriter.probing.partitions import partition_of
+
     return partition_of(path, getattr(location, "inner", ""), bindings.columns)
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_array, hash_plain
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.logical_types import Kind
+from parquet_bloomwriter.predicate.expression import UnknownKind
 from parquet_bloomwriter.predicate.literals.coerce import domain_of
-from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_value
+from parquet_bloomwriter.predicate.literals.plain import plain_value
 from parquet_bloomwriter.predicate.literals.range import Unclear
 
 if TYPE_CHECKING:

@@ -3,11 +3,8 @@
 The operating system's `pread` comes as an address: a call from Python costs more than the reading
 of a block that is in the page cache.
 
-What Python and the compiled loop `kernels.probe_usual` say to each other, without numba.
-
-A task is `TASK_WORDS` int64 numbers, in this order: file descriptor, `bloom_filter_offset`,
-`bloom_filter_length`, position of the footer, hash; in and out, position and size of the bitset
-(0 while unknown); and, out, the answer.
+`kernel_abi` says what a task is. numba is imported here, so Python that only calls the kernels
+imports them by `native.kernels`.
 """
 
 from __future__ import annotations
@@ -17,23 +14,24 @@ from llvmlite import ir
 from numba import types
 
 from parquet_bloomwriter.native.intrinsics import inline, load_u8, load_u32, load_u64, store_u64
+from parquet_bloomwriter.probing.kernel_abi import (
+    EMPTY,
+    MIGHT_BE_IN,
+    NOT_IN,
+    ODD,
+    PIECE_BYTES,
+    TASK_WORDS,
+    WITH_HEADER,
+)
 from parquet_bloomwriter.sbbf.block import SALT
+from parquet_bloomwriter.sbbf.header import (
+    SHORTEST_USUAL_BYTES,
+    USUAL_END,
+    USUAL_FIXED_BYTES,
+    USUAL_START,
+)
 
-TASK_WORDS = 8
-
-PIECE_BYTES = 32
-"""Bytes of a block, and bytes read for a header: fewer than any header with its bitset has."""
-
-NOT_IN, MIGHT_BE_IN, EMPTY, ODD = 0, 1, 2, 3
-"""Answers: the hash is not in the filter; might be in it; is not in it, and its block has no bit at
-all; the filter is none of the usual ones, or could not be read."""
-
-WITH_HEADER = 4
-"""Added to an answer if the header was read for it."""
-
-
-_HEADER_START, _HEADER_END = 0x15, (0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0x1C, 0x1C, 0, 0, 0)
-_SHORTEST_HEADER, _FIXED_HEADER = 15, 14
+_HEADER_START, _HEADER_END = USUAL_START[0], tuple(USUAL_END)
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _PREAD = ir.FunctionType(_I64, [_I32, _I64, _I64, _I64]).as_pointer()
@@ -85,18 +83,18 @@ def probe_usual(pread: int, count: int, tasks: int, scratch: int) -> int:
         start = types.int64(load_u64(tasks, task + 5))
         size = types.int64(load_u64(tasks, task + 6))
         answer = ODD
-        if size == 0 and length > _SHORTEST_HEADER and 0 < offset <= limit - length:
-            header = (length - _SHORTEST_HEADER) % PIECE_BYTES + _SHORTEST_HEADER
+        if size == 0 and length > SHORTEST_USUAL_BYTES and 0 < offset <= limit - length:
+            header = (length - SHORTEST_USUAL_BYTES) % PIECE_BYTES + SHORTEST_USUAL_BYTES
             bits = 2 * (length - header)
             width = 1 + (bits >= 1 << 7) + (bits >= 1 << 14) + (bits >= 1 << 21) + (bits >= 1 << 28)
-            usual = header == width + _FIXED_HEADER and bits > 0
+            usual = header == width + USUAL_FIXED_BYTES and bits > 0
             if usual and _call(pread, descriptor, scratch, PIECE_BYTES, offset) == PIECE_BYTES:
                 answer += WITH_HEADER
                 same = load_u8(scratch, 0) == _HEADER_START
                 for k in range(width):
                     more = 128 if k < width - 1 else 0
                     same &= types.int64(load_u8(scratch, 1 + k)) == ((bits >> 7 * k) & 127) + more
-                for k in range(13):
+                for k in range(len(_HEADER_END)):
                     same &= types.int64(load_u8(scratch, 1 + width + k)) == _HEADER_END[k]
                 if same:
                     start = offset + header

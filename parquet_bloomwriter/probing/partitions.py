@@ -24,8 +24,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from parquet_bloomwriter.predicate.arrow_comparison import OPERATORS
 from parquet_bloomwriter.predicate.expression import (
+    OPERATORS,
     And,
     Comparison,
     Constant,
@@ -89,6 +89,10 @@ class Partition:
                     return found
                 return And((found, expression)) if is_negated else Or((found, expression))
         return expression
+
+    def excludes(self, expression: Expression) -> bool:
+        """Whether the path alone makes the predicate false, whatever the file stores."""
+        return self.hides_stored and outcome(self.decided(expression, ())) is False
 
     def _condition(self, expression: Comparison | IsIn | IsNull, *, is_negated: bool) -> Expression:
         texts = self.values[expression.column]

@@ -4,17 +4,18 @@ At every instant the path leads to all of the old bytes or all of the new ones:
 
     open_source      regular file, identity recorded          -+
     choose_target    symbolic links, hard links, -o, backup   -+ nothing written so far
-    replacing        temporary file beside the target, mode 0600
+    new_version      temporary file beside the target, mode 0600
       copy, write    the new bytes
-                     owner, mode, attributes; fsync; verify by the caller
-                     lock -> compare identity -> backup -> exchange names -> compare -> unlock
+      complete       owner, mode, attributes; fsync
+                     (now the caller reads the file back)
+      commit         lock -> compare identity -> backup -> exchange names -> compare -> unlock
                      remove the old bytes; fsync the folder
 
 Any exception before the exchange, KeyboardInterrupt and SystemExit too, removes the
 temporary file and leaves the target alone. So does FileChanged right after it. Later only one can
 come: Unfinished, if the folder could not be synced. The new version is then in place and complete,
 but a power failure may still bring the old one back. Whatever else fails there (giving back the
-lock, closing, removing the old bytes under the temporary name) changes nothing, and is not told.
+lock, closing, removing the old bytes under the temporary name) changes nothing, and is no error.
 
 **Power loss.** A renaming may reach the disk before other changes to the folder do. So the folder
 is synced, too, between making a backup and the renaming, and after a file was taken away that would
@@ -41,39 +42,33 @@ is lost. The lock leaves no file behind. What remains possible:
 **A backup** is a second name of the old file, or, in a folder on another disk, a copy, which is
 complete and synced, with its folders, before the exchange. It goes again if the exchange fails.
 
-**A new name** is given by `link`, which never overwrites. Where hard links are impossible
-(FAT, some FUSE mounts) an empty file claims the name first, and the new one is renamed
-over it. A name that exists is replaced like the source itself, if the caller said so.
-
-On Windows the files must be closed before the renaming, and folders cannot be synced; the
-same holds for folders that we may not read and file systems that refuse it.
-
-Two files that change names at one instant.
-
-Renaming a file over another one destroys the other, whatever it has become by then. When names are
-exchanged, it can be looked at afterwards, and given its name back.
-
-Linux has `renameat2(RENAME_EXCHANGE)` for it, which most of its local file systems know. Python
-does not offer it, so the C library is asked.
+**A new name** is given by `names.publish`, which never overwrites. A name that exists is replaced
+like the source itself, if the caller said so.
 """
 
+# ruff: noqa: PTH104, PTH105, PTH108, PTH116, PTH120  the steps are system calls, spelled as such
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
-import functools
 import os
 import secrets
 import stat
-import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import FileChanged, Unfinished
 from parquet_bloomwriter.replace.attributes import carry_over
 from parquet_bloomwriter.replace.copying import WRITE_BACK, WriteBack, copy_range, write_all
-from parquet_bloomwriter.replace.original import FileIdentity, SourceFile, open_source
-from parquet_bloomwriter.replace.target import Target, choose_target, is_same
+from parquet_bloomwriter.replace.names import (
+    CLOSE_BEFORE_RENAMING,
+    NO_LINKS,
+    exchange,
+    is_same,
+    make_folders,
+    publish,
+    sync_folder,
+)
+from parquet_bloomwriter.replace.original import SourceFile, open_source
 from parquet_bloomwriter.replace.temporary import (
     PRIVATE,
     Lock,
@@ -83,148 +78,31 @@ from parquet_bloomwriter.replace.temporary import (
     try_lock,
     unlock,
 )
+from parquet_bloomwriter.source.local import FileIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import TracebackType
+    from collections.abc import Iterator
 
     from parquet_bloomwriter.replace.copying import Progress
+    from parquet_bloomwriter.replace.target import Target
 
-__all__ = [
-    "NewVersion",
-    "SourceFile",
-    "Target",
-    "choose_target",
-    "exchange",
-    "open_source",
-    "replacing",
-]
-
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-
-
-def exchange(one: str, other: str) -> None:
-    """Give each of two files the name of the other.
-
-    Args:
-        one: Path of a file.
-        other: Path of another one in the same file system.
-
-    Raises:
-        OSError: If that failed, and nothing has happened. Systems, file systems and sandboxes that
-            cannot do it say so in many ways (ENOSYS, EINVAL, EPERM); and some need more than a
-            renaming does, as overlayfs, which copies the old file first (ENOSPC).
-    """
-    renameat2 = _renameat2()
-    if renameat2 is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), one, None, other)
-    error = renameat2(os.fsencode(one), os.fsencode(other))
-    if error:
-        raise OSError(error, os.strerror(error), one, None, other)
-
-
-@functools.cache
-def _renameat2() -> Callable[[bytes, bytes], int] | None:
-    """The C library's function, as one that returns an error number; None if there is none."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    found = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if found is None:
-        return None
-
-    def call(one: bytes, other: bytes) -> int:
-        if found(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE) == 0:
-            return 0
-        return ctypes.get_errno()
-
-    return call
-
-
-# ruff: noqa: PTH102, PTH104, PTH105, PTH108, PTH112, PTH116, PTH120  the steps are system calls, spelled as such
-
-
-_CLOSE_BEFORE_RENAMING = sys.platform == "win32"
-_NO_LINKS = frozenset(
-    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV},
-)
 _PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
-_NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
-
-
-class NewVersion:
-    """The new bytes, written from the first to the last."""
-
-    def __init__(self, source: SourceFile, fd: int, *, progress: Progress | None) -> None:
-        """Write to the open, empty file `fd`; `progress` is told the bytes as they come."""
-        self.source = source
-        self.written = 0
-        """Bytes so far; the offset of the next one."""
-        self._fd = fd
-        self._progress = progress
-        self._write_back = WriteBack(fd, every=WRITE_BACK)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._write_back.stop()
-        if kind is None:
-            self._write_back.check()
-
-    def copy(self, start: int, stop: int) -> None:
-        """Append bytes [start, stop) of the source.
-
-        Raises:
-            FileChanged: If the source ends before `stop`.
-        """
-        name = self.source.name
-        copy_range(self.source.fd, self._fd, start, stop, path=name, progress=self._advance)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append `data`."""
-        write_all(self._fd, data)
-        self._advance(memoryview(data).nbytes)
-
-    def _advance(self, count: int) -> None:
-        self.written += count
-        self._write_back.advance(count)
-        if self._progress is not None:
-            self._progress(count)
 
 
 @contextlib.contextmanager
-def replacing(
-    source: SourceFile,
-    target: Target,
-    *,
-    verify: Callable[[str], None],
-    progress: Progress | None = None,
-    contradicted: str | None = None,
+def new_version(
+    source: SourceFile, target: Target, *, progress: Progress | None = None
 ) -> Iterator[NewVersion]:
-    """Write a new version in the body of the `with` statement; at its end it takes its place.
+    """Open the new version of a file; at the end it is thrown away, unless it was committed.
 
     Args:
-        source: The file that `copy` reads; checked for changes at the end.
+        source: The file that `copy` reads; checked for changes by `commit`.
         target: From `choose_target`.
-        verify: Given the path of the complete new file, synced but not yet in place; an
-            exception from it throws the file away.
-        progress: Told the number of bytes as they are written.
-        contradicted: Path of a file that is true of the replaced version only. It is taken away
-            before the renaming, and put back if that fails.
+        progress: Called with the number of bytes as they are written.
 
     Raises:
-        FileChanged: Source or target were changed by somebody else, or are being so now.
-        Unfinished: The new version is in place, but its folder could not be synced.
-        OSError: What any step before that raises.
+        FileChanged: If the file that will be replaced has changed.
+        OSError: What any step raises.
     """
     with contextlib.ExitStack() as stack:
         old = _open_old(source, target, stack)
@@ -232,58 +110,118 @@ def replacing(
             remove_stale(path)
         permissions = PRIVATE if old else os.fstat(source.fd).st_mode
         temporary = stack.enter_context(temporary_beside(target.path, permissions=permissions))
-        with NewVersion(source, temporary.fd, progress=progress) as new:
-            yield new
-        _complete(temporary, old)
-        verify(temporary.path)
-        source.check_unchanged()
-        if old is None:
+        new = NewVersion(source, target, old, temporary, stack, progress=progress)
+        stack.callback(new.stop)
+        yield new
+
+
+class NewVersion:
+    """The new bytes of a file: written from the first to the last, completed, committed."""
+
+    def __init__(  # noqa: PLR0913  made by `new_version` only
+        self,
+        source: SourceFile,
+        target: Target,
+        old: SourceFile | None,
+        temporary: Temporary,
+        resources: contextlib.ExitStack,
+        *,
+        progress: Progress | None,
+    ) -> None:
+        """Write to an empty temporary file.
+
+        Args:
+            source: The file that `copy` reads.
+            target: Where the new version goes.
+            old: The file that it replaces, open; None if it gets a new name.
+            temporary: The empty file.
+            resources: What closes and removes the temporary file, and closes `old`.
+            progress: Called with the number of bytes as they are written.
+        """
+        self.written = 0
+        """Bytes so far; the offset of the next one."""
+        self._source = source
+        self._target = target
+        self._old = old
+        self._temporary = temporary
+        self._resources = resources
+        self._progress = progress
+        self._write_back = WriteBack(temporary.fd, every=WRITE_BACK)
+
+    @property
+    def path(self) -> str:
+        """Absolute path of the bytes, until they are committed."""
+        return self._temporary.path
+
+    def copy(self, start: int, stop: int) -> None:
+        """Append bytes [start, stop) of the source.
+
+        Raises:
+            FileChanged: If the source ends before `stop`.
+        """
+        name = self._source.name
+        fd = self._temporary.fd
+        copy_range(self._source.fd, fd, start, stop, path=name, progress=self._advance)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append `data`."""
+        write_all(self._temporary.fd, data)
+        self._advance(memoryview(data).nbytes)
+
+    def complete(self) -> None:
+        """Give the file its attributes, and bring its bytes to the disk; no more can be written.
+
+        Raises:
+            OSError: If bytes could not be stored, or an attribute cannot be kept.
+        """
+        self._write_back.stop()
+        self._write_back.check()
+        complete(self._temporary, self._old)
+
+    def commit(self, *, contradicted: str | None = None) -> None:
+        """Put the complete file in its place.
+
+        Args:
+            contradicted: Path of a file that is true of the replaced version only. It is taken away
+                before the renaming, and put back if that fails.
+
+        Raises:
+            FileChanged: If source or target were changed by somebody else, or are being so now.
+            Unfinished: If the new version is in place, but its folder could not be synced.
+            OSError: What any step before that raises.
+        """
+        target, temporary = self._target, self._temporary
+        self._source.check_unchanged()
+        if self._old is None:
             with _taken_away(contradicted, unless=temporary, at=target.path):
-                _publish(temporary, target.path, name=target.name)
+                if not publish(temporary, target.path):
+                    raise created_meanwhile(target.name)
         else:
-            _take_place(temporary, old, backup=target.backup, contradicted=contradicted)
-            _remove_old(temporary, old)
-    try:
-        _sync_folder(os.path.dirname(target.path))
-    except OSError as error:
-        raise Unfinished(
-            f"the folder could not be synced: {error.strerror}",
-            path=target.name,
-            remedy="Check the disk: a power failure may bring back what was there before.",
-        ) from error
+            _take_place(temporary, self._old, backup=target.backup, contradicted=contradicted)
+            _remove_old(temporary, self._old)
+        self.discard()  # of a new name, the temporary one is left
+        try:
+            sync_folder(os.path.dirname(target.path))
+        except OSError as error:
+            raise Unfinished(
+                f"the folder could not be synced: {error.strerror}",
+                path=target.name,
+                remedy="Check the disk: a power failure may bring back what was there before.",
+            ) from error
 
+    def discard(self) -> None:
+        """Remove the temporary file, and close what is open."""
+        self._resources.close()
 
-@contextlib.contextmanager
-def successor(
-    path: str, write: Callable[[SourceFile, NewVersion], None]
-) -> Iterator[Callable[[], None]]:
-    """Write a new version of a file that is about to be taken away.
+    def stop(self) -> None:
+        """End the early write-back."""
+        self._write_back.stop()
 
-    Args:
-        path: The file, absolute.
-        write: Given the file and its new version.
-
-    Yields:
-        What gives the new version the name, which must be free by then: FileChanged else.
-
-    Raises:
-        OSError: What any step raises.
-    """
-    with temporary_beside(path, permissions=PRIVATE) as temporary:
-        with open_source(path) as old:
-            with NewVersion(old, temporary.fd, progress=None) as new:
-                write(old, new)
-            _complete(temporary, old)
-
-        def publish() -> None:
-            if os.path.lexists(path):
-                raise _created_meanwhile(path)
-            if _CLOSE_BEFORE_RENAMING:
-                os.close(temporary.fd)
-            os.replace(temporary.path, path)
-            _sync_folder(os.path.dirname(path))
-
-        yield publish
+    def _advance(self, count: int) -> None:
+        self.written += count
+        self._write_back.advance(count)
+        if self._progress is not None:
+            self._progress(count)
 
 
 def _open_old(source: SourceFile, target: Target, stack: contextlib.ExitStack) -> SourceFile | None:
@@ -296,12 +234,21 @@ def _open_old(source: SourceFile, target: Target, stack: contextlib.ExitStack) -
     return old
 
 
-def _complete(temporary: Temporary, old: SourceFile | None) -> None:
-    """Give the written file its attributes and bring it to the disk."""
+def complete(temporary: Temporary, old: SourceFile | None) -> None:
+    """Give a written temporary file its attributes, and bring it to the disk.
+
+    Args:
+        temporary: The file.
+        old: The file that it replaces, whose attributes it gets; None gives it those that the
+            system grants a new file.
+
+    Raises:
+        OSError: If an attribute cannot be kept, or bytes could not be stored.
+    """
     if old is not None:
         carry_over(old.fd, temporary.fd)
-    elif hasattr(os, "fchmod"):
-        os.fchmod(temporary.fd, temporary.granted)
+    else:
+        temporary.grant()
     os.fsync(temporary.fd)
 
 
@@ -318,7 +265,7 @@ def _take_place(
         with _taken_away(contradicted, unless=temporary, at=old.path):
             old.check_unchanged()  # the last look before the exchange
             with _kept(old, backup, unless=temporary):
-                if _CLOSE_BEFORE_RENAMING:
+                if CLOSE_BEFORE_RENAMING:
                     os.close(temporary.fd)
                     os.close(old.fd)
                 _exchange(temporary, old)
@@ -390,11 +337,11 @@ def _taken_away(path: str | None, *, unless: Temporary, at: str) -> Iterator[Non
         yield
         return
     with temporary_beside(path, permissions=PRIVATE) as aside:
-        if _CLOSE_BEFORE_RENAMING:
+        if CLOSE_BEFORE_RENAMING:
             os.close(aside.fd)
         try:
             os.replace(path, aside.path)
-            _sync_folder(os.path.dirname(path))
+            sync_folder(os.path.dirname(path))
             yield
         except BaseException:
             if not (unless.may_be_at(at) or os.path.lexists(path)):
@@ -416,10 +363,11 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
     if backup is None:
         yield
         return
-    _make_folders(os.path.dirname(backup), like=os.path.dirname(old.path))
+    mode = os.stat(os.path.dirname(old.path)).st_mode & _PERMISSIONS | stat.S_IRWXU
+    make_folders(os.path.dirname(backup), mode=mode)  # may be entered by no more users
     is_made = _make_backup(old, backup)
     try:
-        _sync_folder(os.path.dirname(backup))
+        sync_folder(os.path.dirname(backup))
         old.check_unchanged(FileIdentity.same_but_for_names)
         yield
     except BaseException:
@@ -428,35 +376,16 @@ def _kept(old: SourceFile, backup: str | None, *, unless: Temporary) -> Iterator
         raise
 
 
-def _make_folders(folder: str, *, like: str) -> None:
-    """Make the folder of a backup, and those above it, which may be entered by no more users.
-
-    Each is on the disk before the backup is: a power failure leaves none without its parent.
-
-    Args:
-        folder: Absolute path.
-        like: A folder, whose permissions are taken for those that are missing.
-    """
-    if os.path.isdir(folder):
-        return
-    parent = os.path.dirname(folder)
-    _make_folders(parent, like=like)
-    mode = os.stat(like).st_mode & _PERMISSIONS | stat.S_IRWXU
-    with contextlib.suppress(FileExistsError):  # another thread was quicker
-        os.mkdir(folder, mode)
-    _sync_folder(parent)
-
-
 def _make_backup(old: SourceFile, backup: str) -> bool:
     """Return whether the name was made, and not by an earlier run that died."""
     try:
         os.link(old.path, backup)
     except FileExistsError:
         if not is_same(backup, old.path):
-            raise _created_meanwhile(backup) from None
+            raise created_meanwhile(backup) from None
         return False
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         _copy_backup(old, backup)
     return True
@@ -468,59 +397,11 @@ def _copy_backup(old: SourceFile, backup: str) -> None:
         carry_over(old.fd, temporary.fd)
         os.utime(temporary.path, ns=(old.identity.mtime_ns, old.identity.mtime_ns))
         os.fsync(temporary.fd)
-        _publish(temporary, backup, name=backup)
+        if not publish(temporary, backup):
+            raise created_meanwhile(backup)
 
 
-def _publish(temporary: Temporary, path: str, *, name: str) -> None:
-    """Give the new file a name that nobody has."""
-    try:
-        if _CLOSE_BEFORE_RENAMING:
-            os.close(temporary.fd)
-            os.rename(temporary.path, path)  # refuses an existing name on Windows
-        else:
-            os.link(temporary.path, path)
-    except FileExistsError:
-        raise _created_meanwhile(name) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        _claim_and_rename(temporary, path, name=name)
-
-
-def _claim_and_rename(temporary: Temporary, path: str, *, name: str) -> None:
-    try:
-        claim = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    except FileExistsError:
-        raise _created_meanwhile(name) from None
-    try:
-        os.replace(temporary.path, path)
-    except BaseException:
-        if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(claim)):
-            os.unlink(path)
-        raise
-    finally:
-        with contextlib.suppress(OSError):
-            os.close(claim)
-
-
-def _created_meanwhile(name: str) -> FileChanged:
+def created_meanwhile(name: str) -> FileChanged:
+    """Return the error for a name that was free when it was chosen."""
     remedy = "Choose another name."
     return FileChanged("the file was created by somebody else meanwhile", path=name, remedy=remedy)
-
-
-def _sync_folder(folder: str) -> None:
-    """Bring the new name to the disk, where the platform can."""
-    if sys.platform == "win32":
-        return
-    try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except PermissionError:
-        return
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno not in _NO_FOLDER_SYNC:
-            raise
-    finally:
-        with contextlib.suppress(OSError):
-            os.close(fd)

@@ -1,4 +1,4 @@
-r"""What refers to a file from outside, and would be wrong after a rewrite in place.
+"""What refers to a file from outside, and would be wrong after a rewrite in place.
 
     reference                   holds                            after a rewrite
     .NAME.crc beside the file   CRC32 of every 512 bytes         Spark: ChecksumException
@@ -17,53 +17,23 @@ Iceberg's: unknown is not "no".
 `metadata/` is a common name. Who only reads a folder (`find_table_records`) looks for Iceberg's
 where its layout puts it: in the folder and in the one above, above partitions, and beside a
 `data` folder, below which files may lie at any depth (Iceberg's `ObjectStoreLocationProvider`).
-
-Hadoop's checksum file (`ChecksumFileSystem`, version 0), big endian:
-
-    63 72 63 00 | int32 bytesPerChecksum | CRC32 of each run of that many bytes; the last
-    "crc\0"      | 512 unless configured  | run may be shorter; none for an empty file
 """
 
 # ruff: noqa: PTH100, PTH112, PTH118, PTH119, PTH120  see `_tables`
 from __future__ import annotations
 
-import contextlib
 import enum
 import os
-import struct
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import UnsafeTarget
-from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing, successor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from parquet_bloomwriter.replace.commit import NewVersion, SourceFile
     from parquet_bloomwriter.replace.original import StrPath
-
-__all__ = [
-    "Reference",
-    "ReferenceKind",
-    "check_surroundings",
-    "crc_path",
-    "find_references",
-    "find_table_records",
-    "has_stale_crc",
-    "new_checksums",
-    "regenerate_crc",
-]
-
-CHECKSUM_MAGIC_VERSION = b"crc\0"
-BYTES_PER_CHECKSUM = 512
-"""Hadoop's default of `file.bytes-per-checksum`."""
-
-_HEADER = struct.Struct(">4si")
-_READ = 4 << 20
-"""Bytes read at a time, about."""
 
 
 class ReferenceKind(enum.StrEnum):
@@ -158,64 +128,6 @@ def crc_path(path: StrPath) -> Path:
     return Path(path).with_name(f".{Path(path).name}.crc")
 
 
-def regenerate_crc(path: StrPath) -> None:
-    """Replace the Hadoop checksum file beside `path` by one that fits its bytes.
-
-    The checksum file keeps its bytes per checksum.
-
-    Raises:
-        FileNotFoundError: There is no checksum file.
-        FileChanged: The file or its checksum file changed meanwhile.
-    """
-    with open_source(path) as data, open_source(crc_path(path)) as old:
-        run = _bytes_per_checksum(old)
-
-        def verify(_: str) -> None:
-            data.check_unchanged()
-
-        with replacing(old, choose_target(old), verify=verify) as new:
-            for piece in _checksum_file(data, run=run):
-                new.write(piece)
-
-
-@contextlib.contextmanager
-def new_checksums(path: StrPath, data: SourceFile) -> Iterator[Callable[[], None]]:
-    """Write a Hadoop checksum file that fits `data`, for the time when `path` has those bytes.
-
-    Checksums of other bytes make a file unreadable, none at all do not. So the old checksum file
-    is taken away before the file is replaced, and the new one gets its name afterwards. It keeps
-    the old one's bytes per checksum.
-
-    Args:
-        path: The file; its checksum file is there.
-        data: The new bytes.
-
-    Yields:
-        What puts the new checksum file in the place of the old one, which is gone by then.
-    """
-
-    def write(old: SourceFile, new: NewVersion) -> None:
-        for piece in _checksum_file(data, run=_bytes_per_checksum(old)):
-            new.write(piece)
-
-    with successor(os.fspath(crc_path(path)), write) as publish:
-        yield publish
-
-
-def has_stale_crc(path: StrPath) -> bool:
-    """Whether there is a Hadoop checksum file beside `path` that does not fit its bytes.
-
-    So it is after somebody replaced the file alone.
-    """
-    if not crc_path(path).exists():
-        return False
-    with open_source(path) as data, open_source(crc_path(path)) as old:
-        run = _bytes_per_checksum(old)
-        with os.fdopen(os.dup(old.fd), "rb") as stored:
-            stored.seek(0)
-            return stored.read() != b"".join(_checksum_file(data, run=run))
-
-
 def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
@@ -267,34 +179,3 @@ def _kind_of_metadata(folder: str) -> ReferenceKind | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return ReferenceKind.ICEBERG_METADATA if is_table else None
-
-
-def _bytes_per_checksum(old: SourceFile) -> int:
-    """Read the run length from a checksum file; the default if it is not a sound one."""
-    with os.fdopen(os.dup(old.fd), "rb") as file:
-        header = file.read(_HEADER.size)
-    if len(header) == _HEADER.size:
-        magic, run = _HEADER.unpack(header)
-        if magic == CHECKSUM_MAGIC_VERSION and 0 < run <= _READ:
-            return int(run)
-    return BYTES_PER_CHECKSUM
-
-
-def _checksum_file(data: SourceFile, *, run: int) -> Iterator[bytes]:
-    """Yield the bytes of the checksum file that fits `data`."""
-    yield _HEADER.pack(CHECKSUM_MAGIC_VERSION, run)
-    for piece in _read(data, length=_READ // run * run or run):
-        yield _checksums(piece, run=run)
-
-
-def _read(data: SourceFile, *, length: int) -> Iterator[bytes]:
-    """Yield the whole file in pieces of `length` bytes, the last one shorter."""
-    with os.fdopen(os.dup(data.fd), "rb") as file:
-        while piece := file.read(length):
-            yield piece
-
-
-def _checksums(piece: bytes, *, run: int) -> bytes:
-    view = memoryview(piece)
-    values = [zlib.crc32(view[start : start + run]) for start in range(0, len(view), run)]
-    return struct.pack(f">{len(values)}I", *values)

@@ -1,22 +1,18 @@
-"""An open file together with what it was when it was opened.
+"""The file that is rewritten: open, and with its identity at the time of opening.
 
-Whoever reads a file for minutes must be able to tell at the end that nobody changed it
-meanwhile. The identity is what `stat` says: device, inode, size and the times of the last
-change of content and of attributes. A change that keeps the size and falls into the same
-clock tick as the opening (1-10 ms on older systems) is not seen.
+Rewriting may take minutes. At its end the identity shows whether the file was changed meanwhile.
 """
 
 # ruff: noqa: PTH116  the steps are system calls, and spelled as such
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import FileChanged
-from parquet_bloomwriter.source.local import OPEN_FLAGS, check_regular
+from parquet_bloomwriter.source.local import OPEN_FLAGS, FileIdentity, check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,50 +20,6 @@ if TYPE_CHECKING:
 
     StrPath: TypeAlias = str | os.PathLike[str]
     Same: TypeAlias = "Callable[[FileIdentity, FileIdentity], bool]"
-
-__all__ = ["FileIdentity", "SourceFile", "check_regular", "open_source"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileIdentity:
-    """Which file this is, and in which state."""
-
-    device: int
-    """`st_dev`."""
-    inode: int
-    """`st_ino`, unique within the device."""
-    size: int
-    """Bytes."""
-    mtime_ns: int
-    """Last change of the content, nanoseconds since 1970 UTC."""
-    mode: int
-    """`st_mode`."""
-    owner: tuple[int, int]
-    """`st_uid` and `st_gid`."""
-    ctime_ns: int
-    """Last change of anything, names and attributes too (Windows: creation)."""
-
-    @classmethod
-    def of(cls, found: os.stat_result) -> FileIdentity:
-        """Take the identity from what `stat` found."""
-        return cls(
-            device=found.st_dev,
-            inode=found.st_ino,
-            size=found.st_size,
-            mtime_ns=found.st_mtime_ns,
-            mode=found.st_mode,
-            owner=(found.st_uid, found.st_gid),
-            ctime_ns=found.st_ctime_ns,
-        )
-
-    def same_but_for_names(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content, mode and owner; names may differ."""
-        return dataclasses.replace(self, ctime_ns=other.ctime_ns) == other
-
-    def same_content(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content."""
-        mode, owner = other.mode, other.owner
-        return dataclasses.replace(self, mode=mode, owner=owner).same_but_for_names(other)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
-from parquet_bloomwriter.replace.original import FileIdentity, check_regular
+from parquet_bloomwriter.replace.names import is_same
 from parquet_bloomwriter.replace.temporary import find_temporaries
 from parquet_bloomwriter.source.listing import is_listed
+from parquet_bloomwriter.source.local import FileIdentity, check_regular
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.replace.original import SourceFile, StrPath
-
-__all__ = ["Target", "check_backup_folder", "choose_target", "is_same", "lies_in"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,14 +104,6 @@ def check_backup_folder(folder: StrPath) -> None:
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise InvalidArgument("backups go to a folder, and this is none", path=folder)
-
-
-def is_same(one: str, other: str) -> bool:
-    """Whether both names lead to one file; False if one leads nowhere."""
-    try:
-        return os.path.samestat(os.lstat(one), os.lstat(other))
-    except FileNotFoundError:
-        return False
 
 
 def _check_single_name(path: str, *, name: str, backup: str | None) -> None:

@@ -139,10 +139,15 @@ class Temporary:
         """The permission bits that the system grants a new file: umask and default ACL applied."""
         return stat.S_IMODE(self.made.st_mode)
 
+    def grant(self) -> None:
+        """Give the file the permissions of a new file; until then it is private."""
+        if hasattr(os, "fchmod"):
+            os.fchmod(self.fd, self.granted)
+
     def may_be_at(self, path: str) -> bool:
         """Whether a path leads to this very file; True also if that cannot be seen."""
         try:
-            return _leads_to(path, self.made)
+            return leads_to(path, self.made)
         except OSError:
             return True
 
@@ -288,15 +293,16 @@ def _is_locked(path: str) -> bool:
 
 def _unlink_if_stale(path: str, fd: int, target: str) -> bool:
     found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or _leads_to(target, found):
+    if not stat.S_ISREG(found.st_mode) or leads_to(target, found):
         return False
-    if try_lock(fd) is not Lock.HELD or _is_locked(target) or not _leads_to(path, found):
+    if try_lock(fd) is not Lock.HELD or _is_locked(target) or not leads_to(path, found):
         return False
     os.unlink(path)
     return True
 
 
-def _leads_to(path: str, found: os.stat_result) -> bool:
+def leads_to(path: str, found: os.stat_result) -> bool:
+    """Whether a path leads to the file that was found."""
     try:
         return os.path.samestat(os.stat(path, follow_symlinks=False), found)
     except FileNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -17,7 +16,6 @@ from parquet_bloomwriter.filters.build import (
     build_filter,
     holds_all_values,
 )
-from parquet_bloomwriter.filters.stored import stored_filters
 from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import bloom_edit
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.filters.stored import ExistingFilter, StoredFilter
+    from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.rewrite.layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk
     from parquet_bloomwriter.source import Source
@@ -56,13 +54,13 @@ class Candidates:
     to_build: dict[Chunk, str] = field(default_factory=dict)
     """Those that get a filter, and what is wrong with the one they have, if anything."""
 
-    to_drop: dict[Chunk, ExistingFilter] = field(default_factory=dict)
+    to_drop: dict[Chunk, StoredFilter] = field(default_factory=dict)
     """Old filters that make way for new ones."""
 
     settled: dict[Chunk, ChunkReport] = field(default_factory=dict)
     """All others."""
 
-    def replace(self, old: ExistingFilter, problem: str) -> None:
+    def replace(self, old: StoredFilter, problem: str) -> None:
         """Build a new filter where there is an old one."""
         chunk = (old.row_group, old.column)
         self.to_drop[chunk] = old
@@ -84,7 +82,7 @@ class ChunkWork:
     readers: dict[int, LeafReader | str] = field(default_factory=dict)
     """By leaf ordinal: a reader, or why there is none."""
 
-    def candidates(self, *, replace: bool) -> Candidates:
+    def find_candidates(self, *, replace: bool) -> Candidates:
         """Find the chunks that get a new filter, and settle all others.
 
         Args:
@@ -108,7 +106,7 @@ class ChunkWork:
                     doubtful.append(chunk)
 
         def examine(chunk: Chunk) -> ChunkReport | str:
-            return self._examine(existing[chunk], drafts.get(chunk))
+            return self._examine(existing[chunk], is_draft=chunk in drafts)
 
         with self._each(doubtful, examine) as verdicts:
             for chunk, verdict in verdicts:
@@ -118,7 +116,7 @@ class ChunkWork:
                     found.settled[chunk] = verdict
         return found
 
-    def being_built(
+    def build_in_order(
         self, chunks: Iterable[Chunk]
     ) -> AbstractContextManager[Iterator[tuple[Chunk, Outcome]]]:
         """Begin to build filters; the iterator gives them in the order of the chunks."""
@@ -155,27 +153,23 @@ class ChunkWork:
             return _skipped(chunk, error.problem)
         return None
 
-    def _drafts(self) -> dict[Chunk, StoredFilter]:
-        """Return the filters that may be of Murmur3 drafts, for columns that shall have such."""
-        asked = {
-            ordinal
-            for ordinal, options in self.options.items()
-            if options.hash_kind.dialect == "murmur3"
-        }
-        if not (asked and self.layout.existing):
-            return {}
-        claims = Counter(old.offset for old in self.layout.existing)
-        return {
-            (one.row_group, one.ordinal): one
-            for one in stored_filters(self.source, self.layout.footer, asked)
-            if one.is_draft and one.problem is None and claims[one.offset] == 1
-        }
+    def _drafts(self) -> frozenset[Chunk]:
+        """Return the chunks whose filter is a draft, of columns that get filters of Murmur3."""
+        return frozenset(
+            (old.row_group, old.column)
+            for old in self.layout.existing
+            if old.column in self.options
+            and self.options[old.column].hash_kind.dialect == "murmur3"
+            and old.is_draft
+            and old.defect is None
+            and not old.is_shared
+        )
 
-    def _examine(self, old: ExistingFilter, draft: StoredFilter | None) -> ChunkReport | str:
+    def _examine(self, old: StoredFilter, *, is_draft: bool) -> ChunkReport | str:
         """Look up every value in a filter that is there; return a sentence if it is no good."""
         chunk = (old.row_group, old.column)
         try:
-            filter_ = self._old_bits(old, draft)
+            filter_ = self._old_bits(old, is_draft=is_draft)
         except MalformedFilter as error:
             return error.problem
         reader = self._reader(chunk)
@@ -193,14 +187,14 @@ class ChunkWork:
             row_group=chunk[0],
             status=Status.KEPT,
             offset=old.offset,
-            length=(old.length if draft is None else draft.length) or 0,
+            length=old.length or 0,
             num_bytes=filter_.num_bytes,
             fpp=filter_.exact_fpp(),
         )
 
-    def _old_bits(self, old: ExistingFilter, draft: StoredFilter | None) -> Sbbf:
-        data = self.source.read_at(old.offset, old.stop if draft is None else draft.stop)
-        kind = XXHASH if draft is None else self.options[old.column].hash_kind
+    def _old_bits(self, old: StoredFilter, *, is_draft: bool) -> Sbbf:
+        data = self.source.read_at(old.offset, old.stop)
+        kind = self.options[old.column].hash_kind if is_draft else XXHASH
         return Sbbf.from_bytes(data, kind.dialect, murmur3_seed=kind.murmur3_seed)
 
     def _build(self, chunk: Chunk) -> Outcome:

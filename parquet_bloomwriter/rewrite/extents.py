@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.filters.stored import ExistingFilter
+    from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.metadata import Footer
 
 OVERLAPS = "its bytes are also those of another filter or of the page index"
@@ -94,7 +94,7 @@ class Extents:
 
 def extents_of(
     footer: Footer,
-    existing: Sequence[ExistingFilter],
+    existing: Sequence[StoredFilter],
     *,
     fixed: Units,
     offset_indexes: Units,
@@ -132,7 +132,7 @@ def covered(spans: NDArray[np.int64]) -> int:
     return int(np.maximum(stops - np.maximum(starts, reached), 0).sum())
 
 
-def _span(filter_: ExistingFilter, limit: int) -> tuple[int, int]:
+def _span(filter_: StoredFilter, limit: int) -> tuple[int, int]:
     length = max(filter_.length or filter_.footer_length or 0, 0)
     is_inside = 0 < filter_.offset <= limit - length
     return filter_.offset, filter_.offset + (length if is_inside else 0)

@@ -20,7 +20,7 @@ import numpy as np
 
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
-from parquet_bloomwriter.filters.stored import ExistingFilter, existing_filters
+from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.metadata.patch import longer_than_needed
@@ -48,7 +48,7 @@ class Layout:
     """The units of one file."""
 
     footer: Footer
-    existing: tuple[ExistingFilter, ...]
+    existing: tuple[StoredFilter, ...]
     fixed: Units
     """Column chunks and page indexes, which stay whatever becomes of filters."""
 
@@ -161,12 +161,12 @@ def layout_of(footer: Footer, read_at: ReadAt) -> Layout:
     indexes = _index_spans(footer)
     spans = np.concatenate([_chunk_spans(footer), *indexes])
     fixed = Units.of(spans)
-    existing = existing_filters(footer, read_at)
+    existing = stored_filters(footer, read_at)
     extents = extents_of(footer, existing, fixed=fixed, offset_indexes=Units.of(indexes[0]))
     return Layout(
         footer=footer,
         existing=tuple(
-            replace(f, problem=f.problem or OVERLAPS) if overlaps else f
+            replace(f, defect=OVERLAPS) if overlaps and f.problem is None else f
             for f, overlaps in zip(existing, extents.overlaps.tolist(), strict=True)
         ),
         fixed=fixed,

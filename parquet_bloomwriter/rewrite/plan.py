@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.filters.stored import ExistingFilter
+    from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.rewrite.layout import Layout
 
@@ -106,13 +106,13 @@ class Draft:
     insertions: tuple[Insertion, ...]
     """In the order of the new file."""
 
-    drops: tuple[ExistingFilter, ...]
+    drops: tuple[StoredFilter, ...]
     """Old filters whose fields are taken out of the footer."""
 
     skips: tuple[Skip, ...]
     """The bytes of those that nobody else claims, in order."""
 
-    repairs: tuple[ExistingFilter, ...] = ()
+    repairs: tuple[StoredFilter, ...] = ()
     """Old filters whose length is filled in."""
 
     left_bytes: int = 0
@@ -153,7 +153,7 @@ def make_draft(
     chunks: Sequence[Chunk],
     placement: Placement,
     *,
-    drops: Sequence[ExistingFilter] = (),
+    drops: Sequence[StoredFilter] = (),
 ) -> Draft:
     """Choose the positions of new filters and the bytes of old ones to leave out.
 
@@ -265,7 +265,7 @@ def _why_not_cut(layout: Layout, positions: list[int], placement: Placement) -> 
 
 
 def _are_dropped(
-    layout: Layout, drops: Sequence[ExistingFilter], chunks: Sequence[Chunk]
+    layout: Layout, drops: Sequence[StoredFilter], chunks: Sequence[Chunk]
 ) -> NDArray[np.bool_]:
     """Whether each old filter goes: those named, and intruders if any filter comes or goes."""
     named = {(old.row_group, old.column) for old in drops}
@@ -287,8 +287,8 @@ def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[
 
 
 def _left_unconfirmed(
-    layout: Layout, drops: Sequence[ExistingFilter], skips: Sequence[Skip]
-) -> tuple[ExistingFilter, ...]:
+    layout: Layout, drops: Sequence[StoredFilter], skips: Sequence[Skip]
+) -> tuple[StoredFilter, ...]:
     """Filters without a length in the footer whose ends nothing would show any more."""
     gone = {f.offset for f in drops}
     after = {skip.start: skip.stop for skip in skips}

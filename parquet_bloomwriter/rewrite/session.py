@@ -1,11 +1,20 @@
-"""The frame that all rewriting verbs share: open, view, plan, write, verify, replace.
+"""The session in which one file is rewritten: opened, read, written anew, verified, put in place.
 
-A verb says what to write; this module sees to where, and that it is whole.
+A verb reads `source` and `layout`, makes a plan, and calls in this order:
+
+    session.begin      open the new version, beside the place where it will be
+      rewrite.write    carry out the plan
+      rewrite.verify   read the new version back
+      rewrite.commit   put it in its place
+
+or `session.keep`, if nothing has to be written. What is not committed is thrown away at the end of
+the session, and nothing has changed. `replace.commit` explains why the user's file is safe.
 """
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,26 +26,34 @@ from parquet_bloomwriter.errors import (
     Unfinished,
     VerificationFailed,
 )
-from parquet_bloomwriter.replace.commit import replacing
-from parquet_bloomwriter.replace.external_references import (
-    check_surroundings,
-    crc_path,
+from parquet_bloomwriter.replace.commit import new_version
+from parquet_bloomwriter.replace.external_references import check_surroundings, crc_path
+from parquet_bloomwriter.replace.hadoop_checksum import (
     has_stale_crc,
     new_checksums,
     regenerate_crc,
 )
-from parquet_bloomwriter.replace.original import SourceFile, open_source
-from parquet_bloomwriter.replace.target import Target, choose_target
+from parquet_bloomwriter.replace.original import open_source
+from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import remove_stale
-from parquet_bloomwriter.rewrite.layout import Layout, layout_of
-from parquet_bloomwriter.rewrite.write import Assembler, NewFile, Readable, WrittenFilter, verify
-from parquet_bloomwriter.source import BufferSource, FileSource, Source, read_footer
+from parquet_bloomwriter.rewrite.layout import layout_of
+from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.filesystems import check_local
+from parquet_bloomwriter.source.local import FileIdentity, FileSource
+from parquet_bloomwriter.source.open import read_footer
+from parquet_bloomwriter.source.stream import BufferSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from parquet_bloomwriter.replace.commit import NewVersion
+    from parquet_bloomwriter.replace.hadoop_checksum import NewChecksums
+    from parquet_bloomwriter.replace.original import SourceFile
+    from parquet_bloomwriter.replace.target import Target
+    from parquet_bloomwriter.rewrite.layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
+    from parquet_bloomwriter.rewrite.write import ExpectedFilter, NewFile
+    from parquet_bloomwriter.source import Source
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 Input: TypeAlias = "StrPath | bytes | bytearray | memoryview"
@@ -65,46 +82,25 @@ class Destination:
     """Renew the Hadoop checksum file beside the file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """What a verb wrote."""
-
-    plan: Plan
-    filters: dict[Chunk, WrittenFilter]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """An input that is open, with its layout."""
-
-    source: Source
-    layout: Layout
-    file: SourceFile | None
-    """None for a buffer."""
-
-    destination: Destination
-
-    @property
-    def path(self) -> str | None:
-        """The path as the caller gave it; None for a buffer."""
-        return self.file.name if self.file else None
-
-    @property
-    def output(self) -> str | None:
-        """The path that will be written; None for a buffer."""
-        if self.destination.output is not None:
-            return os.fspath(self.destination.output)
-        return self.path
-
-
 @contextmanager
-def opened(source: Input, destination: Destination) -> Iterator[Opened]:
+def rewrite_session(
+    source: Input,
+    destination: Destination | None = None,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[RewriteSession]:
     """Open a file or wrap a buffer, and view its footer; errors get the path.
 
+    Args:
+        source: A path, or the file's bytes.
+        destination: Where the new version goes; by default in place.
+        progress: Called with the number of bytes as they are written; not for buffers.
+
     Raises:
-        FileProblem: If it cannot be worked on.
+        FileProblem: If the file cannot be worked on.
         InvalidArgument: If an output is named for a buffer, or a URL is given.
     """
+    destination = destination or Destination()
     for path in (source, destination.output, destination.backup_dir):
         if isinstance(path, str | os.PathLike):
             check_local(path)
@@ -115,11 +111,14 @@ def opened(source: Input, destination: Destination) -> Iterator[Opened]:
                 remedy="Take `data` from the report.",
             )
         buffer = BufferSource(source)
-        yield Opened(
+        layout = layout_of(read_footer(buffer), buffer.read_at)
+        yield RewriteSession(
             source=buffer,
-            layout=layout_of(read_footer(buffer), buffer.read_at),
+            layout=layout,
             file=None,
             destination=destination,
+            resources=ExitStack(),
+            progress=None,
         )
         return
     if not isinstance(source, str | os.PathLike):
@@ -127,27 +126,231 @@ def opened(source: Input, destination: Destination) -> Iterator[Opened]:
             f"a file is named by its path, or given as bytes, not as {type(source).__name__}",
             remedy="for_each_file applies a verb to several files.",
         )
-    with open_source(source) as file:
+    with open_source(source) as file, ExitStack() as stack:
         try:
             on_disk = FileSource(file.path, file.fd, file.identity.size)
             layout = layout_of(read_footer(on_disk), on_disk.read_at)
-            yield Opened(source=on_disk, layout=layout, file=file, destination=destination)
+            yield RewriteSession(
+                source=on_disk,
+                layout=layout,
+                file=file,
+                destination=destination,
+                resources=stack,
+                progress=progress,
+            )
         except FileProblem as error:
             error.path = error.path or file.name
             raise
 
 
-def target_of(opened: Opened) -> Target | None:
-    """Decide where the new version of a file goes; None for a buffer. Nothing is written.
+class RewriteSession:
+    """One file or buffer that is being rewritten, as it was opened."""
 
-    Raises:
-        UnsafeTarget: If writing there would break or overwrite something.
-    """
-    if opened.file is None:
-        return None
-    options = opened.destination
+    def __init__(  # noqa: PLR0913  made by `rewrite_session` only
+        self,
+        *,
+        source: Source,
+        layout: Layout,
+        file: SourceFile | None,
+        destination: Destination,
+        resources: ExitStack,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Take over what is open.
+
+        Args:
+            source: The bytes of the old version.
+            layout: What lies where in them.
+            file: The file that has them; None for a buffer.
+            destination: Where the new version goes.
+            resources: What throws the new version away at the end.
+            progress: Called with the number of bytes as they are written.
+        """
+        self.source = source
+        self.layout = layout
+        self._file = file
+        self._destination = destination
+        self._resources = resources
+        self._progress = progress
+        self._target: Target | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The path as the caller gave it; None for a buffer."""
+        return self._file.name if self._file else None
+
+    @property
+    def output(self) -> str | None:
+        """The path that will be written; None for a buffer."""
+        if self._destination.output is not None:
+            return os.fspath(self._destination.output)
+        return self.path
+
+    def choose_target(self) -> None:
+        """Decide where the new version goes. Nothing is written.
+
+        `begin` does it otherwise; a verb that works for long before it begins to write calls this
+        first.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
+        """
+        if self._file is not None:
+            self._target = _target_of(self._file, self._destination)
+
+    def begin(self) -> Rewrite:
+        """Open the new version.
+
+        Raises:
+            UnsafeTarget: If writing there would break or overwrite something.
+            FileChanged: If the file that will be replaced has changed.
+            OSError: If the new version cannot be opened.
+        """
+        old = Readable(self.source, self.layout.footer)
+        if self._file is None:
+            return _BufferRewrite(old)
+        target = self._target or _target_of(self._file, self._destination)
+        new = self._resources.enter_context(
+            new_version(self._file, target, progress=self._progress)
+        )
+        return _FileRewrite(old, new, target, regenerates_crc=self._destination.regenerate_crc)
+
+    def check_source_unchanged(self) -> None:
+        """Check that the file has the same content as when it was opened.
+
+        Raises:
+            FileChanged: If it has not.
+        """
+        if self._file is not None:
+            self._file.check_unchanged(FileIdentity.same_content)
+
+    def keep(self) -> None:
+        """Leave the file as it is, and remove what a killed run left beside it.
+
+        If asked for, checksums are renewed that such a run left stale.
+        """
+        self._resources.close()  # throws away a new version that was begun
+        if self._file is None or self._destination.output is not None:
+            return
+        path = self._file.path
+        with suppress(OSError):  # it is a courtesy
+            remove_stale(path)
+        if self._destination.regenerate_crc and _checksum_file(path) and has_stale_crc(path):
+            regenerate_crc(path)
+
+
+class Rewrite(ABC):
+    """A new version that was begun. Call `write`, `verify`, `commit`, in this order."""
+
+    def __init__(self, old: Readable, new: NewFile) -> None:
+        self._old = old
+        self.assembler = Assembler(new)
+        """What writes single pieces before the plan is known."""
+
+    def write(self, plan: Plan) -> None:
+        """Write the pieces of a plan that are not written yet.
+
+        Raises:
+            FileChanged: If the old version became shorter.
+            OSError: If writing fails.
+        """
+        self.assembler.complete(plan)
+
+    @abstractmethod
+    def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
+        """Bring the new version to the disk, and read it back.
+
+        Args:
+            plan: What was written.
+            filters: The new filters.
+
+        Raises:
+            VerificationFailed: If the new version does not read back as planned.
+            OSError: If writing or reading fails.
+        """
+
+    @abstractmethod
+    def commit(self) -> bytes | None:
+        """Put the new version in its place, and a new Hadoop checksum file if asked for.
+
+        Returns:
+            The new version of a buffer; None for a file.
+
+        Raises:
+            FileChanged: If another program changed a file meanwhile.
+            OSError: If any step fails. In both cases nothing has changed.
+            Unfinished: If the new version is in place, but its folder could not be synced, or its
+                checksum file not renewed.
+        """
+
+    def _check(self, new: Source, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
+        try:
+            footer = read_footer(new)
+        except FileProblem as error:
+            raise VerificationFailed(f"the new footer does not parse: {error.problem}") from error
+        verify(self._old, Readable(new, footer), plan, filters)
+
+
+class _FileRewrite(Rewrite):
+    """The new version of a file on disk."""
+
+    def __init__(
+        self, old: Readable, new: NewVersion, target: Target, *, regenerates_crc: bool
+    ) -> None:
+        super().__init__(old, new)
+        self._new = new
+        self._target = target
+        self._regenerates_crc = regenerates_crc
+
+    def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
+        self._new.complete()
+        with open_source(self._new.path) as file:
+            self._check(FileSource(file.path, file.fd, file.identity.size), plan, filters)
+
+    def commit(self) -> None:
+        path = self._target.path
+        crc = _checksum_file(path) if self._regenerates_crc else None
+        if crc is None:
+            self._new.commit()
+            return
+        with ExitStack() as stack:
+            with open_source(self._new.path) as data:
+                checksums = stack.enter_context(new_checksums(path, data))
+            self._new.commit(contradicted=crc)
+            _renew_checksums(checksums, name=self._target.name)
+
+
+class _BufferRewrite(Rewrite):
+    """The new version of a buffer, in memory."""
+
+    def __init__(self, old: Readable) -> None:
+        self._new = _NewBuffer(old.source)
+        super().__init__(old, self._new)
+
+    def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
+        self._check(BufferSource(self._new.data), plan, filters)
+
+    def commit(self) -> bytes:
+        return bytes(self._new.data)
+
+
+class _NewBuffer:
+    """A new version in memory."""
+
+    def __init__(self, old: Source) -> None:
+        self._old = old
+        self.data = bytearray()
+
+    def copy(self, start: int, stop: int) -> None:
+        self.data += self._old.read_at(start, stop)
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+
+def _target_of(file: SourceFile, options: Destination) -> Target:
     target = choose_target(
-        opened.file,
+        file,
         options.output,
         overwrite=options.overwrite,
         permit_hard_links=options.force,
@@ -159,117 +362,20 @@ def target_of(opened: Opened) -> Target | None:
     return target
 
 
-def write_new_version(
-    opened: Opened,
-    target: Target | None,
-    write: Callable[[NewFile], Written],
-    *,
-    progress: Callable[[int], None] | None = None,
-) -> bytes | None:
-    """Let `write` write the new version, read it back, and put it in its place.
-
-    Returns:
-        The new version if the input is a buffer without an output path.
-
-    Raises:
-        FileChanged: If somebody else changed a file meanwhile.
-        VerificationFailed: If the new version does not read back as planned.
-        OSError: If writing fails. In all these cases nothing has changed.
-        Unfinished: If the new version is in place, but its folder could not be synced, or its
-            checksum file not renewed.
-    """
-    if opened.file is None or target is None:
-        buffer = _NewBuffer(opened.source)
-        written = write(buffer)
-        _verify(opened, BufferSource(buffer.data), written)
-        return bytes(buffer.data)
-    done: list[Written] = []
-    crc = _checksum_file(opened.destination, target.path)
-    with ExitStack() as stack:
-        publish: list[Callable[[], None]] = []
-
-        def verify_file(path: str) -> None:
-            with open_source(path) as file:
-                _verify(opened, FileSource(path, file.fd, file.identity.size), done[0])
-                if crc is not None:
-                    publish.append(stack.enter_context(new_checksums(target.path, file)))
-
-        with replacing(
-            opened.file, target, verify=verify_file, progress=progress, contradicted=crc
-        ) as new:
-            done.append(write(new))
-        for put_in_place in publish:
-            _renew_checksums(target, put_in_place)
-    return None
-
-
-def _checksum_file(options: Destination, path: str) -> str | None:
-    """Find the Hadoop checksum file that is to be renewed; remove what killed runs left of it."""
-    if not options.regenerate_crc:
-        return None
+def _checksum_file(path: str) -> str | None:
+    """Find the Hadoop checksum file of a file; remove what killed runs left of it."""
     crc = crc_path(path)
     remove_stale(os.fspath(crc))
     return os.fspath(crc) if crc.exists() else None
 
 
-def keep_file(opened: Opened) -> None:
-    """Leave the file as it is, and remove what a killed run left beside it.
-
-    If asked for, checksums are renewed that such a run left stale.
-    """
-    options = opened.destination
-    if opened.file is None or options.output is not None:
-        return
-    with suppress(OSError):  # it is a courtesy
-        remove_stale(opened.file.path)
-    if _checksum_file(options, opened.file.path) and has_stale_crc(opened.file.path):
-        regenerate_crc(opened.file.path)
-
-
-def write_plan(plan: Plan) -> Callable[[NewFile], Written]:
-    """A writer for plans without new filters."""
-
-    def write(new: NewFile) -> Written:
-        Assembler(new, _no_filters).complete(plan)
-        return Written(plan=plan, filters={})
-
-    return write
-
-
-def _renew_checksums(target: Target, put_in_place: Callable[[], None]) -> None:
+def _renew_checksums(checksums: NewChecksums, *, name: str) -> None:
     try:
-        put_in_place()
+        checksums.commit()
     except (BloomwriterError, OSError) as error:
         reason = error.problem if isinstance(error, BloomwriterError) else error.strerror
         raise Unfinished(
             f"the Hadoop checksum file could not be renewed: {reason}",
-            path=target.name,
+            path=name,
             remedy="Hadoop and Spark read the file all the same, without checking it.",
         ) from error
-
-
-def _no_filters(chunk: Chunk) -> bytes:
-    raise AssertionError(f"no filter was built for {chunk}")
-
-
-def _verify(opened: Opened, new: Source, written: Written) -> None:
-    try:
-        footer = read_footer(new)
-    except FileProblem as error:
-        raise VerificationFailed(f"the new footer does not parse: {error.problem}") from error
-    old = Readable(opened.source, opened.layout.footer)
-    verify(old, Readable(new, footer), written.plan, written.filters)
-
-
-class _NewBuffer:
-    """A new file in memory."""
-
-    def __init__(self, old: Source) -> None:
-        self._old = old
-        self.data = bytearray()
-
-    def copy(self, start: int, stop: int) -> None:
-        self.data += self._old.read_at(start, stop)
-
-    def write(self, data: bytes) -> None:
-        self.data += data

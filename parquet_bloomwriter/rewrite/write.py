@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 
 from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
-from parquet_bloomwriter.filters.stored import ExistingFilter, existing_filters
+from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.rewrite.layout import PAGE_HEADER_BYTES
@@ -22,7 +22,7 @@ from parquet_bloomwriter.rewrite.plan import Chunk, Copy, Emit, EmitFilter, Piec
 from parquet_bloomwriter.sbbf import Sbbf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -46,8 +46,8 @@ class NewFile(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WrittenFilter:
-    """What must be found again in the new file."""
+class ExpectedFilter:
+    """What must be found again in the new file of one new filter."""
 
     digest: int
     """XXH64 of header and bitset."""
@@ -61,11 +61,15 @@ class WrittenFilter:
 class Assembler:
     """Writes pieces, in order, each once."""
 
-    def __init__(self, new: NewFile, filter_of: Callable[[Chunk], bytes]) -> None:
-        """Write to `new`; `filter_of` returns, and need not keep, a new filter's bytes."""
+    def __init__(self, new: NewFile) -> None:
         self._new = new
-        self._filter_of = filter_of
+        self._filters: dict[Chunk, bytes] = {}
+        """New filters that are not written yet."""
         self._done: list[Piece] = []
+
+    def add_filter(self, chunk: Chunk, data: bytes) -> None:
+        """Keep the header and bitset of a new filter until its piece is written."""
+        self._filters[chunk] = data
 
     def write(self, piece: Piece) -> None:
         """Carry out one piece."""
@@ -79,7 +83,7 @@ class Assembler:
             case Emit(data):
                 self._new.write(data)
             case EmitFilter(row_group, column, length):
-                data = self._filter_of((row_group, column))
+                data = self._filters.pop((row_group, column))
                 if len(data) != length:
                     raise AssertionError(f"{piece} has {len(data)} bytes")
                 self._new.write(data)
@@ -123,7 +127,7 @@ class Readable:
 
 
 def verify(
-    old: Readable, new: Readable, plan: Plan, written: Mapping[Chunk, WrittenFilter]
+    old: Readable, new: Readable, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]
 ) -> None:
     """Read the new file back.
 
@@ -139,7 +143,7 @@ def verify(
     for place in plan.filters:
         chunk = (place.row_group, place.column)
         data = new.source.read_at(place.offset, place.offset + place.length)
-        if not _is_as_written(data, written[chunk]):
+        if not _is_as_written(data, filters[chunk]):
             raise VerificationFailed(
                 "the filter did not read back as it was built",
                 row_group=place.row_group,
@@ -152,10 +156,10 @@ def verify(
             raise VerificationFailed("the footer does not lead to the filter", byte=place.offset)
     _compare_starts(old, new)
     _compare_pages(old, new)
-    _compare_kept(old, new, written, plan.dropped)
+    _compare_kept(old, new, filters, plan.dropped)
 
 
-def _is_as_written(data: bytes, expected: WrittenFilter) -> bool:
+def _is_as_written(data: bytes, expected: ExpectedFilter) -> bool:
     if digest_of(data) != expected.digest:
         return False
     try:
@@ -208,17 +212,17 @@ def _compare_pages(old: Readable, new: Readable) -> None:
 def _compare_kept(
     old: Readable,
     new: Readable,
-    written: Mapping[Chunk, WrittenFilter],
+    filters: Mapping[Chunk, ExpectedFilter],
     dropped: frozenset[Chunk],
 ) -> None:
     """Old filters that stay must look as they did, and no others may be there or be missing.
 
     Of one that cannot be trusted only that is compared: its length may be anything.
     """
-    before = {(f.row_group, f.column): f for f in existing_filters(old.footer, old.source.read_at)}
-    after = {(f.row_group, f.column): f for f in existing_filters(new.footer, new.source.read_at)}
+    before = {(f.row_group, f.column): f for f in stored_filters(old.footer, old.source.read_at)}
+    after = {(f.row_group, f.column): f for f in stored_filters(new.footer, new.source.read_at)}
     for chunk in (before.keys() - dropped) | after.keys():
-        if chunk not in written and not (
+        if chunk not in filters and not (
             chunk in before
             and chunk in after
             and (before[chunk].problem is None) == (after[chunk].problem is None)
@@ -252,7 +256,7 @@ def _page_offsets(file: Readable, place: tuple[int, int]) -> list[int]:
     return offsets
 
 
-def _same_bytes(old: Source, before: ExistingFilter, new: Source, after: ExistingFilter) -> bool:
+def _same_bytes(old: Source, before: StoredFilter, new: Source, after: StoredFilter) -> bool:
     """Whether both filters have the same length, and begin and end alike."""
     if before.length != after.length:
         return False

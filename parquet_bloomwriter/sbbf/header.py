@@ -9,13 +9,16 @@ Parquet specification, "Bloom Filter", section "File Format", and parquet.thrift
       4: required BloomFilterCompression compression; union { 1: UNCOMPRESSED }
     }
 
-What every known writer makes of it, 15 to 19 bytes:
+Nearly all writers encode it in the same 15 to 19 bytes, the *usual header*:
 
     15 <zigzag varint numBytes>     field 1, i32
     1c 1c 00 00                     field 2, union; its field 1, empty struct; two stops
     1c 1c 00 00                     field 3, likewise
     1c 1c 00 00                     field 4, likewise
     00                              stop
+
+Bitsets are multiples of 32 bytes. So where the header is the usual one, the length of header and
+bitset together, L, gives the length of each: the header has (L - 15) % 32 + 15 bytes.
 
 The Murmur3 drafts have no field 4, and their numBytes "must be a power of 2 and larger than 32".
 Their hash has the union id 1 too, so a header of three fields does not say which hash it means:
@@ -30,7 +33,9 @@ else, whatever the bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from parquet_bloomwriter.compact.loop import I32, START, STRUCT
 from parquet_bloomwriter.compact.scan import ENDS_EARLY, Grammar, Kind, scan
@@ -39,14 +44,28 @@ from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, Malformed
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from parquet_bloomwriter.compact.scan import Table
     from parquet_bloomwriter.hashing import Dialect
 
+    Length = TypeVar("Length", int, NDArray[np.int64])
+
 _UNION = bytes.fromhex("1c1c0000")
-_FIELDS_AFTER_SIZE = {"xxhash": 3, "murmur3": 2}
-_SIZE_FIELD = b"\x15"
-_UNIONS = _UNION * _FIELDS_AFTER_SIZE["xxhash"] + b"\x00"
-_MAX_VARINT_BYTES = 5 + len(_UNIONS)
+_NUM_UNIONS = {"xxhash": 3, "murmur3": 2}
+_MAX_VARINT_BYTES = 5
+
+USUAL_START = b"\x15"
+"""What the usual header has before numBytes."""
+
+USUAL_END = _UNION * _NUM_UNIONS["xxhash"] + b"\x00"
+"""What the usual header has after numBytes."""
+
+USUAL_FIXED_BYTES = len(USUAL_START) + len(USUAL_END)
+"""Bytes of the usual header without those of numBytes."""
+
+SHORTEST_USUAL_BYTES = USUAL_FIXED_BYTES + 1
+"""Bytes of the shortest usual header."""
 
 MAX_HEADER_BYTES = 64 * 1024
 """More than any header needs, whatever unknown fields it has."""
@@ -98,13 +117,18 @@ class FilterHeader:
     """Bytes of the header itself."""
 
     @property
+    def filter_length(self) -> int:
+        """Bytes of header and bitset: what `bloom_filter_length` of the footer must be."""
+        return self.length + self.num_bytes
+
+    @property
     def is_usual(self) -> bool:
-        """Whether it is as long as the one that every known writer makes."""
+        """Whether the header has as many bytes as the usual one for its size."""
         return self.length == len(self.usual_bytes)
 
     @property
     def usual_bytes(self) -> bytes:
-        """The header that known writers make for this size, with or without compression."""
+        """The usual header for this size; without field 4 if this one has none."""
         return _encode(self.num_bytes, "murmur3" if self.compression is None else "xxhash")
 
     @property
@@ -146,7 +170,52 @@ def encode_header(num_bytes: int, dialect: Dialect = "xxhash") -> bytes:
 
 
 def _encode(num_bytes: int, dialect: Dialect) -> bytes:
-    return _SIZE_FIELD + encode_zigzag(num_bytes) + _UNION * _FIELDS_AFTER_SIZE[dialect] + b"\x00"
+    return USUAL_START + encode_zigzag(num_bytes) + _UNION * _NUM_UNIONS[dialect] + b"\x00"
+
+
+def usual_header_length(length: Length) -> Length:
+    """Return the bytes of the usual header by the bytes of header and bitset together.
+
+    Another header may stand there: `usual_header_at` and `are_usual_headers` compare the bytes.
+
+    Args:
+        length: `bloom_filter_length` of one filter, or of n filters, shape (n,).
+    """
+    return (length - SHORTEST_USUAL_BYTES) % BYTES_PER_BLOCK + SHORTEST_USUAL_BYTES
+
+
+def usual_header_at(data: bytes, start: int, length: int) -> int:
+    """Return the bytes of the usual header at byte `start` of `data`, 0 if another one is there.
+
+    Args:
+        data: Bytes with the whole header.
+        start: Where the header begins.
+        length: Bytes of header and bitset together.
+    """
+    header = usual_header_length(length)
+    size = length - header
+    is_usual = _is_bitset_size(size) and data.startswith(_encode(size, "xxhash"), start)
+    return header if is_usual else 0
+
+
+def are_usual_headers(
+    heads: NDArray[np.uint8], sizes: NDArray[np.int64], width: int
+) -> NDArray[np.bool_]:
+    """Return which of n filters begin with the usual header of a bitset of their size.
+
+    Args:
+        heads: First bytes of each filter, shape (n, at least 19).
+        sizes: Bytes of the bitsets, shape (n,).
+        width: Bytes that numBytes takes in each of the headers.
+    """
+    stop = len(USUAL_START) + width
+    varints = (2 * sizes[:, None]) >> (7 * np.arange(width)) & 0x7F
+    varints[:, :-1] |= 0x80
+    same: NDArray[np.bool_] = (heads[:, 1:stop] == varints).all(axis=1)
+    same &= heads[:, 0] == USUAL_START[0]
+    end = np.frombuffer(USUAL_END, np.uint8)
+    same &= (heads[:, stop : stop + len(end)] == end).all(axis=1)
+    return same
 
 
 def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> FilterHeader:
@@ -159,9 +228,9 @@ def decode_header(buf: bytes | bytearray | memoryview, offset: int = 0) -> Filte
     if not 0 <= offset < len(view):
         raise HeaderCutShort(f"the Bloom filter header is cut short at byte {len(view)}")
     data = bytes(view[offset : offset + MAX_HEADER_BYTES])
-    common = _common_header(data)
-    if common is not None:
-        return common
+    usual = _usual_header(data)
+    if usual is not None:
+        return usual
     table = _scanned(data)
     values, spans = table.values[0].tolist(), table.spans[0].tolist()
     if not _is_bitset_size(values[_NUM_BYTES]):
@@ -203,9 +272,9 @@ def measured_length(data: bytes) -> int:
     Raises:
         MalformedFilter: If the bytes are no BloomFilterHeader, or its numBytes cannot be true.
     """
-    common = _common_header(data)
-    if common is not None:
-        return common.length + common.num_bytes
+    usual = _usual_header(data)
+    if usual is not None:
+        return usual.filter_length
     table = _scanned(data)
     if (table.spans[0, [_ALGORITHM, _HASH], START] < 0).any():
         raise MalformedFilter("the Bloom filter header has no algorithm or no hash")
@@ -227,21 +296,21 @@ def _scanned(data: bytes) -> Table:
     return table
 
 
-def _common_header(data: bytes) -> FilterHeader | None:
-    """Read the form that every known writer makes; None if it is another."""
-    stop = data.find(_UNIONS, 2, 2 + _MAX_VARINT_BYTES)
-    if stop < 0 or not data.startswith(_SIZE_FIELD):
+def _usual_header(data: bytes) -> FilterHeader | None:
+    """Read the usual header; return None if another one is there."""
+    stop = data.find(USUAL_END, 2, 2 + _MAX_VARINT_BYTES + len(USUAL_END))
+    if stop < 0 or not data.startswith(USUAL_START):
         return None
     zigzag = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(data[1:stop]))
     num_bytes = zigzag >> 1
-    if not _is_bitset_size(num_bytes) or data[:stop] != _SIZE_FIELD + encode_zigzag(num_bytes):
+    if not _is_bitset_size(num_bytes) or data[:stop] != USUAL_START + encode_zigzag(num_bytes):
         return None
     return FilterHeader(
         num_bytes=num_bytes,
         algorithm="BLOCK",
         hash="XXHASH",
         compression="UNCOMPRESSED",
-        length=stop + len(_UNIONS),
+        length=stop + len(USUAL_END),
     )
 
 

@@ -19,7 +19,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.source.local import FileSource, identity_of
+from parquet_bloomwriter.source.local import FileIdentity, FileSource, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
     from parquet_bloomwriter.source import Source
-
-_State = tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +75,7 @@ def without_footer(
 class Versions:
     """In which state files on disk were at one moment."""
 
-    states: dict[str, _State]
+    states: dict[str, FileIdentity | None]
 
     @classmethod
     def of(cls, fragments: Iterable[ds.ParquetFileFragment]) -> Versions:
@@ -98,10 +96,8 @@ class Versions:
         return self.states.get(path) == _state(fd)
 
 
-def _state(file: str | int) -> _State:
+def _state(file: str | int) -> FileIdentity | None:
     try:
-        found = os.stat(file)  # noqa: PTH116  one call for each of many files
+        return FileIdentity.of(os.stat(file))  # noqa: PTH116  one call for each of many files
     except OSError:
         return None
-    times = found.st_mtime_ns, found.st_ctime_ns
-    return (found.st_dev, found.st_ino, found.st_size, *times)

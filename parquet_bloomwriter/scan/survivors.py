@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.hashing import XXHASH, HashKind
-from parquet_bloomwriter.predicate import parse, to_arrow
+from parquet_bloomwriter.predicate import parse
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.probing.files import Given, probe_locations
 from parquet_bloomwriter.scan.nan_rows import without_statistics
 from parquet_bloomwriter.scan.safe_pushdown import TableBindings

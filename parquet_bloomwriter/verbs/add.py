@@ -3,73 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, get_args
 
 from parquet_bloomwriter.column_names import notes_on, select_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.filters.build import ODD_INSTANTS, BuiltFilter, FilterOptions
+from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.replace.original import FileIdentity
-from parquet_bloomwriter.reports.rewriting import AddReport, ChunkReport, ColumnReport, Status
-from parquet_bloomwriter.rewrite.candidates import Candidates, ChunkWork, Outcome
-from parquet_bloomwriter.rewrite.plan import (
-    Chunk,
-    Copy,
-    Draft,
-    EmitFilter,
-    Placement,
-    Plan,
-    make_draft,
-    make_plan,
-)
-from parquet_bloomwriter.rewrite.session import (
-    Destination,
-    Input,
-    Opened,
-    StrPath,
-    Written,
-    keep_file,
-    opened,
-    target_of,
-    write_new_version,
-)
-from parquet_bloomwriter.rewrite.write import Assembler, NewFile, WrittenFilter, digest_of
+from parquet_bloomwriter.progress import SILENT
+from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport
+from parquet_bloomwriter.rewrite.build import build_filters, final_draft
+from parquet_bloomwriter.rewrite.candidates import ChunkWork
+from parquet_bloomwriter.rewrite.plan import Placement, make_draft, make_plan
+from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping, Sequence
 
     from parquet_bloomwriter.hashing import Dialect
-    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.progress import Progress
+    from parquet_bloomwriter.reports.rewriting import ChunkReport
+    from parquet_bloomwriter.rewrite.plan import Chunk, Plan
     from parquet_bloomwriter.sbbf import Sizing
-
-
-class Progress(Protocol):
-    """Told how the work goes on, from several threads."""
-
-    def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """A file is about to be worked on."""
-        ...
-
-    def wrote(self, num_bytes: int) -> None:
-        """Bytes of the new version were written."""
-        ...
-
-    def built(self) -> None:
-        """One more filter is done."""
-        ...
-
-
-class _Silent:
-    def begin(self, *, num_bytes: int, num_filters: int) -> None: ...
-
-    def wrote(self, num_bytes: int) -> None: ...
-
-    def built(self) -> None: ...
 
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
@@ -158,192 +116,91 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     num_jobs = default_jobs() if jobs is None else jobs
     if num_jobs < 1:
         raise InvalidArgument(f"{num_jobs} threads cannot do any work")
-    with opened(source, destination) as file:
-        leaves = file.layout.footer.leaves
+    progress = progress or SILENT
+    with rewrite_session(source, destination, progress=progress.wrote) as session:
+        layout = session.layout
+        leaves = layout.footer.leaves
         chosen = leaves if columns is None else select_columns(leaves, columns)
         options = FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
-        target = None if dry_run else target_of(file)
+        if not dry_run:
+            session.choose_target()
         work = ChunkWork(
-            source=file.source,
-            layout=file.layout,
+            source=session.source,
+            layout=layout,
             options=_column_options(leaves, chosen, options, fpp, ndv),
             jobs=num_jobs,
         )
-        found = work.candidates(replace=replace)
-        drops = list(found.to_drop.values())
-        addition = _Addition(
-            file=file,
-            chunks=work,
-            found=found,
-            draft=make_draft(file.layout, sorted(found.to_build), placement, drops=drops),
-            progress=progress or _Silent(),
-        )
+        candidates = work.find_candidates(replace=replace)
+        drops = list(candidates.to_drop.values())
+        draft = make_draft(layout, sorted(candidates.to_build), placement, drops=drops)
         must_write = output is not None and not dry_run
-        writes = must_write or bool(found.to_build and not dry_run)
-        addition.progress.begin(
-            num_bytes=file.source.size if writes else 0, num_filters=len(found.to_build)
+        writes = must_write or bool(candidates.to_build and not dry_run)
+        size = session.source.size
+        progress.begin(num_bytes=size if writes else 0, num_filters=len(candidates.to_build))
+        rewrite = session.begin() if writes else None
+        built = build_filters(
+            work,
+            candidates,
+            draft,
+            assembler=None if rewrite is None else rewrite.assembler,
+            progress=progress,
         )
-        data = None
-        if writes:
-            try:
-                data = write_new_version(
-                    file,
-                    target,
-                    lambda new: addition.write(new, even_without_filters=must_write),
-                    progress=addition.progress.wrote,
-                )
-            except _NothingToWriteError:
-                writes = False
+        plan: Plan | None = None
+        data: bytes | None = None
+        if rewrite is None or built.changes_file or must_write:
+            draft = final_draft(layout, draft, built)
+            plan = make_plan(layout, draft, built.lengths)
+        if rewrite is not None and plan is not None:
+            rewrite.write(plan)
+            rewrite.verify(plan, built.filters)
+            data = rewrite.commit()
         else:
-            addition.build_only()
-        if not writes and file.file is not None:  # what could not be read may just have gone away
-            file.file.check_unchanged(FileIdentity.same_content)
-        if not writes and not dry_run:
-            keep_file(file)
-        return addition.report(chosen, writes=writes, dry_run=dry_run, data=data)
-
-
-class _NothingToWriteError(Exception):
-    """No filter could be built, so the file stays as it is."""
-
-
-@dataclass(kw_only=True)
-class _Addition:
-    """The adding of filters to one file, from the draft to the report."""
-
-    file: Opened
-    chunks: ChunkWork
-    found: Candidates
-    draft: Draft
-    progress: Progress
-    filters: dict[Chunk, bytes] = field(default_factory=dict)
-    """New filters that are not written yet."""
-
-    lengths: dict[Chunk, int] = field(default_factory=dict)
-    """Bytes of header and bitset of every new filter."""
-
-    written: dict[Chunk, WrittenFilter] = field(default_factory=dict)
-    plan: Plan | None = None
-
-    def build_only(self) -> None:
-        """Build the filters and make the plan, but write nothing."""
-        with self._being_built() as outcomes:
-            for chunk, outcome in outcomes:
-                self._note(chunk, outcome)
-                self.filters.clear()
-        self.plan = self._finished_plan()
-
-    def write(self, new: NewFile, *, even_without_filters: bool) -> Written:
-        """Build the filters and write the new file, both at once as far as possible.
-
-        Raises:
-            _NothingToWriteError: If no filter comes or goes, and there is no need for a new file.
-        """
-        assembler = Assembler(new, self.filters.pop)
-        ahead = self._settled_until()
-        copied = 0
-        with self._being_built() as outcomes:
-            for insertion in self.draft.insertions:
-                # Copy first: the filter is being built meanwhile.
-                if copied < insertion.position <= ahead:
-                    assembler.write(Copy(copied, insertion.position))
-                    copied = insertion.position
-                chunk, outcome = next(outcomes)
-                if self._note(chunk, outcome) and insertion.position <= ahead:
-                    assembler.write(EmitFilter(*chunk, self.lengths[chunk]))
-        if not (self.lengths or self.found.to_drop or even_without_filters):
-            raise _NothingToWriteError
-        self.plan = self._finished_plan()
-        assembler.complete(self.plan)
-        return Written(plan=self.plan, filters=self.written)
-
-    def report(
-        self, leaves: Sequence[Leaf], *, writes: bool, dry_run: bool, data: bytes | None
-    ) -> AddReport:
-        """Sum up."""
-        footer = self.file.layout.footer
-        chunks = self.found.settled
-        for place in self.plan.filters if self.plan else ():
-            chunk = (place.row_group, place.column)
-            chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
-        with_new = {column for _, column in self.lengths}
-        columns = tuple(
-            ColumnReport(
-                name=leaf.name,
-                ordinal=leaf.ordinal,
-                physical_type=leaf.physical_type.name,
-                asked_fpp=self.chunks.options[leaf.ordinal].fpp,
-                chunks=tuple(chunks[row, leaf.ordinal] for row in range(footer.num_row_groups)),
-                notes=notes_on(leaf) if leaf.ordinal in with_new else (),
-            )
-            for leaf in leaves
-        )
-        size = self.file.source.size
+            writes = False
+            session.check_source_unchanged()  # what could not be read may just have gone away
+            if not dry_run:
+                session.keep()
         return AddReport(
-            path=self.file.path,
-            output=self.file.output if writes else None,
+            path=session.path,
+            output=session.output if writes else None,
             written=writes,
             dry_run=dry_run,
             size_before=size,
-            size_after=self.plan.size if self.plan else size,
-            num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
-            num_row_groups=footer.num_row_groups,
-            placement=self.draft.placement,
-            fallback=self.draft.fallback,
-            left_bytes=self.draft.left_bytes if self.plan else 0,
-            columns=columns,
-            pieces=self.plan.pieces if self.plan else (),
+            size_after=plan.size if plan else size,
+            num_rows=max(int(layout.footer.file.value(FileField.NUM_ROWS)[0]), 0),
+            num_row_groups=layout.footer.num_row_groups,
+            placement=draft.placement,
+            fallback=draft.fallback,
+            left_bytes=draft.left_bytes if plan else 0,
+            columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
+            pieces=plan.pieces if plan else (),
             data=data,
         )
 
-    def _being_built(self) -> AbstractContextManager[Iterator[tuple[Chunk, Outcome]]]:
-        return self.chunks.being_built([(i.row_group, i.column) for i in self.draft.insertions])
 
-    def _note(self, chunk: Chunk, outcome: Outcome) -> bool:
-        """Take note of what became of a filter; tell whether there is one to write."""
-        self.progress.built()
-        if not isinstance(outcome, BuiltFilter):
-            if outcome.reason != ODD_INSTANTS:
-                self.found.to_drop.pop(chunk, None)
-            elif chunk in self.found.to_drop:
-                reason = f"{outcome.reason}; the filter that was there is taken out"
-                outcome = dataclasses.replace(outcome, reason=reason)
-            self.found.settled[chunk] = outcome
-            return False
-        self.filters[chunk] = outcome.data
-        self.lengths[chunk] = len(outcome.data)
-        self.written[chunk] = WrittenFilter(
-            digest=digest_of(outcome.data),
-            sample=outcome.sample,
-            dialect=self.chunks.options[chunk[1]].hash_kind.dialect,
+def _column_reports(
+    footer: Footer,
+    leaves: Sequence[Leaf],
+    options: Mapping[int, FilterOptions],
+    reports: Mapping[Chunk, ChunkReport],
+    plan: Plan | None,
+) -> tuple[ColumnReport, ...]:
+    """Sum up by column; the plan knows where new filters are."""
+    placed = {(place.row_group, place.column): place for place in plan.filters} if plan else {}
+    chunks = dict(reports)
+    for chunk, place in placed.items():
+        chunks[chunk] = dataclasses.replace(chunks[chunk], offset=place.offset)
+    with_new = {column for _, column in placed}
+    return tuple(
+        ColumnReport(
+            name=leaf.name,
+            ordinal=leaf.ordinal,
+            physical_type=leaf.physical_type.name,
+            asked_fpp=options[leaf.ordinal].fpp,
+            chunks=tuple(chunks[row, leaf.ordinal] for row in range(footer.num_row_groups)),
+            notes=notes_on(leaf) if leaf.ordinal in with_new else (),
         )
-        self.found.settled[chunk] = ChunkReport(
-            row_group=chunk[0],
-            status=Status.BUILT,
-            reason=self.found.to_build[chunk],
-            length=len(outcome.data),
-            num_bytes=outcome.num_bytes,
-            ndv=outcome.ndv,
-            fpp=outcome.fpp,
-        )
-        return True
-
-    def _settled_until(self) -> int:
-        """Position in the old file up to which nothing depends on filters not yet built."""
-        if self.draft.drops:
-            return 0
-        layout = self.file.layout
-        moves = any(i.position < layout.footer.start for i in self.draft.insertions)
-        indexes = layout.offset_indexes if moves else ()
-        return min((index.start for index in indexes), default=layout.footer.start)
-
-    def _finished_plan(self) -> Plan:
-        layout, first = self.file.layout, self.draft
-        if len(self.found.to_drop) < len(first.drops):  # What could not be built anew stays.
-            drops = list(self.found.to_drop.values())
-            draft = make_draft(layout, list(self.lengths), first.placement, drops=drops)
-            self.draft = dataclasses.replace(draft, fallback=first.fallback)
-        return make_plan(layout, self.draft, self.lengths)
+        for leaf in leaves
+    )
 
 
 def _column_options(

@@ -18,7 +18,7 @@ from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.filters.stored import stored_filters
+from parquet_bloomwriter.filters.stored import filters_of_columns
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
@@ -217,7 +217,7 @@ class _Survey:
             known=known,
             values=values,
             nulls=nulls,
-            filters=stored_filters(source, footer, set(ordinals)),
+            filters=filters_of_columns(source, footer, set(ordinals)),
             sample_rows=sample_rows,
         )
 
@@ -225,8 +225,8 @@ class _Survey:
         """Gather what the footer and a sample tell of one column."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
         used = np.flatnonzero(present > 0)
-        mine = [one for one in self.filters if one.ordinal == leaf.ordinal]
-        sound = {one.row_group for one in mine if not (one.problem or one.foreign)}
+        mine = [one for one in self.filters if one.column == leaf.ordinal]
+        sound = {one.row_group for one in mine if not (one.defect or one.foreign)}
         has_filter = np.isin(used, sorted(sound))
         unsupported = why_no_filter(leaf) or _why_not_looked_up(leaf)
         order = order_of(leaf)
@@ -291,6 +291,6 @@ def _why_not_looked_up(leaf: Leaf) -> str | None:
 
 
 def _further_notes(filters: Iterable[StoredFilter]) -> Iterator[str]:
-    doubtful = [one.problem or one.foreign for one in filters]
+    doubtful = [one.defect or one.foreign for one in filters]
     for problem in dict.fromkeys(filter(None, doubtful)):
         yield f"a filter that is there cannot be trusted: {problem}"

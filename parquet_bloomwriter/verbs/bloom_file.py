@@ -10,7 +10,7 @@ import numpy as np
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
-from parquet_bloomwriter.filters.stored import SHARED, check_filter, read_filter_header
+from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.probing.batch_reader import Pieces
@@ -125,22 +125,20 @@ class BloomFile:
         offset = int(facts.filter_offsets[row_group])
         if offset == ABSENT:
             return None
+        reader = FilterReader(
+            limit=self._file.start, edges=self._file.edges, read_at=self._source.read_at
+        )
         try:
-            header = read_filter_header(
-                offset, self._file.start, self._source.read_at, dialect=self._hash_kind.dialect
-            )
-            length = header.length + header.num_bytes
-            given = int(facts.filter_lengths[row_group])
-            check_filter(
+            stored = reader.read(
                 leaf,
-                header,
-                None if given == ABSENT else given,
+                row_group,
                 offset=offset,
-                edges=self._file.edges,
+                length=int(facts.filter_lengths[row_group]),
                 is_shared=known_problem == SHARED,
             )
-            kind = self._hash_kind if header.compression is None else XXHASH
-            data = self._source.read_at(offset, offset + length)
+            stored.trusted_header(self._hash_kind.dialect)
+            kind = self._hash_kind if stored.is_draft else XXHASH
+            data = self._source.read_at(offset, stored.stop)
             return Sbbf.from_bytes(data, kind.dialect, murmur3_seed=kind.murmur3_seed)
         except MalformedFilter as error:
             error.path, error.row_group, error.column = self._source.name, row_group, leaf.name

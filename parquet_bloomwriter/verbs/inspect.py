@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
+from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.probing.statistics import null_counts
@@ -54,11 +54,11 @@ def inspect(
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
         leaves = footer.leaves
         chosen = leaves if columns is None else select_columns(leaves, columns)
-        filters = stored_filters(file, footer, {leaf.ordinal for leaf in chosen})
+        filters = filters_of_columns(file, footer, {leaf.ordinal for leaf in chosen})
         facts = _Facts(footer, filters)
         found: dict[int, list[FilterFacts]] = {leaf.ordinal: [] for leaf in chosen}
         for one, bits in read_all_bits(file, filters):
-            found[one.ordinal].append(facts.of(one, bits))
+            found[one.column].append(facts.of(one, bits))
         return FileFilters(
             path=file.name,
             size=file.size,
@@ -108,20 +108,20 @@ class _Facts:
         self._places = _places(footer, filters)
 
     def of(self, one: StoredFilter, bits: Sbbf | None) -> FilterFacts:
-        chunk = (one.row_group, one.ordinal)
+        chunk = (one.row_group, one.column)
         values, nulls = int(self._values[chunk]), int(self._nulls[chunk])
         num_values = values - max(nulls, 0)
         fill = None if bits is None else bits.fill()
-        problem = one.problem or one.foreign
+        problem = one.defect or one.foreign
         if problem is None and fill == 0 and num_values:
             problem = ALL_ZERO_PERHAPS if nulls < 0 else ALL_ZERO
         return FilterFacts(
             row_group=one.row_group,
-            ordinal=one.ordinal,
-            column=self._footer.leaves[one.ordinal].name,
+            ordinal=one.column,
+            column=self._footer.leaves[one.column].name,
             num_values=num_values,
             offset=one.offset,
-            length=one.length,
+            length=one.readable_length,
             num_bytes=None if one.header is None else one.header.num_bytes,
             place=self._places[chunk],
             ndv=None if bits is None else abs(bits.estimated_ndv()),  # not -0.0
@@ -144,9 +144,9 @@ def _places(footer: Footer, filters: Sequence[StoredFilter]) -> dict[tuple[int, 
     own_last = starts.max(axis=1, initial=0)
     places: dict[tuple[int, int], FilterPlace] = {}
     for one in filters:
-        chunk = (one.row_group, one.ordinal)
+        chunk = (one.row_group, one.column)
         passed = np.searchsorted(every, [int(own_last[one.row_group]), one.offset], side="right")
-        if one.length is None:
+        if one.readable_length is None:
             places[chunk] = FilterPlace.ELSEWHERE
         elif one.stop == starts[chunk]:
             places[chunk] = FilterPlace.COLUMN_CHUNK

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.rewriting import RepairReport
 from parquet_bloomwriter.rewrite.plan import Draft, make_plan
-from parquet_bloomwriter.rewrite.session import (
-    Destination,
-    Input,
-    StrPath,
-    keep_file,
-    opened,
-    target_of,
-    write_new_version,
-    write_plan,
-)
+from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,8 +57,8 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
     )
-    with opened(source, destination) as file:
-        layout = file.layout
+    with rewrite_session(source, destination, progress=progress) as session:
+        layout = session.layout
         repairs = tuple(f for f in layout.existing if f.problem is None and f.footer_length is None)
         unrepaired = tuple(
             f"row group {f.row_group}, column {layout.footer.leaves[f.column].name}: {f.problem}"
@@ -81,16 +72,18 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         writes = not dry_run and bool(repairs or output is not None)
         data = None
         if writes:
-            target = target_of(file)
-            data = write_new_version(file, target, write_plan(plan), progress=progress)
+            rewrite = session.begin()
+            rewrite.write(plan)
+            rewrite.verify(plan, {})
+            data = rewrite.commit()
         elif not dry_run:
-            keep_file(file)
+            session.keep()
         return RepairReport(
-            path=file.path,
-            output=file.output if writes else None,
+            path=session.path,
+            output=session.output if writes else None,
             written=writes,
             dry_run=dry_run,
-            size_before=file.source.size,
+            size_before=session.source.size,
             size_after=plan.size,
             num_repaired=len(repairs),
             unrepaired=unrepaired,

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.reports.rewriting import StripReport
 from parquet_bloomwriter.rewrite.plan import make_draft, make_plan
-from parquet_bloomwriter.rewrite.session import (
-    Destination,
-    Input,
-    StrPath,
-    keep_file,
-    opened,
-    target_of,
-    write_new_version,
-    write_plan,
-)
+from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,8 +60,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
     )
-    with opened(source, destination) as file:
-        layout = file.layout
+    with rewrite_session(source, destination, progress=progress) as session:
+        layout = session.layout
         leaves = layout.footer.leaves
         chosen = set(leaves if columns is None else select_columns(leaves, columns))
         mine = [f for f in layout.existing if leaves[f.column] in chosen]
@@ -80,16 +71,18 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         writes = not dry_run and bool(drops or output is not None)
         data = None
         if writes:
-            target = target_of(file)
-            data = write_new_version(file, target, write_plan(plan), progress=progress)
+            rewrite = session.begin()
+            rewrite.write(plan)
+            rewrite.verify(plan, {})
+            data = rewrite.commit()
         elif not dry_run:
-            keep_file(file)
+            session.keep()
         return StripReport(
-            path=file.path,
-            output=file.output if writes else None,
+            path=session.path,
+            output=session.output if writes else None,
             written=writes,
             dry_run=dry_run,
-            size_before=file.source.size,
+            size_before=session.source.size,
             size_after=plan.size,
             num_filters=len(drops),
             left_bytes=draft.left_bytes,

@@ -25,7 +25,7 @@ import numpy as np
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.check import Lookups, look_up
-from parquet_bloomwriter.filters.stored import read_bits, stored_filters
+from parquet_bloomwriter.filters.stored import filters_of_columns, read_bits
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs, in_order
@@ -117,7 +117,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
         leaves = footer.leaves
         chosen = leaves if columns is None else select_columns(leaves, columns)
-        filters = stored_filters(file, footer, {leaf.ordinal for leaf in chosen})
+        filters = filters_of_columns(file, footer, {leaf.ordinal for leaf in chosen})
         sampled = None if sample is None else _spread({one.row_group for one in filters}, sample)
         random = np.random.default_rng(_SEED).integers(0, 2**64, absent, np.uint64)
         checker = _Checker(
@@ -130,12 +130,12 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
         )
         if progress is not None:
             progress.begin(num_bytes=0, num_filters=len(filters))
-        by_column = sorted(filters, key=lambda one: (one.ordinal, one.row_group))
+        by_column = sorted(filters, key=lambda one: (one.column, one.row_group))
         with in_order(
             by_column,
             checker.check,
             jobs=num_jobs,
-            weight=lambda one: one.length or 0,
+            weight=lambda one: one.readable_length or 0,
             max_weight=_AHEAD_BYTES,
         ) as results:
             checks = tuple(check for _, check in results)
@@ -206,8 +206,8 @@ class _Checker:
 
     def _without_values(self, one: StoredFilter, bits: Sbbf | None) -> tuple[CheckStatus, str]:
         """What header and bits alone say; OK if values are to be looked up."""
-        if one.problem is not None:
-            return CheckStatus.FAILED, one.problem
+        if one.defect is not None:
+            return CheckStatus.FAILED, one.defect
         if one.foreign is not None and not (one.is_draft and self.kind.dialect == "murmur3"):
             return CheckStatus.UNCHECKED, one.foreign
         if bits is None:
@@ -222,16 +222,16 @@ class _Checker:
         if bits.fill() > 0:
             return False
         values, nulls = values_and_nulls(self.footer)
-        chunk = (one.row_group, one.ordinal)
+        chunk = (one.row_group, one.column)
         return bool(0 <= nulls[chunk] < values[chunk])
 
     def _against_values(self, one: StoredFilter, bits: Sbbf) -> FilterCheck:
         import pyarrow as pa
 
         kind = self.kind if one.is_draft else XXHASH
-        leaf = self.footer.leaves[one.ordinal]
+        leaf = self.footer.leaves[one.column]
         try:
-            found = look_up(bits, self._reader(one.ordinal), leaf, one.row_group, kind=kind)
+            found = look_up(bits, self._reader(one.column), leaf, one.row_group, kind=kind)
         except (OSError, pa.ArrowException) as error:
             reason = "its column chunk cannot be read: " + " ".join(str(error).split())
             return self._verdict(one, bits, CheckStatus.UNCHECKED, reason)
@@ -256,10 +256,10 @@ class _Checker:
             agrees = abs(measured - exact) <= _deviation(exact, len(self.absent))
         return FilterCheck(
             row_group=one.row_group,
-            ordinal=one.ordinal,
-            column=self.footer.leaves[one.ordinal].name,
+            ordinal=one.column,
+            column=self.footer.leaves[one.column].name,
             offset=one.offset,
-            length=one.length,
+            length=one.readable_length,
             status=status,
             reason=reason,
             warnings=(*one.oddities, *found.warnings),

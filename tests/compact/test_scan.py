@@ -387,3 +387,14 @@ def test_the_compiled_loop_is_taken_where_it_pays(
     for _ in range(2):
         scan(b"\x15\x02".ljust(10, b"\x00"), grammar)
     assert taken == (["_compiled"] * 2 if loaded else ["_interpreted", "_compiled"])
+
+
+@pytest.mark.parametrize("compiled", LOOPS)
+def test_booleans(compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
+    """A field of booleans has one of two wire types, and no bytes of its own."""
+    grammar = Grammar.of({"Root": Kind(slots={1: (1, TRUE), 2: (2, TRUE)}, unknown_slot=3)})
+    with loop(compiled=compiled):
+        table = scan(bytes.fromhex("111200"), grammar)
+        other = scan(bytes.fromhex("150200"), grammar)
+    assert found(table) == [(1, {0: (ABSENT, 0, 0, 3), 1: (1, 0, 1, 1), 2: (0, 1, 2, 2)})]
+    assert found(other) == [(1, {0: (ABSENT, 0, 0, 3), 3: (1, 0, 1, -1)})]

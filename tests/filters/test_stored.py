@@ -28,7 +28,7 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from parquet_bloomwriter.filters.stored import ExistingFilter
+    from parquet_bloomwriter.filters.stored import StoredFilter
 
 CHUNK = (0, 0)
 
@@ -55,7 +55,7 @@ def with_filter() -> bytes:
     return written(bloom_filter_options={"id": {"ndv": 500, "fpp": 0.01}})
 
 
-def first(data: bytes) -> ExistingFilter:
+def first(data: bytes) -> StoredFilter:
     return next(f for f in layout(data).existing if (f.row_group, f.column) == CHUNK)
 
 

@@ -1,4 +1,4 @@
-"""Groups of files built for a test, and what was built, read back by pyarrow."""
+"""Groups of files built for a test; the result is read back by pyarrow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def hash_of(kind: pa.DataType, value: object) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Built:
-    """What was built."""
+    """The files that were built."""
 
     folder: Path
     """The version's."""

@@ -1,4 +1,4 @@
-"""Indexes written by hand, independently of the code that builds them, and what is in them."""
+"""Indexes written by hand, independently of the code that builds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.columns import column_type
-from parquet_bloomwriter.index.log.entry import DataFile, Entry, GlobalFilter, IndexedColumn, State
+from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot
 from parquet_bloomwriter.metadata import Leaf, PhysicalType
@@ -70,7 +70,7 @@ class Row:
 
     @property
     def data(self) -> bytes:
-        """What BFBinary has of it."""
+        """Return the row's value of BFBinary."""
         return b"" if self.filter is None else self.filter.to_bytes()
 
 
@@ -230,8 +230,8 @@ def _column(folder: Path, base: Path, name: str, column: Column) -> IndexedColum
     )
 
 
-def _data_file(folder: Path, path: Path) -> DataFile:
-    return DataFile(path=path.relative_to(folder).as_posix(), size=path.stat().st_size)
+def _data_file(folder: Path, path: Path) -> IndexFile:
+    return IndexFile(path=path.relative_to(folder).as_posix(), size=path.stat().st_size)
 
 
 def of(*values: int, leaf: Leaf = INT64) -> Sbbf:

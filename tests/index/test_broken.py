@@ -180,7 +180,7 @@ def test_another_manifest_is_not_the_one_that_was_written(index: Made) -> None:
 
 
 def test_another_global_filter_is_not_the_one_that_was_written(tmp_path: Path) -> None:
-    """It is one Bloom filter, and holds nothing of what the files hold."""
+    """The file is a Bloom filter, but has none of the values of the files."""
     index = many(tmp_path, of(*range(40)), stop=40)
     path = Path(index.paths()[-1])
     assert path.suffix == ".bloom"

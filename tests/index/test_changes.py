@@ -1,4 +1,4 @@
-"""Which of the files that there are an index knows, as they are now."""
+"""The files of a table that an index knows in their present state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index takes for granted about files: looked at, or promised never to change."""
+"""Contracts: files are looked at, or promised never to change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write(path: Path, first: int) -> Path:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Return a folder whose file i, in one of two folders, has the ids from 1000 * i on."""
+    """Return a table whose file i, in one of two folders, has the ids from 1000 * i on."""
     root = tmp_path / "events"
     for i in range(NUM_FILES):
         write(root / f"day={i % 2}" / f"{i}.parquet", 1000 * i)

@@ -1,4 +1,4 @@
-"""Which files a table has, and by what they are known."""
+"""The files of a table, and how an unchanged file is recognised."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_file_written_just_now_is_not_settled_until_the_clock_has_moved(tmp_pa
 
 
 class FileServer:
-    """A file system whose clock differs from this machine's, and tells whole seconds."""
+    """A file system whose clock differs from this machine's, and knows whole seconds only."""
 
     def __init__(self, ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = int(time.time()) + ahead

@@ -30,7 +30,7 @@ records = pytest.mark.parametrize(("kind", "record"), RECORDS.items(), ids=["d",
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Write files of the ids 0, 1 and 2, two folders below what `tmp_path` holds."""
+    """Write files of the ids 0, 1 and 2, two folders below `tmp_path`."""
     for number in range(FILES):
         path = tmp_path / "warehouse" / "events" / f"day={number}" / f"{number}.parquet"
         path.parent.mkdir(parents=True)

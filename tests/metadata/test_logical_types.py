@@ -147,10 +147,31 @@ UNIT_UNKNOWN = bytes.fromhex("8c111c4c00000000")
         bare_leaf(T.INT64, converted_type=9, logical_type=UNIT_UNKNOWN),
         bare_leaf(T.INT32, logical_type=bytes.fromhex("5c150115120000")),  # DECIMAL of scale -1
         bare_leaf(T.INT32, logical_type=bytes.fromhex("ac1318110000")),  # INTEGER of 24 bits
+        bare_leaf(T.INT64, logical_type=bytes.fromhex("8c111c2c000c02000000")),  # two units
+        bare_leaf(T.INT32, logical_type=bytes.fromhex("ac132000")),  # INTEGER that is cut short
     ],
 )
 def test_what_is_not_known_is_undefined(leaf: object) -> None:
     assert type_of(leaf) == ColumnType(kind=Kind.UNDEFINED)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("encoded", "member"),
+    [
+        ("", 0),
+        ("00", 0),
+        ("1c0000", 1),
+        ("0c1c0000", 14),
+        ("0c280000", 20),
+        ("0c050000", -3),
+        ("1c004c150215040000", -1),  # STRING and DECIMAL
+        ("5c15", -1),  # cut short
+    ],
+)
+def test_the_member_that_is_set(encoded: str, member: int) -> None:
+    leaf = bare_leaf(T.BYTE_ARRAY, logical_type=bytes.fromhex(encoded))
+    assert leaf.logical_type_id == member
+    assert leaf.has_unknown_logical_type == (member not in range(19))
 
 
 @given(st.sampled_from([kind for kind, _ in WRITTEN]), st.data())

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.predicate import parse, to_arrow, to_text
+from parquet_bloomwriter.predicate import parse, to_text
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,

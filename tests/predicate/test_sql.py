@@ -21,9 +21,9 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
     TimeOfDay,
+    UnknownKind,
     Value,
 )
-from parquet_bloomwriter.predicate.literals.plain import UnknownKind
 from parquet_bloomwriter.predicate.sql import has_only, parse_sql, read_sql
 from parquet_bloomwriter.predicate.sql_literals import literal_value
 

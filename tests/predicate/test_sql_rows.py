@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.predicate import parse, to_arrow
+from parquet_bloomwriter.predicate import parse
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import Opaque
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parquet_bloomwriter.replace.commit import choose_target, open_source, replacing
+from parquet_bloomwriter.replace.original import open_source
+from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import find_temporaries
+from tests.support.replacing import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

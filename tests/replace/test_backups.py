@@ -11,7 +11,10 @@ import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument, Unfinished, UnsafeTarget
 from parquet_bloomwriter.replace import commit
-from parquet_bloomwriter.replace.commit import choose_target, exchange, open_source, replacing
+from parquet_bloomwriter.replace.names import exchange
+from parquet_bloomwriter.replace.original import open_source
+from parquet_bloomwriter.replace.target import choose_target
+from tests.support.replacing import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

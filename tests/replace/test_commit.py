@@ -25,9 +25,12 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
     VerificationFailed,
 )
-from parquet_bloomwriter.replace import commit, copying
-from parquet_bloomwriter.replace.commit import choose_target, exchange, open_source, replacing
+from parquet_bloomwriter.replace import commit, copying, names
+from parquet_bloomwriter.replace.names import exchange
+from parquet_bloomwriter.replace.original import open_source
+from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import Lock, find_temporaries, remove_stale, try_lock
+from tests.support.replacing import replacing
 from tests.support.workers import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -356,7 +359,8 @@ def test_files_are_closed_before_the_renaming_where_that_is_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As on Windows."""
-    monkeypatch.setattr(commit, "_CLOSE_BEFORE_RENAMING", True)
+    for module in (commit, names):
+        monkeypatch.setattr(module, "CLOSE_BEFORE_RENAMING", True)
     _rewrite(old, backup_suffix="~")
     _rewrite(old.parent / "a.parquet~", old.parent / "b")
     assert _listing(old.parent) == {"a.parquet": NEW, "a.parquet~": OLD, "b": NEW}
@@ -679,7 +683,9 @@ def test_a_large_file_is_written_back_early(old: Path, monkeypatch: pytest.Monke
 RACER = """
     import sys
     from parquet_bloomwriter.errors import FileChanged
-    from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+    from parquet_bloomwriter.replace.commit import new_version
+    from parquet_bloomwriter.replace.original import open_source
+    from parquet_bloomwriter.replace.target import choose_target
 
     path, name, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
     sys.stdin.readline()
@@ -688,9 +694,11 @@ RACER = """
             try:
                 with open_source(path) as source:
                     target = choose_target(source)
-                    with replacing(source, target, verify=lambda _: None) as new:
+                    with new_version(source, target) as new:
                         new.copy(0, source.identity.size)
                         new.write(f"{name}{number}\\n".encode())
+                        new.complete()
+                        new.commit()
                 break
             except FileChanged:
                 pass
@@ -730,14 +738,18 @@ def test_nothing_is_lost_when_two_processes_race(tmp_path: Path) -> None:
 WAITER = """
     import sys
     from parquet_bloomwriter.errors import FileChanged
-    from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+    from parquet_bloomwriter.replace.commit import new_version
+    from parquet_bloomwriter.replace.original import open_source
+    from parquet_bloomwriter.replace.target import choose_target
 
     try:
         with open_source(sys.argv[1]) as source:
-            with replacing(source, choose_target(source), verify=lambda _: None) as new:
+            with new_version(source, choose_target(source)) as new:
                 new.write(b"half")
                 print("half", flush=True)
                 sys.stdin.readline()
+                new.complete()
+                new.commit()
     except FileChanged:
         print("changed", flush=True)
 """

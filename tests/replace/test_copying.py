@@ -185,7 +185,7 @@ def test_write_back_begins_after_the_given_number_of_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     synced: SimpleQueue[int] = SimpleQueue()
-    monkeypatch.setattr("parquet_bloomwriter.rewrite.writeback._sync_data", synced.put)
+    monkeypatch.setattr("parquet_bloomwriter.replace.copying._sync_data", synced.put)
     with _opened(tmp_path) as (_, target):
         early = WriteBack(target, every=100)
         early.advance(99)
@@ -212,7 +212,7 @@ def test_an_error_of_the_early_write_back_is_not_lost(
         met.set()
         raise OSError(errno.EIO, "the disk is broken")
 
-    monkeypatch.setattr("parquet_bloomwriter.rewrite.writeback._sync_data", fail)
+    monkeypatch.setattr("parquet_bloomwriter.replace.copying._sync_data", fail)
     with _opened(tmp_path) as (_, target):
         early = WriteBack(target, every=1)
         early.advance(1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.replace import commit as module
-from parquet_bloomwriter.replace.commit import exchange
+from parquet_bloomwriter.replace import names as module
+from parquet_bloomwriter.replace.names import exchange
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,8 +21,11 @@ import pytest
 
 from parquet_bloomwriter.errors import Unfinished
 from parquet_bloomwriter.replace import commit
-from parquet_bloomwriter.replace.commit import choose_target, exchange, open_source, replacing
+from parquet_bloomwriter.replace.names import exchange
+from parquet_bloomwriter.replace.original import open_source
+from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import find_temporaries
+from tests.support.replacing import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -220,8 +223,10 @@ def test_an_interruption_at_any_call(
 KILLED = """
     import os, signal, sys
     from pathlib import Path
-    from parquet_bloomwriter.splice import replace
-    from parquet_bloomwriter.splice.replace import choose_target, open_source, replacing
+    from parquet_bloomwriter.replace import commit
+    from parquet_bloomwriter.replace.commit import new_version
+    from parquet_bloomwriter.replace.original import open_source
+    from parquet_bloomwriter.replace.target import choose_target
 
     folder, output, suffix, last, *calls = sys.argv[1:]
     seen = 0
@@ -238,15 +243,17 @@ KILLED = """
 
     for name in calls:
         setattr(os, name, watch(getattr(os, name)))
-    replace.exchange = watch(replace.exchange)
+    commit.exchange = watch(commit.exchange)
     with open_source(folder + "/a.parquet") as source:
         target = choose_target(
             source, output and f"{folder}/{output}" or None, backup_suffix=suffix or None
         )
-        with replacing(source, target, verify=lambda _: None) as new:
+        with new_version(source, target) as new:
             new.copy(0, 7)
             new.write(b"NEW")
             new.copy(7, 17)
+            new.complete()
+            new.commit()
 """
 
 

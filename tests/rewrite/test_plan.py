@@ -45,7 +45,7 @@ from tests.verbs.files import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.filters.stored import ExistingFilter
+    from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.rewrite.plan import Chunk
 
 PLACEMENTS: tuple[Placement, ...] = get_args(Placement)
@@ -60,7 +60,7 @@ def rewritten(
     data: bytes,
     filters: dict[Chunk, bytes],
     placement: Placement,
-    drops: Sequence[ExistingFilter] = (),
+    drops: Sequence[StoredFilter] = (),
 ) -> tuple[Draft, Plan, bytes]:
     """Draft, plan, and the new file."""
     place = layout(data)

@@ -20,7 +20,7 @@ from parquet_bloomwriter.rewrite.plan import (
     make_draft,
     make_plan,
 )
-from parquet_bloomwriter.rewrite.write import Assembler, Readable, WrittenFilter, digest_of, verify
+from parquet_bloomwriter.rewrite.write import Assembler, ExpectedFilter, Readable, digest_of, verify
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import BufferSource
 from tests.verbs.files import (
@@ -70,7 +70,9 @@ class NewBuffer:
 
 def begun(pieces: tuple[Piece, ...]) -> tuple[Assembler, NewBuffer]:
     new = NewBuffer()
-    assembler = Assembler(new, filters().pop)
+    assembler = Assembler(new)
+    for chunk, data in filters().items():
+        assembler.add_filter(chunk, data)
     for piece in pieces:
         assembler.write(piece)
     return assembler, new
@@ -143,7 +145,7 @@ def readable(data: bytes) -> Readable:
 
 def check(new: bytes, plan: Plan | None = None) -> None:
     written_filters = {
-        chunk: WrittenFilter(
+        chunk: ExpectedFilter(
             digest=digest_of(data), sample=HASHES[chunk] + np.uint64(number), dialect="xxhash"
         )
         for number, (chunk, data) in enumerate(filters().items())
@@ -205,7 +207,7 @@ def test_a_filter_without_its_values() -> None:
     empty = {chunk: Sbbf.empty(8).to_bytes() for chunk in HASHES}
     new = rendered(planned(), OLD, empty)
     written_filters = {
-        chunk: WrittenFilter(digest=digest_of(empty[chunk]), sample=hashes, dialect="xxhash")
+        chunk: ExpectedFilter(digest=digest_of(empty[chunk]), sample=hashes, dialect="xxhash")
         for chunk, hashes in HASHES.items()
     }
     with pytest.raises(VerificationFailed, match="as it was built"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,12 @@ from thrift.transport.TTransport import TMemoryBuffer
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.sbbf import Dialect, FilterHeader, Sbbf, decode_header, encode_header
 from parquet_bloomwriter.sbbf import header as header_module
+from parquet_bloomwriter.sbbf.header import (
+    USUAL_FIXED_BYTES,
+    are_usual_headers,
+    usual_header_at,
+    usual_header_length,
+)
 
 Write = Callable[[TCompactProtocol], None]
 Field = tuple[int, int, Write]
@@ -279,3 +286,20 @@ def test_the_usual_header_is_read_without_the_scanner(
     monkeypatch.setattr(header_module, "scan", None)
     raw = encode_header(num_bytes)
     assert decode_header(raw) == expected(raw, num_bytes)
+
+
+@pytest.mark.parametrize("num_bytes", [32, 64, 8160, 8192, 2**20, 2**27, 2**31 - 32])
+def test_the_length_of_a_filter_gives_that_of_its_usual_header(num_bytes: int) -> None:
+    raw = encode_header(num_bytes)
+    length = len(raw) + num_bytes
+    assert usual_header_length(length) == len(raw)
+    assert usual_header_at(b"?" + raw, 1, length) == len(raw)
+    assert usual_header_at(b"?" + raw, 1, length + 32) == 0
+    assert usual_header_at(raw, 0, len(raw)) == 0
+    heads = np.frombuffer(raw.ljust(32), np.uint8)[None]
+    width = len(raw) - USUAL_FIXED_BYTES
+    assert are_usual_headers(heads, np.array([num_bytes]), width).tolist() == [True]
+    for place in range(len(raw)):
+        changed = heads.copy()
+        changed[0, place] ^= 1
+        assert are_usual_headers(changed, np.array([num_bytes]), width).tolist() == [False]

@@ -13,7 +13,7 @@ from parquet_bloomwriter.errors import UnsupportedFile
 from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import FOLDER, Journal, Line
-from tests.security.limits import no_hang
+from tests.torture.security.limits import no_hang
 
 NOBODY = 65534
 

@@ -16,8 +16,8 @@ from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexPro
 from parquet_bloomwriter.index import layout
 from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.index.log.entry import from_json
-from tests.security.limits import little_memory, no_hang
-from tests.security.logs import append, index_folder, newest, rewrite
+from tests.torture.security.limits import little_memory, no_hang
+from tests.torture.security.logs import append, index_folder, newest, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable

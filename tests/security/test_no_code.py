@@ -30,7 +30,7 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
-from tests.security.commands import run
+from tests.torture.security.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(

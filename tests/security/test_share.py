@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.failure.section import Torture
-from tests.security.mutations import change_bytes, change_field, make_table, num_fields
-from tests.security.random_text import attempt
-from tests.security.torture import torture
+from tests.torture.section import Torture
+from tests.torture.security.mutations import change_bytes, change_field, make_table, num_fields
+from tests.torture.security.random_text import attempt
+from tests.torture.security.torture import torture
 
 if TYPE_CHECKING:
     from pathlib import Path

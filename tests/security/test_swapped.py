@@ -18,7 +18,7 @@ from parquet_bloomwriter import bloomify, index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut
 from parquet_bloomwriter.replace.temporary import temporary_beside
-from tests.security.limits import no_hang
+from tests.torture.security.limits import no_hang
 
 if TYPE_CHECKING:
     from collections.abc import Callable

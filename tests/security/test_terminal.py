@@ -17,10 +17,19 @@ import pytest
 
 from bloomify.console.table import Heading, table
 from parquet_bloomwriter import index
-from tests.security.commands import EVIL, INDEX, Printed, base, commands, lines_of, run, takes_json
-from tests.security.hostile import MARK, PAYLOADS, faults, names
-from tests.security.logs import append, index_folder, make_hostile
-from tests.security.tables import Table, hostile_table
+from tests.torture.security.commands import (
+    EVIL,
+    INDEX,
+    Printed,
+    base,
+    commands,
+    lines_of,
+    run,
+    takes_json,
+)
+from tests.torture.security.hostile import MARK, PAYLOADS, faults, names
+from tests.torture.security.logs import append, index_folder, make_hostile
+from tests.torture.security.tables import Table, hostile_table
 
 if TYPE_CHECKING:
     from pathlib import Path

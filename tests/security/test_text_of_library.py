@@ -25,9 +25,9 @@ from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.decision import Decision
 from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from tests.reports.parsing import Seen
-from tests.security.commands import EVIL
-from tests.security.hostile import PAYLOADS, faults, names
-from tests.security.tables import Table, hostile_table
+from tests.torture.security.commands import EVIL
+from tests.torture.security.hostile import PAYLOADS, faults, names
+from tests.torture.security.tables import Table, hostile_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.spark.torture import QUERIES
+from tests.torture.queries import QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,7 @@ _NEEDS = (
     "hatchling",
 )
 _PLACE = re.compile(r"(<!-- lines -->\n).*?(<!-- end of lines -->)", re.DOTALL)
+_ROW = re.compile(r"^\| (\d[^|]*) \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
 _QUERIES_DONE = re.compile(r"^queries +([\d,]+) +([\d,]+) +([\d,]+) ", re.MULTILINE)
 
 
@@ -111,7 +112,7 @@ def _tried(line: str, options: argparse.Namespace) -> Outcome:
         tests, is_good = text.strip().splitlines()[-1], code == 0
     if options.queries:
         share, seed = str(options.queries / QUERIES), str(options.seed)
-        torture = ("-m", "tests.failure.torture", "--only", "queries", "--share", share)
+        torture = ("-m", "tests.torture", "--only", "queries", "--share", share)
         code, text = _followed(python, "-W", "ignore", *torture, "--seed", seed)
         done = _QUERIES_DONE.search(text)
         queries = f"{done[1]} run, {done[3]} differ" if done else "stopped"
@@ -135,12 +136,18 @@ def _environment(line: str) -> str:
 
 
 def _write(table: Sequence[tuple[str, ...]]) -> None:
-    """Put the table in the place of the one that stands in the report."""
-    lines = [table[0], ("---",) * len(table[0]), *table[1:]]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in lines)
+    """Write the rows into the table of the report; rows of lines that were not tried stay."""
     old = REPORT.read_text(encoding="utf-8")
+    rows = {_line_of(row[0]): row for row in _ROW.findall(_PLACE.search(old)[0])}  # type: ignore[index]
+    rows |= {_line_of(row[0]): row for row in table[1:]}
+    lines = [table[0], ("---",) * len(table[0]), *(rows[line] for line in LINES if line in rows)]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in lines)
     new = _PLACE.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", old)
     REPORT.write_text(new, encoding="utf-8")
+
+
+def _line_of(version: str) -> str:
+    return ".".join(version.split(".")[:2])
 
 
 def _output(*command: str) -> str:

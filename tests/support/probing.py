@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Not, Or
-from parquet_bloomwriter.predicate.literals.plain import UnknownKind, plain_value
+from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Not, Or, UnknownKind
+from parquet_bloomwriter.predicate.literals.plain import plain_value
 from parquet_bloomwriter.probing.evaluation import Code
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe

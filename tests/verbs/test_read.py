@@ -15,7 +15,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile
-from parquet_bloomwriter.predicate import to_arrow
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.scan import survivors
 from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.predicate import to_arrow
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from tests.support.cells import CELLS, IDS, ROWS, bloomed, same
 from tests.support.random_tables import Column, conjunctions, expressions, files

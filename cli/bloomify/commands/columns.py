@@ -50,10 +50,10 @@ def read_leaves(path: str) -> tuple[Leaf, ...]:
         FileProblem: If it cannot be worked on.
         OSError: If it cannot be read.
     """
-    from parquet_bloomwriter.rewrite.session import Destination, opened
+    from parquet_bloomwriter.rewrite.session import rewrite_session
 
-    with opened(path, Destination()) as file:
-        return file.layout.footer.leaves
+    with rewrite_session(path) as session:
+        return session.layout.footer.leaves
 
 
 def type_name(leaf: Leaf) -> str:

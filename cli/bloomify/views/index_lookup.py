@@ -92,7 +92,7 @@ def warnings(
 def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
     """Say how strings are written, of names in double quotes that no index and no folder has."""
     from bloomify.views.index_hints import partition_hint
-    from parquet_bloomwriter.predicate.sql_rows import quoted_columns, single_quotes
+    from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
 
     indexed = {name.lower() for use in uses for name in use.columns}
     for name in dict.fromkeys(quoted_columns(condition)):

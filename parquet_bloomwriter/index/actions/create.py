@@ -1,6 +1,6 @@
-"""Making all filters of an index: `create`, and `refresh` in full."""
+"""Build all filters of an index: `create`, and `refresh` in full."""
 
-# ruff: noqa: PTH119, PTH120  paths are strings, as in the log
+# ruff: noqa: PTH118, PTH119, PTH120  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -8,106 +8,119 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
-from parquet_bloomwriter.index.actions.commit import Build, build_version
-from parquet_bloomwriter.index.build.survey import TOO_MANY, surveyed
+from parquet_bloomwriter.index.actions.commit import VersionRequest, build_version
+from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
-from parquet_bloomwriter.index.config import recipe_of
+from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.layout import HOME, root_of, table_root
 from parquet_bloomwriter.index.log.entry import Entry, State
-from parquet_bloomwriter.index.log.transaction import at_rest
+from parquet_bloomwriter.index.log.transaction import load_stable, next_id
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.index.actions.commit import Means
-    from parquet_bloomwriter.index.build.survey import Surveyed
-    from parquet_bloomwriter.index.config import Recipe
+    from parquet_bloomwriter.index.build.survey import Survey
+    from parquet_bloomwriter.index.config import IndexConfig
+    from parquet_bloomwriter.index.engine import Engine, Progress
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.log.log import IndexLog
-    from parquet_bloomwriter.index.log.transaction import Rest
     from parquet_bloomwriter.index.report import IndexReport
 
     StrPath = str | os.PathLike[str]
 
+_TOO_MANY = "more values are expected than the largest Bloom filter can tell apart"
 
-def create_index(
+
+def create_index(  # noqa: PLR0913  as `index.create`
     log: IndexLog,
     table: StrPath,
-    recipe: Recipe,
+    config: IndexConfig,
     *,
     files: StrPath | Sequence[StrPath] | None,
-    means: Means,
+    engine: Engine | None,
+    progress: Progress | None,
 ) -> IndexReport:
-    """Do what `actions.create` says."""
-    rest = at_rest(log)
-    _check_free(log, rest)
+    """Create an index; see `index.create`."""
+    stable = load_stable(log)
+    _check_free(log, stable)
     root = table_root(table)
     current = current_files(table, root, files)
     check_plain(root, current)
-    found = surveyed(root, current, recipe)
+    survey = survey_files(root, current, config)
     begin = Entry(
-        id=rest.next_id,
+        id=next_id(stable),
         name=os.path.basename(log.folder),
         state=State.CREATING,
         version=-1,
         root=None if _is_inside(log, root) else root,
-        columns=_begun(recipe, found),
-        next_file_id=0 if rest.stable is None else rest.stable.next_file_id,
+        columns=_empty_columns(config, survey),
+        next_file_id=0 if stable is None else stable.next_file_id,
         action="create",
-        options=recipe.options(),
+        options=config.options(),
     )
-    return build_version(log, rest, begin, _all(recipe, found, means))
+    return build_version(log, stable, begin, _full_request(config, survey, engine, progress))
 
 
 def refresh_in_full(
-    log: IndexLog, rest: Rest, stable: Entry, current: Sequence[FileId], means: Means
+    log: IndexLog,
+    stable: Entry,
+    current: Sequence[FileId],
+    engine: Engine | None,
+    progress: Progress | None,
 ) -> IndexReport:
-    """Build all filters anew, whatever has changed."""
-    recipe = recipe_of(stable, path=log.folder)
-    found = surveyed(root_of(log.folder, stable), current, recipe, strict=bool(current))
+    """Build all filters of an index anew, whatever has changed."""
+    config = config_of(stable, path=log.folder)
+    survey = survey_files(root_of(log.folder, stable), current, config, strict=bool(current))
     begin = replace(
-        stable, state=State.REFRESHING, action="refresh full", columns=_begun(recipe, found)
+        stable,
+        state=State.REFRESHING,
+        action="refresh full",
+        columns=_empty_columns(config, survey),
     )
-    build = _all(recipe, found, means, forgotten=_num_gone(log, stable, current))
-    return build_version(log, rest, begin, build)
+    request = _full_request(config, survey, engine, progress)
+    request = replace(request, num_forgotten=_num_gone(log, stable, current))
+    return build_version(log, stable, begin, request)
 
 
-def _all(recipe: Recipe, found: Surveyed, means: Means, *, forgotten: int = 0) -> Build:
-    num_distinct = {
-        column.name: column.expected_num_items or found.num_values[column.name]
-        for column in recipe.columns
-        if found.has_global[column.name]
-    }
-    return Build(
-        recipe=recipe, found=found, means=means, num_distinct=num_distinct, forgotten=forgotten
+def _full_request(
+    config: IndexConfig, survey: Survey, engine: Engine | None, progress: Progress | None
+) -> VersionRequest:
+    """Ask for new filters only: of each file, and of all files where such a filter is useful."""
+    return VersionRequest(
+        config=config,
+        survey=survey,
+        engine=engine,
+        progress=progress,
+        num_distinct={
+            column.name: column.ndv for column in survey.columns if column.global_blocks is not None
+        },
     )
 
 
-def _begun(recipe: Recipe, found: Surveyed) -> tuple[IndexedColumn, ...]:
-    """The columns before anything is built."""
+def _empty_columns(config: IndexConfig, survey: Survey) -> tuple[IndexedColumn, ...]:
+    """Return the columns before any filter is built."""
     return tuple(
-        column if found.has_global[column.name] else replace(column, no_global=TOO_MANY)
-        for column in recipe.columns
+        replace(column, no_global=_TOO_MANY) if found.global_blocks is None else column
+        for column, found in zip(config.columns, survey.columns, strict=True)
     )
 
 
 def _is_inside(log: IndexLog, root: str) -> bool:
-    """Whether the index is in its table's own home, so that both can be moved together."""
-    return os.path.dirname(log.folder) == os.path.join(root, HOME)  # noqa: PTH118
+    """Return whether the index is in its table's own home, so that both can be moved together."""
+    return os.path.dirname(log.folder) == os.path.join(root, HOME)
 
 
 def _num_gone(log: IndexLog, stable: Entry, current: Sequence[FileId]) -> int:
     try:
         return compare(current, stable, log.folder).num_deleted
-    except (IndexProblem, OSError):  # a full refresh is the remedy for that
+    except (IndexProblem, OSError):  # a full refresh repairs a manifest that cannot be read
         return 0
 
 
-def _check_free(log: IndexLog, rest: Rest) -> None:
-    """Raise unless a new index can be made of that name."""
-    stable = rest.stable
+def _check_free(log: IndexLog, stable: Entry | None) -> None:
+    """Raise `InvalidArgument` if there is an index of that name already."""
     if stable is None or stable.state is State.DOES_NOT_EXIST:
         return
     remedy = "Refresh it, or take another name."

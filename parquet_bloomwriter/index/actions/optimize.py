@@ -1,8 +1,8 @@
-"""Joining the small parts of an index, and dropping filters of files that no version will need.
+"""Join the small parts of an index, and drop the filters of files that no version will need.
 
 Every refresh adds parts. A part is written anew if there are others to join it with, or if it has
-filters of files that the manifest has no more; large ones without such stay as they are. The bytes
-of filters are taken over, as they are.
+filters of files that the manifest has no more. Large parts without such filters stay as they are.
+The bytes of filters are copied unchanged.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the log
@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.actions.commit import sweep
-from parquet_bloomwriter.index.actions.lifecycle import existing, report_of
+from parquet_bloomwriter.index.actions.commit import remove_unreferenced
 from parquet_bloomwriter.index.changes import known_files
+from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer as names
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter
 from parquet_bloomwriter.index.log.entry import State
-from parquet_bloomwriter.index.log.transaction import at_rest, looking_at, perform
-from parquet_bloomwriter.index.log.vacuum import is_intact
+from parquet_bloomwriter.index.log.transaction import (
+    fail_if_overtaken,
+    load_existing,
+    run_transaction,
+)
+from parquet_bloomwriter.index.log.vacuum import check_intact
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
@@ -33,98 +37,95 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import DataFile, Entry
+    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.log.log import IndexLog
-    from parquet_bloomwriter.index.log.transaction import Work
+    from parquet_bloomwriter.index.log.transaction import Transaction
     from parquet_bloomwriter.index.report import IndexReport
 
 LARGE = 64 << 20
 """Bytes of a part that is not worth joining with others."""
 
 TARGET = LARGE
-"""Bytes of filters that a new part has at least, but the last. Not less than `LARGE`: else it would
-be joined again."""
+"""Bytes of filters that a new part has at least, except the last. Not less than `LARGE`: smaller
+parts would be joined again."""
 
 _REMEDY = "Refresh the index in full."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Old:
-    """One part as it is."""
+def optimize_index(log: IndexLog) -> IndexReport:
+    """Optimize an index; see `index.optimize`."""
+    stable = load_existing(log, states=frozenset({State.ACTIVE}), to="optimized")
+    with fail_if_overtaken(log, stable):
+        check_intact(log.folder, stable)
+        known = known_files(stable, log.folder).ids
+        old = {one.name: _to_join(log.folder, one.parts, known) for one in stable.columns}
+    if not any(old.values()):
+        return report_on(log, stable, action="optimize", changed=False)
+    begin = replace(stable, state=State.OPTIMIZING, action="optimize")
+    with run_transaction(log, stable, begin) as transaction:
+        columns = []
+        for column in stable.columns:
+            transaction.check_not_cancelled()
+            replaced = old[column.name]
+            stay = [part for part in column.parts if part not in replaced]
+            rows = _rows(log.folder, replaced, known)
+            new = _written(transaction, column.name, rows)
+            columns.append(replace(column, parts=(*stay, *new)))
+        entry = replace(
+            transaction.begun,
+            state=State.ACTIVE,
+            version=transaction.version,
+            columns=tuple(columns),
+        )
+        remove_unreferenced(transaction, entry)
+        final = transaction.commit(entry)
+    before, after = (sum(len(one.parts) for one in entry.columns) for entry in (stable, final))
+    note = f"{before} parts became {after}"
+    return report_on(log, final, action="optimize", notes=(note,))
 
-    file: DataFile
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PartUse:
+    """How much of a part is needed."""
+
+    file: IndexFile
     first_id: int
-    """Smallest id of a file that it has filters of and that is known; -1: there is none."""
+    """Smallest id of a known file that it has filters of; -1 if it has none of known files."""
 
     num_dead: int
     """Filters of files that are not known any more."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether it stays as it is, whatever else there is."""
+        """Whether the part stays as it is, whatever other parts there are."""
         return self.num_dead == 0 and self.file.size >= LARGE
 
 
-def optimize_index(log: IndexLog) -> IndexReport:
-    """Do what `actions.optimize` says."""
-    rest = at_rest(log)
-    stable = existing(log, rest, states=frozenset({State.ACTIVE}), to="optimized")
-    with looking_at(log, rest):
-        if not is_intact(log.folder, stable):
-            problem = "some files of the index are gone, or not as they were written"
-            raise IndexProblem(problem, path=log.folder, remedy="Refresh it in full.")
-        known = known_files(stable, log.folder).ids
-        plan = {one.name: _to_join(log.folder, one.parts, known) for one in stable.columns}
-    if not any(plan.values()):
-        return report_of(log, stable, action="optimize", changed=False)
-
-    def op(work: Work) -> Entry:
-        columns = []
-        for column in stable.columns:
-            work.check_not_cancelled()
-            old = plan[column.name]
-            replaced = {one.file for one in old}
-            stay = [part for part in column.parts if part not in replaced]
-            rows = _rows(log.folder, old, known)
-            columns.append(replace(column, parts=(*stay, *_written(work, column.name, rows))))
-        entry = replace(
-            work.begun, state=State.ACTIVE, version=work.version, columns=tuple(columns)
-        )
-        sweep(work, entry)
-        return entry
-
-    begin = replace(stable, state=State.OPTIMIZING, action="optimize")
-    entry = perform(log, rest, begin, op)
-    num_parts = [sum(len(one.parts) for one in version.columns) for version in (stable, entry)]
-    note = f"{num_parts[0]} parts became {num_parts[1]}"
-    return report_of(log, entry, action="optimize", changed=True, notes=(note,))
-
-
-def _to_join(folder: str, parts: Iterable[DataFile], known: NDArray[np.int64]) -> list[_Old]:
+def _to_join(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> list[IndexFile]:
     """Choose the parts of a column to write anew, in the order of their files."""
-    old = [_look_at(folder, part, known) for part in parts]
-    loose = sorted((one for one in old if not one.is_settled), key=lambda one: one.first_id)
-    worth_it = len(loose) > 1 or any(one.num_dead for one in loose)
-    return loose if worth_it else []
+    uses = [_use_of(folder, part, known) for part in parts]
+    loose = sorted((one for one in uses if not one.is_settled), key=lambda one: one.first_id)
+    is_worth_it = len(loose) > 1 or any(one.num_dead for one in loose)
+    return [one.file for one in loose] if is_worth_it else []
 
 
-def _look_at(folder: str, part: DataFile, known: NDArray[np.int64]) -> _Old:
+def _use_of(folder: str, part: IndexFile, known: NDArray[np.int64]) -> _PartUse:
     with _opened(folder, part) as file:
         ids = file.read(columns=[names.FILE_ID])[names.FILE_ID].to_numpy()
-    live = ids[_are_among(ids, known)]
+    live = ids[np.isin(ids, known)]
     first_id = int(live.min()) if len(live) else -1
-    return _Old(file=part, first_id=first_id, num_dead=len(ids) - len(live))
+    return _PartUse(file=part, first_id=first_id, num_dead=len(ids) - len(live))
 
 
-def _rows(folder: str, parts: Iterable[_Old], known: NDArray[np.int64]) -> Iterator[PartRow]:
+def _rows(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> Iterator[PartRow]:
     """Read the filters of known files, part by part."""
     import pyarrow as pa
 
     for part in parts:
-        with _opened(folder, part.file) as file:
+        with _opened(folder, part) as file:
             for number in range(file.num_row_groups):
                 table = file.read_row_group(number)
-                is_live = _are_among(table[names.FILE_ID].to_numpy(), known)
+                is_live = np.isin(table[names.FILE_ID].to_numpy(), known)
                 yield from map(_row, table.filter(pa.array(is_live)).to_pylist())
 
 
@@ -140,11 +141,11 @@ def _row(found: dict[str, Any]) -> PartRow:
     )
 
 
-def _written(work: Work, column: str, rows: Iterator[PartRow]) -> Iterator[DataFile]:
-    """Write filters to as many parts as they need."""
+def _written(transaction: Transaction, column: str, rows: Iterator[PartRow]) -> Iterator[IndexFile]:
+    """Write filters to as many parts as they need, and yield these."""
     row = next(rows, None)
     while row is not None:
-        with PartWriter(work.make_folder(), column) as writer:
+        with PartWriter(transaction.make_folder(), column) as writer:
             size, file_id = 0, row.file_id
             # The filters of one file stay in one part.
             while row is not None and (size < TARGET or row.file_id == file_id):
@@ -157,11 +158,11 @@ def _written(work: Work, column: str, rows: Iterator[PartRow]) -> Iterator[DataF
 
 
 @contextmanager
-def _opened(folder: str, part: DataFile) -> Iterator[pq.ParquetFile]:
+def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
     """Open a part with pyarrow.
 
     Raises:
-        IndexProblem: If it is not what was written, also while it is being read.
+        IndexProblem: If the part is not as it was written; also while the body reads it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -178,9 +179,3 @@ def _opened(folder: str, part: DataFile) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, KeyError, UnicodeError) as error:
         problem = f"the part cannot be read: {' '.join(str(error).split())}"
         raise IndexProblem(problem, path=path, remedy=_REMEDY) from error
-
-
-def _are_among(ids: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which ids are known ones."""
-    found: NDArray[np.bool_] = np.isin(ids, known)
-    return found

@@ -1,25 +1,23 @@
-"""The filters of one file, all of them from one and the same state of it.
+"""The filters of one file, all of the same state of the file.
 
-    is it what it was listed as?  ->  read  ->  is it still?
+    is the file as it was listed?  ->  read it  ->  is it still?
 
-If not, nothing is said about it. Whatever goes wrong while it is read is a reason why it has no
-filter, not an error: a file of which an index knows nothing is read by every query, and missed by
-none.
+If not, nothing is said about the file. An error while it is read is a reason why it has no filter,
+not a failure: a file that an index knows nothing about is read by every query.
 
-The filters that a file has already, taken for an index without reading its data.
+Filters are built from the values, or taken from the file without reading its data.
 
-A row group's filter stays one by itself: joined in one of the same size, several would let nearly
-everything pass. It is taken only if nothing speaks against it, and if it knows what readers take
-for equal: both zeros or none, and the canonical NaN, because nobody can tell whether any NaN is
-there. So the filters of floating-point columns are hardly ever taken.
+From the values: the filter is made large enough for every value to be different, and folded to the
+smallest size whose exact rate is within the rate asked for. Each value is hashed once and goes into
+two filters: that of the file, and the partial filter of the whole table.
 
-One filter of all values that a column has in a file, built by reading them.
-
-It is made large enough for every value to be different, and folded to the smallest size whose exact
-rate is within the one asked for. Each value is hashed once and goes into two filters: that of the
-file, and the partial one of the whole table.
+From the file: the filter of a row group stays a filter of its own. Several in one filter of the
+same size would let nearly everything pass. It is taken only if nothing speaks against it, and if it
+holds all values that readers take for equal: both zeros or none, and the canonical NaN, because
+nothing tells whether the column has NaNs. So filters of floating-point columns are rarely taken.
 """
 
+# ruff: noqa: PTH116  paths are strings, as in the entries
 from __future__ import annotations
 
 import os
@@ -30,10 +28,10 @@ import numpy as np
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
-from parquet_bloomwriter.filters.stored import read_all_bits, stored_filters
+from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
 from parquet_bloomwriter.index.files import FileId, identity, settled
-from parquet_bloomwriter.index.format.columns import find_leaf, why_unreadable
+from parquet_bloomwriter.index.format.columns import resolve_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
@@ -55,6 +53,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.source import Source
 
+_SMALL_BLOCKS = 1 << 12
+"""Up to so many blocks, chance may make a filter too small; it is built at twice the size."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Filter:
@@ -73,32 +74,86 @@ class Filter:
     """Distinct values, estimated, or `UNKNOWN`."""
 
 
-def empty(row_group: int = WHOLE_FILE) -> Filter:
-    """The filter of no values."""
-    return Filter(row_group=row_group, bits=None, num_values=0, ndv=0)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FileFilters:
+    """The filters of a file in one column."""
+
+    leaf: Leaf
+    filters: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterRequest:
+    """Which filters of a file to read or build."""
+
+    columns: tuple[ColumnPlan, ...]
+    origin: Origin
+    partials: Mapping[str, Partial]
+    """By column: the filter of all values that gets the file's values, too."""
+
+    folder: str | None
+    """Folder of the new version, absolute; None: the filters stay in memory."""
+
+
+def read_filters_of(
+    path: str, file: FileId | None, request: FilterRequest
+) -> dict[str, FileFilters | str] | None:
+    """Read or build the filters of a file.
+
+    Args:
+        path: Absolute.
+        file: The state that the file must be in; None: any.
+        request: Which columns, and how.
+
+    Returns:
+        By column: the filters, or why there are none, a clause. None if the file is not, or no
+        longer, in that state, or if a later change of it might not show.
+    """
+    before: os.stat_result | None = None
+    found: dict[str, FileFilters | str]
+    try:
+        with open_local(path) as source:
+            before = settled(source.fd, path, request.folder)
+            if before is None or before.st_size != source.size or not _is_as_listed(before, file):
+                return None
+            found = _read(source, request)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except Exception as error:  # noqa: BLE001  see the head of the module
+        found = dict.fromkeys((column.name for column in request.columns), clause(error))
+    return found if _is_unchanged(path, before) else None
+
+
+def clause(error: Exception) -> str:
+    """Return what went wrong, without the place."""
+    if isinstance(error, BloomwriterError):
+        return error.problem
+    if isinstance(error, OSError) and error.strerror and error.errno:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def embedded_filters(
     source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, partial: Partial | None
 ) -> list[Filter] | str:
-    """Take a column's filters from a file.
+    """Take the filters that a file has of a column.
 
     Args:
         source: The file.
         footer: Its footer.
         leaf: The column.
-        plan: What is asked of the filters: each is folded as far as its rate allows, and all
-            together have no more bytes than is allowed a file.
-        partial: Gets what they contain.
+        plan: Limits: each filter is folded as far as its rate allows, and all together have at
+            most the bytes that a file may have.
+        partial: Gets all values of these filters.
 
     Returns:
-        One for each row group; or why they cannot be taken, a clause.
+        A filter for each row group; or why they cannot be taken, a clause.
 
     Raises:
-        BloomwriterError, OSError: If they cannot be read.
+        BloomwriterError, OSError: If a filter cannot be read.
     """
     counts = _num_values(footer, leaf)
-    stored = {one.row_group: one for one in stored_filters(source, footer, {leaf.ordinal})}
+    stored = {one.row_group: one for one in filters_of_columns(source, footer, {leaf.ordinal})}
     for row_group, count in enumerate(counts):
         problem = _problem_of(stored.get(row_group), count)
         if problem is not None:
@@ -117,8 +172,98 @@ def embedded_filters(
     return found if any(one.bits for one in found) else [empty()]
 
 
+def value_filter(
+    source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, partial: Partial | None
+) -> Filter:
+    """Build one filter of all values that a column has in a file.
+
+    Args:
+        source: The file.
+        footer: Its footer.
+        leaf: The column.
+        plan: Rate and limits.
+        partial: Gets every value.
+
+    Raises:
+        OSError, pyarrow.ArrowException: If a page cannot be read.
+        BloomwriterError: If a hash that was inserted is not found again.
+    """
+    filter_: Sbbf | None = None
+    inserted = 0
+    for hashes in _all_hashes(source, footer, leaf):
+        if filter_ is None:
+            filter_ = Sbbf.empty(_num_blocks(footer, leaf, plan))
+        filter_.insert_hashes(hashes)
+        if not filter_.contains_all(hashes):
+            raise BloomwriterError("a value is missing from the filter it was put into")
+        if partial is not None:
+            partial.insert(hashes)
+        inserted += len(hashes)
+    if filter_ is None:
+        return empty()
+    return Filter(
+        row_group=WHOLE_FILE,
+        bits=filter_.fold_to_target_fpp(plan.fpp, max_bytes=plan.max_bytes),
+        num_values=inserted,
+        ndv=distinct_values(filter_, inserted),
+    )
+
+
+def empty(row_group: int = WHOLE_FILE) -> Filter:
+    """Return the filter of no values."""
+    return Filter(row_group=row_group, bits=None, num_values=0, ndv=0)
+
+
+def _is_as_listed(found: os.stat_result, file: FileId | None) -> bool:
+    return file is None or identity(file.path, found) == file
+
+
+def _is_unchanged(path: str, before: os.stat_result | None) -> bool:
+    """Return whether a path still leads to the same file in the same state."""
+    if before is None:
+        return True  # It could not be opened, so that nothing was read.
+    try:
+        now = os.stat(path)
+    except OSError:
+        return False
+    same = (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    return same and os.path.samestat(now, before)
+
+
+def _read(source: Source, request: FilterRequest) -> dict[str, FileFilters | str]:
+    footer = read_footer(source)
+    return {column.name: _column(source, footer, column, request) for column in request.columns}
+
+
+def _column(
+    source: Source, footer: Footer, plan: ColumnPlan, request: FilterRequest
+) -> FileFilters | str:
+    leaf = resolve_column(footer.leaves, plan.name)
+    if isinstance(leaf, str):
+        return leaf
+    problem = why_unreadable(footer, leaf)
+    if problem is not None:
+        return problem
+    try:
+        found = _filters(source, footer, leaf, plan, request)
+    except Exception as error:  # noqa: BLE001  as above
+        return clause(error)
+    return found if isinstance(found, str) else FileFilters(leaf=leaf, filters=tuple(found))
+
+
+def _filters(
+    source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, request: FilterRequest
+) -> Sequence[Filter] | str:
+    partial = request.partials.get(plan.name)
+    if request.origin != "values":
+        found = embedded_filters(source, footer, leaf, plan, partial)
+        if request.origin == "embedded" or not isinstance(found, str):
+            return found
+    return [value_filter(source, footer, leaf, plan, partial)]
+
+
 def _num_values(footer: Footer, leaf: Leaf) -> list[int]:
-    """Values of each chunk that are not null, `UNKNOWN` if the footer does not tell."""
+    """Return the values of each chunk that are not null, `UNKNOWN` if the footer does not tell."""
     values = footer.chunks.value(ChunkField.NUM_VALUES)[:, leaf.ordinal]
     nulls = footer.chunks.value(ChunkField.NULL_COUNT)[:, leaf.ordinal]
     known = (nulls >= 0) & (nulls <= values)
@@ -129,14 +274,16 @@ def _num_values(footer: Footer, leaf: Leaf) -> list[int]:
 def _problem_of(one: StoredFilter | None, count: int) -> str | None:
     if one is None:
         return "it has no filter" if count else None
-    problem = one.problem or one.foreign
-    if problem is None and (one.length is None or one.length > MAX_BYTES + BYTES_PER_BLOCK):
+    problem = one.defect or one.foreign
+    if problem is None and (
+        one.readable_length is None or one.readable_length > MAX_BYTES + BYTES_PER_BLOCK
+    ):
         return "its filter is too large, or has no header"
     return problem
 
 
 def _share(max_bytes: int, num_row_groups: int) -> int:
-    """Bytes that one of so many filters may have."""
+    """Return the bytes that one of so many filters may have."""
     share = max(max_bytes // max(1, num_row_groups), MIN_BYTES["pow2"])
     return 1 << share.bit_length() - 1
 
@@ -165,47 +312,6 @@ def _taken(one: StoredFilter, bits: Sbbf, count: int, fpp: float, largest: int) 
     )
 
 
-_SMALL_BLOCKS = 1 << 12
-"""Up to so many blocks chance may make a filter too small; it is built at twice the size."""
-
-
-def value_filter(
-    source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, partial: Partial | None
-) -> Filter:
-    """Build a filter.
-
-    Args:
-        source: The file.
-        footer: Its footer.
-        leaf: The column.
-        plan: What is asked of the filter.
-        partial: Gets every value.
-
-    Raises:
-        OSError, pyarrow.ArrowException: If a page cannot be read.
-        BloomwriterError: If a hash that was inserted is not found.
-    """
-    filter_: Sbbf | None = None
-    inserted = 0
-    for hashes in _all_hashes(source, footer, leaf):
-        if filter_ is None:
-            filter_ = Sbbf.empty(_num_blocks(footer, leaf, plan))
-        filter_.insert_hashes(hashes)
-        if not filter_.contains_all(hashes):
-            raise BloomwriterError("a value is missing from the filter it was put into")
-        if partial is not None:
-            partial.insert(hashes)
-        inserted += len(hashes)
-    if filter_ is None:
-        return empty()
-    return Filter(
-        row_group=WHOLE_FILE,
-        bits=filter_.fold_to_target_fpp(plan.fpp, max_bytes=plan.max_bytes),
-        num_values=inserted,
-        ndv=distinct_values(filter_, inserted),
-    )
-
-
 def _all_hashes(source: Source, footer: Footer, leaf: Leaf) -> Iterator[NDArray[np.uint64]]:
     reader = LeafReader(source, footer, leaf)
     for row_group in range(footer.num_row_groups):
@@ -213,118 +319,10 @@ def _all_hashes(source: Source, footer: Footer, leaf: Leaf) -> Iterator[NDArray[
 
 
 def _num_blocks(footer: Footer, leaf: Leaf, plan: ColumnPlan) -> int:
-    """Blocks to build with, a power of two."""
+    """Return the number of blocks to build with, a power of two."""
     groups = range(footer.num_row_groups)
     values = sum(plausible_values(footer, leaf, row_group) for row_group in groups)
     most = min(plan.max_bytes, MAX_BYTES)
     needed = initial_num_blocks(values, plan.fpp, max_bytes=most)
     has_room = 2 * needed * BYTES_PER_BLOCK <= most
     return 2 * needed if needed <= _SMALL_BLOCKS and has_room else needed
-
-
-# ruff: noqa: PTH116  paths are strings, as in the entries
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FileFilters:
-    """What a file has in one column."""
-
-    leaf: Leaf
-    filters: tuple[Filter, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is wanted of a file."""
-
-    columns: tuple[ColumnPlan, ...]
-    origin: Origin
-    partials: Mapping[str, Partial]
-    """By column: what gets the values too."""
-
-    folder: str | None
-    """Where the index is written, absolute; None: only memory is."""
-
-
-def read_filters_of(
-    path: str, file: FileId | None, wanted: Wanted
-) -> dict[str, FileFilters | str] | None:
-    """Read or build the filters of a file.
-
-    Args:
-        path: Absolute.
-        file: What it must be; None: whatever it is now.
-        wanted: Which columns, and how.
-
-    Returns:
-        By column: the filters, or why there are none, a clause. None if the file is not, or no
-        longer, what it must be, or if a later change of it might not show.
-    """
-    before: os.stat_result | None = None
-    found: dict[str, FileFilters | str]
-    try:
-        with open_local(path) as source:
-            before = settled(source.fd, path, wanted.folder)
-            if before is None or before.st_size != source.size or not _is_as_listed(before, file):
-                return None
-            found = _read(source, wanted)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except Exception as error:  # noqa: BLE001  see the head of the module
-        found = dict.fromkeys((column.name for column in wanted.columns), clause(error))
-    return found if _is_unchanged(path, before) else None
-
-
-def clause(error: Exception) -> str:
-    """Say what went wrong, without where."""
-    if isinstance(error, BloomwriterError):
-        return error.problem
-    if isinstance(error, OSError) and error.strerror and error.errno:
-        return error.strerror
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _is_as_listed(found: os.stat_result, file: FileId | None) -> bool:
-    return file is None or identity(file.path, found) == file
-
-
-def _is_unchanged(path: str, before: os.stat_result | None) -> bool:
-    """Whether a path still leads to the same file in the same state."""
-    if before is None:
-        return True  # It could not be opened, so that nothing was read.
-    try:
-        now = os.stat(path)
-    except OSError:
-        return False
-    same = (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    return same and os.path.samestat(now, before)
-
-
-def _read(source: Source, wanted: Wanted) -> dict[str, FileFilters | str]:
-    footer = read_footer(source)
-    return {column.name: _column(source, footer, column, wanted) for column in wanted.columns}
-
-
-def _column(source: Source, footer: Footer, plan: ColumnPlan, wanted: Wanted) -> FileFilters | str:
-    leaf = find_leaf(footer.leaves, plan.name)
-    if isinstance(leaf, str):
-        return leaf
-    problem = why_unreadable(footer, leaf)
-    if problem is not None:
-        return problem
-    try:
-        found = _filters(source, footer, leaf, plan, wanted)
-    except Exception as error:  # noqa: BLE001  as above
-        return clause(error)
-    return found if isinstance(found, str) else FileFilters(leaf=leaf, filters=tuple(found))
-
-
-def _filters(
-    source: Source, footer: Footer, leaf: Leaf, plan: ColumnPlan, wanted: Wanted
-) -> Sequence[Filter] | str:
-    partial = wanted.partials.get(plan.name)
-    if wanted.origin != "values":
-        found = embedded_filters(source, footer, leaf, plan, partial)
-        if wanted.origin == "embedded" or not isinstance(found, str):
-            return found
-    return [value_filter(source, footer, leaf, plan, partial)]

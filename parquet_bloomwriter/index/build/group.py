@@ -1,22 +1,23 @@
 """The work on one group of files: their filters into parts, their values into partial filters.
 
-What a group holds in memory is the filters of one file, those that wait to be written (16 MiB for
-each column), and the partial filters of the whole table.
+A group holds in memory the filters of one file, the filters that wait to be written (16 MiB for
+each column), and its partial filters of the whole table.
 """
 
 from __future__ import annotations
 
-import heapq
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.index.build.file_filters import FileFilters, Wanted, read_filters_of
-from parquet_bloomwriter.index.build.table_filter import Partial, Union
+from parquet_bloomwriter.index.build.file_filters import FileFilters, FilterRequest, read_filters_of
+from parquet_bloomwriter.index.build.table_filter import Partial
 from parquet_bloomwriter.index.engine import ColumnPlan, GroupResult, Unindexed
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import column_type
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, PartRow, PartWriter
+from parquet_bloomwriter.parallel import balanced
+from parquet_bloomwriter.sbbf.union import FilterUnion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,18 +32,18 @@ _BYTES_OF_OPENING = 256 * 1024
 """Bytes of data that are read in the time that it takes to open a file and write its rows."""
 
 _OVERLOADED = 4
-"""Times the rate asked for from which filters of row groups are no good together."""
+"""How many times the rate asked for the filters of row groups may reach when they are united."""
 
 
-def balanced(tasks: Sequence[FileTask], num_groups: int) -> list[list[FileTask]]:
-    """Deal files out to groups of about as much work, the largest first; no group is empty."""
-    groups: list[list[FileTask]] = [[] for _ in range(min(max(1, num_groups), len(tasks)))]
-    loads = [(0, number) for number in range(len(groups))]
-    for task in sorted(tasks, key=lambda task: (-task.file.size, task.file_id)):
-        load, lightest = loads[0]
-        groups[lightest].append(task)
-        heapq.heapreplace(loads, (load + task.file.size + _BYTES_OF_OPENING, lightest))
-    return [sorted(group, key=lambda task: task.file_id) for group in groups]
+def balanced_groups(tasks: Sequence[FileTask], num_groups: int) -> list[list[FileTask]]:
+    """Deal files out to groups of about as much work; no group is empty.
+
+    The groups with most work come first; in each group, files are ordered by id.
+    """
+    by_id = sorted(tasks, key=_file_id)
+    weights = [task.file.size + _BYTES_OF_OPENING for task in by_id]
+    groups = balanced(by_id, weights, num_groups)
+    return [sorted(group, key=_file_id) for group in groups]
 
 
 def build_group(
@@ -52,8 +53,8 @@ def build_group(
 
     Args:
         tasks: The files.
-        plan: How.
-        done: Told of each file when it is done. If it raises, nothing of the group is left.
+        plan: How to build them.
+        done: Called with each file when it is done. If it raises, nothing of the group is left.
 
     Raises:
         OSError: If the index cannot be written.
@@ -68,7 +69,7 @@ def build_group(
 
 
 class _Group:
-    """The state of the work."""
+    """The files that a group writes, while it is at work."""
 
     def __init__(self, plan: BuildPlan, stack: ExitStack) -> None:
         self._plan = plan
@@ -79,7 +80,7 @@ class _Group:
             for column in plan.columns
             if column.global_blocks is not None
         }
-        self._wanted = Wanted(
+        self._request = FilterRequest(
             columns=plan.columns,
             origin=plan.origin,
             partials=self._partials,
@@ -90,7 +91,7 @@ class _Group:
 
     def add(self, task: FileTask) -> None:
         """Build and write the filters of one file."""
-        found = read_filters_of(location(self._plan.root, task.file), task.file, self._wanted)
+        found = read_filters_of(location(self._plan.root, task.file), task.file, self._request)
         if found is None:
             self._changed.append(task.file_id)
             return
@@ -102,7 +103,7 @@ class _Group:
                     self._writers[name].append(row)
 
     def result(self) -> GroupResult:
-        """Bring everything to the disk."""
+        """Bring everything to the disk, and return what was written."""
         folder = self._plan.folder
         parts = [writer.close() for writer in self._writers.values()]
         lacking = {one.column for one in self._unindexed}
@@ -144,9 +145,10 @@ class FileFilter:
 
 
 def filter_of_file(location: str, column: str, *, fpp: float, max_bytes: int) -> FileFilter | str:
-    """Make the filter of one column of one file, in memory.
+    """Make one filter of all values that a column has in a file, in memory.
 
-    The file's own filters are taken if they are good enough together, else its values are read.
+    The file's own filters are united if the rate of their union is good enough, else its values are
+    read.
 
     Args:
         location: The file's path, absolute.
@@ -165,17 +167,21 @@ def filter_of_file(location: str, column: str, *, fpp: float, max_bytes: int) ->
 
 
 def _of_file(path: str, plan: ColumnPlan, origin: Origin) -> FileFilter | str:
-    wanted = Wanted(columns=(plan,), origin=origin, partials={}, folder=None)
-    found = read_filters_of(path, None, wanted)
+    request = FilterRequest(columns=(plan,), origin=origin, partials={}, folder=None)
+    found = read_filters_of(path, None, request)
     if found is None:
         return "the file is gone, or was changed just now"
     of_column = found[plan.name]
     if isinstance(of_column, str):
         return of_column
-    union = Union(plan.max_bytes)
+    union = FilterUnion(plan.max_bytes)
     for filter_ in of_column.filters:
         if filter_.bits is not None:
             union.add(filter_.bits.blocks)
     counts = [filter_.num_values for filter_ in of_column.filters]
     num_values = sum(counts) if min(counts) >= 0 else UNKNOWN
     return FileFilter(bits=union.joined(), leaf=of_column.leaf, num_values=num_values)
+
+
+def _file_id(task: FileTask) -> int:
+    return task.file_id

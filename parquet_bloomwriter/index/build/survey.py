@@ -1,15 +1,12 @@
-"""What is known before any work is done: rows, columns and their types, and how large it will be.
+"""The survey of a table before an index of it is built: its files, its columns, the index's size.
 
     every file      can it be read? how many rows has it?
     every column    is it in some file, with a type that can be indexed? how many values has it?
     all together    will the index be larger than is allowed?
 
-A file that cannot be read, or lacks a column, is no error as long as there are others: it gets no
-filters, and is always kept. Sizes are estimated from above, as if all values were different.
-
-What the footer of each file says about the columns to be indexed, read in threads.
-
-From the files of a table to the work on them: what their footers say, tasks, the plan.
+Footers are read in threads. A file that cannot be read, or lacks a column, is no error as long as
+there are others: it gets no filters, and lookups always keep it. Sizes are estimated from above, as
+if all values were different.
 """
 
 from __future__ import annotations
@@ -19,15 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.build.file_filters import clause
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
-from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.format.columns import find_leaf, missing, why_unreadable
+from parquet_bloomwriter.index.format.columns import missing, resolve_column, why_unreadable
 from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
@@ -39,12 +33,9 @@ from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.text import count, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from parquet_bloomwriter.index.config import Recipe
-    from parquet_bloomwriter.index.engine import Origin
+    from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.metadata import Footer, Leaf
@@ -53,104 +44,8 @@ _FILES_AT_ONCE = 32
 _LATENCY = 4
 """Threads for each core: a mounted disk makes them wait."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFacts:
-    """One column in one file."""
-
-    problem: str
-    """Why it cannot be indexed, a clause; empty if it can."""
-
-    num_values: int = 0
-    """Nulls included."""
-
-    filter_bytes: int | None = None
-    """Bytes of its filters with their headers; None if not all row groups have one."""
-
-    num_row_groups: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
-    """One file."""
-
-    problem: str
-    """Why it cannot be read, a clause; empty if it can."""
-
-    num_rows: int = -1
-    leaves: tuple[Leaf, ...] = ()
-    columns: tuple[ColumnFacts, ...] = ()
-    """In the order asked for; empty if the file cannot be read."""
-
-
-def facts_of(root: str, files: Sequence[FileId], columns: Sequence[str]) -> list[FileFacts]:
-    """Read the footers of files, in threads; a file that cannot be read is no error.
-
-    Args:
-        root: What their paths are relative to, absolute.
-        files: The files.
-        columns: Names of the columns to tell about.
-    """
-    batches = [files[at : at + _FILES_AT_ONCE] for at in range(0, len(files), _FILES_AT_ONCE)]
-    read = partial(_read_all, root, columns)
-    with ThreadPoolExecutor(_LATENCY * default_jobs(), thread_name_prefix="bloomify") as pool:
-        return [one for batch in pool.map(read, batches) for one in batch]
-
-
-def _read_all(root: str, columns: Sequence[str], files: Sequence[FileId]) -> list[FileFacts]:
-    return [_read(location(root, file), columns) for file in files]
-
-
-def _read(path: str, columns: Sequence[str]) -> FileFacts:
-    try:
-        path.encode()
-        with open_local(path) as source:
-            footer = read_footer(source)
-            return _facts(footer, columns)
-    except UnicodeEncodeError:
-        return FileFacts(problem="its name is no UTF-8")
-    except Exception as error:  # noqa: BLE001  whatever it is, the others can be indexed
-        return FileFacts(problem=clause(error))
-
-
-def _facts(footer: Footer, columns: Sequence[str]) -> FileFacts:
-    return FileFacts(
-        problem="",
-        num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
-        leaves=footer.leaves,
-        columns=tuple(_column(footer, name) for name in columns),
-    )
-
-
-def _column(footer: Footer, name: str) -> ColumnFacts:
-    leaf = find_leaf(footer.leaves, name)
-    if isinstance(leaf, str):
-        return ColumnFacts(problem=leaf)
-    problem = why_unreadable(footer, leaf)
-    if problem is not None:
-        return ColumnFacts(problem=problem)
-    chunks = footer.chunks.values[:, leaf.ordinal]
-    lengths = chunks[:, ChunkField.BLOOM_FILTER_LENGTH]
-    return ColumnFacts(
-        problem="",
-        num_values=int(chunks[:, ChunkField.NUM_VALUES].clip(0).sum()),
-        filter_bytes=int(lengths.sum()) if (lengths > 0).all() else None,
-        num_row_groups=len(chunks),
-    )
-
-
 _HEADER_BYTES = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What an index may take."""
-
-    max_file_bytes: int
-    """Largest filter of one file and column, bytes."""
-
-    max_total_bytes: int
-    """Largest index, bytes, as estimated."""
+"""At least as many as the header of a filter has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,74 +69,172 @@ class ColumnSurvey:
     """Filters of files, estimated from above."""
 
     @property
-    def global_bytes(self) -> int:
-        """Filter of all values, estimated from above."""
-        return (self.global_blocks or 0) * BYTES_PER_BLOCK
+    def total_bytes(self) -> int:
+        """Filters of files and the filter of all values, estimated from above."""
+        return self.file_bytes + (self.global_blocks or 0) * BYTES_PER_BLOCK
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What is known of n files."""
+    """The files of a table, as their footers describe them."""
 
-    num_rows: NDArray[np.int64]
-    """By their footers, shape (n,); -1 for a file that cannot be read."""
+    files: tuple[tuple[FileId, int], ...]
+    """Files that can be read, with their numbers of rows."""
 
-    unreadable: Mapping[FileId, str]
-    """Files that cannot be read, and why: a clause."""
+    left_out: tuple[LeftOut, ...]
+    """Files that cannot be read. No version knows them: the next refresh looks at them again."""
 
     columns: tuple[ColumnSurvey, ...]
-    """In the order asked for."""
+    """In the order of the configuration."""
 
     @property
     def total_bytes(self) -> int:
         """The whole index, estimated from above."""
-        return sum(column.file_bytes + column.global_bytes for column in self.columns)
+        return sum(column.total_bytes for column in self.columns)
 
 
-def survey(  # noqa: PLR0913  all by keyword
-    root: str,
-    files: Sequence[FileId],
-    columns: Sequence[IndexedColumn],
-    *,
-    limits: Limits,
-    origin: Origin = "auto",
-    strict: bool = True,
+def survey_files(
+    root: str, files: Sequence[FileId], config: IndexConfig, *, strict: bool = True
 ) -> Survey:
-    """Read the footers of all files, and check that the columns can be indexed.
+    """Read the footers of all files, and check that they can be indexed.
 
     Args:
-        root: What paths of files are relative to, absolute.
+        root: The folder that paths of files are relative to, absolute.
         files: The files.
-        columns: The columns, with their rates and expected numbers of distinct values.
-        limits: What the index may take.
-        origin: Where filters come from.
+        config: The columns, and limits.
         strict: Whether each column must be one that can be indexed in some file, at least.
 
     Raises:
-        InvalidArgument: If no file can be read, a column cannot be indexed in any of them, or the
-            index would be too large.
+        InvalidArgument: If no file can be read, a column cannot be indexed in any of them, the
+            index would be too large, or some file cannot be read though the contract asks for all.
     """
-    facts = facts_of(root, files, [column.name for column in columns])
+    facts = _facts_of(root, files, config.names)
+    whole = [one for one in facts if one.columns]
+    pairs = list(zip(files, facts, strict=True))
     found = Survey(
-        num_rows=np.array([one.num_rows for one in facts], np.int64),
-        unreadable={
-            file: one.problem for file, one in zip(files, facts, strict=True) if one.problem
-        },
+        files=tuple((file, one.num_rows) for file, one in pairs if not one.problem),
+        left_out=tuple(
+            LeftOut(path=file.path, reason=one.problem)
+            for file, one in sorted(pairs, key=_file)
+            if one.problem
+        ),
         columns=tuple(
-            _in_all(column, [one.columns[at] for one in facts if one.columns], limits, origin)
-            for at, column in enumerate(columns)
+            _in_all(column, [one.columns[at] for one in whole], config)
+            for at, column in enumerate(config.columns)
         ),
     )
     if strict:
         _check_files(files, facts)
-        for at, column in enumerate(columns):
-            _check_column(column.name, [one for one in facts if one.columns], at)
-    _check_size(found, limits, num_files=len(files))
+        for at, name in enumerate(config.names):
+            _check_column(name, whole, at)
+    _check_size(found, config, num_files=len(files))
+    check_complete(config, found.left_out)
     return found
 
 
+def check_complete(config: IndexConfig, left_out: Sequence[LeftOut]) -> None:
+    """Check that a version knows all files of the table, if the contract is "immutable".
+
+    Lookups by such an index list nothing: they would miss the files that it does not know.
+
+    Raises:
+        InvalidArgument: If files were left out.
+    """
+    if config.contract != "immutable" or not left_out:
+        return
+    first = left_out[0]
+    raise InvalidArgument(
+        "lookups by an immutable index find only files that it knows, and "
+        f"{count(len(left_out), 'file')} cannot be indexed; {first.path}: {first.reason}",
+        remedy="Leave such files out of the table, or create the index with the contract checked.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ColumnFacts:
+    """One column in one file."""
+
+    problem: str
+    """Why it cannot be indexed, a clause; empty if it can."""
+
+    num_values: int = 0
+    """Nulls included."""
+
+    filter_bytes: int | None = None
+    """Bytes of its filters with their headers; None if not all row groups have one."""
+
+    num_row_groups: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileFacts:
+    """One file."""
+
+    problem: str
+    """Why it cannot be read, a clause; empty if it can."""
+
+    num_rows: int = -1
+    leaves: tuple[Leaf, ...] = ()
+    columns: tuple[_ColumnFacts, ...] = ()
+    """In the order of the configuration; empty if the file cannot be read."""
+
+
+def _file(pair: tuple[FileId, _FileFacts]) -> FileId:
+    return pair[0]
+
+
+def _facts_of(root: str, files: Sequence[FileId], columns: Sequence[str]) -> list[_FileFacts]:
+    """Read the footers of files, in threads; a file that cannot be read is no error."""
+    batches = [files[at : at + _FILES_AT_ONCE] for at in range(0, len(files), _FILES_AT_ONCE)]
+    read = partial(_read_all, root, columns)
+    with ThreadPoolExecutor(_LATENCY * default_jobs(), thread_name_prefix="bloomify") as pool:
+        return [one for batch in pool.map(read, batches) for one in batch]
+
+
+def _read_all(root: str, columns: Sequence[str], files: Sequence[FileId]) -> list[_FileFacts]:
+    return [_read(location(root, file), columns) for file in files]
+
+
+def _read(path: str, columns: Sequence[str]) -> _FileFacts:
+    try:
+        path.encode()
+        with open_local(path) as source:
+            footer = read_footer(source)
+            return _facts(footer, columns)
+    except UnicodeEncodeError:
+        return _FileFacts(problem="its name is no UTF-8")
+    except Exception as error:  # noqa: BLE001  whatever it is, other files can be indexed
+        return _FileFacts(problem=clause(error))
+
+
+def _facts(footer: Footer, columns: Sequence[str]) -> _FileFacts:
+    return _FileFacts(
+        problem="",
+        num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
+        leaves=footer.leaves,
+        columns=tuple(_column(footer, name) for name in columns),
+    )
+
+
+def _column(footer: Footer, name: str) -> _ColumnFacts:
+    leaf = resolve_column(footer.leaves, name)
+    if isinstance(leaf, str):
+        return _ColumnFacts(problem=leaf)
+    problem = why_unreadable(footer, leaf)
+    if problem is not None:
+        return _ColumnFacts(problem=problem)
+    chunks = footer.chunks.values[:, leaf.ordinal]
+    lengths = chunks[:, ChunkField.BLOOM_FILTER_LENGTH]
+    return _ColumnFacts(
+        problem="",
+        num_values=int(chunks[:, ChunkField.NUM_VALUES].clip(0).sum()),
+        filter_bytes=int(lengths.sum()) if (lengths > 0).all() else None,
+        num_row_groups=len(chunks),
+    )
+
+
 def _in_all(
-    column: IndexedColumn, facts: Sequence[ColumnFacts], limits: Limits, origin: Origin
+    column: IndexedColumn, facts: Sequence[_ColumnFacts], config: IndexConfig
 ) -> ColumnSurvey:
     usable = [one for one in facts if not one.problem]
     num_values = sum(one.num_values for one in usable)
@@ -255,25 +248,23 @@ def _in_all(
         num_values=num_values,
         ndv=ndv,
         global_blocks=blocks,
-        file_bytes=sum(_bytes_in_file(column, one, limits, origin) for one in usable),
+        file_bytes=sum(_bytes_in_file(column, one, config) for one in usable),
     )
 
 
-def _bytes_in_file(
-    column: IndexedColumn, facts: ColumnFacts, limits: Limits, origin: Origin
-) -> int:
-    """Bytes of a file's filters, at most."""
-    if origin != "values" and facts.filter_bytes is not None:
+def _bytes_in_file(column: IndexedColumn, facts: _ColumnFacts, config: IndexConfig) -> int:
+    """Return the bytes that a file's filters have at most."""
+    if config.origin != "values" and facts.filter_bytes is not None:
         smallest = facts.num_row_groups * (MIN_BYTES["pow2"] + _HEADER_BYTES)
-        return min(facts.filter_bytes, limits.max_file_bytes + smallest)
-    if origin == "embedded" or not facts.num_values:
+        return min(facts.filter_bytes, config.max_file_bytes + smallest)
+    if config.origin == "embedded" or not facts.num_values:
         return 0
     ndv = min(facts.num_values, column.expected_num_items or facts.num_values)
-    blocks = initial_num_blocks(ndv, column.fpp, max_bytes=limits.max_file_bytes)
+    blocks = initial_num_blocks(ndv, column.fpp, max_bytes=config.max_file_bytes)
     return blocks * BYTES_PER_BLOCK + _HEADER_BYTES
 
 
-def _check_files(files: Sequence[FileId], facts: Sequence[FileFacts]) -> None:
+def _check_files(files: Sequence[FileId], facts: Sequence[_FileFacts]) -> None:
     if not files:
         raise InvalidArgument("there are no Parquet files to index")
     if all(one.problem for one in facts):
@@ -283,8 +274,8 @@ def _check_files(files: Sequence[FileId], facts: Sequence[FileFacts]) -> None:
         raise InvalidArgument(problem, remedy="Check that they are Parquet files, and whole.")
 
 
-def _check_column(name: str, facts: Sequence[FileFacts], at: int) -> None:
-    """Raise if a column can be indexed in no file, for what is so in most that have it."""
+def _check_column(name: str, facts: Sequence[_FileFacts], at: int) -> None:
+    """Raise if a column can be indexed in no file, with the reason that most files give."""
     problems = [one.columns[at].problem for one in facts]
     if not all(problems):
         return
@@ -300,117 +291,13 @@ def _check_column(name: str, facts: Sequence[FileFacts], at: int) -> None:
     )
 
 
-def _check_size(found: Survey, limits: Limits, *, num_files: int) -> None:
-    if found.total_bytes <= limits.max_total_bytes:
+def _check_size(found: Survey, config: IndexConfig, *, num_files: int) -> None:
+    if found.total_bytes <= config.max_total_bytes:
         return
-    each = ", ".join(
-        f"{column.name} {size(column.file_bytes + column.global_bytes)}" for column in found.columns
-    )
+    each = ", ".join(f"{column.name} {size(column.total_bytes)}" for column in found.columns)
     raise InvalidArgument(
         f"the index of {count(num_files, 'file')} may have up to {size(found.total_bytes)} "
-        f"({each}), and {size(limits.max_total_bytes)} are allowed",
+        f"({each}), and {size(config.max_total_bytes)} are allowed",
         remedy="Say how many distinct values to expect, ask for a higher false positive "
         "probability, index fewer columns, or allow more.",
     )
-
-
-TOO_MANY = "more values are expected than the largest Bloom filter can tell apart"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surveyed:
-    """Files of a table, and what their footers say."""
-
-    files: tuple[tuple[FileId, int], ...]
-    """Those that can be read, with their rows."""
-
-    left_out: tuple[LeftOut, ...]
-    """The others. No version knows them, so that the next refresh looks at them again."""
-
-    num_values: Mapping[str, int]
-    """Of each column in all these files, nulls included."""
-
-    has_global: Mapping[str, bool]
-    """By column, whether a filter of all values could be of any use."""
-
-
-def surveyed(
-    root: str, files: Sequence[FileId], recipe: Recipe, *, strict: bool = True
-) -> Surveyed:
-    """Look at files, and check that an index of them can be made.
-
-    Args:
-        root: What their paths are relative to, absolute.
-        files: The files.
-        recipe: The columns, and limits.
-        strict: Whether there must be a file with each column.
-
-    Raises:
-        InvalidArgument: If that is not so, the index would be too large, or a file cannot be read
-            though the contract asks for all of them.
-    """
-    limits = Limits(max_file_bytes=recipe.max_file_bytes, max_total_bytes=recipe.max_total_bytes)
-    found = survey(root, files, recipe.columns, limits=limits, origin=recipe.origin, strict=strict)
-    rows = zip(files, found.num_rows.tolist(), strict=True)
-    left_out = tuple(
-        LeftOut(path=file.path, reason=why) for file, why in sorted(found.unreadable.items())
-    )
-    check_complete(recipe, left_out)
-    return Surveyed(
-        files=tuple((file, num_rows) for file, num_rows in rows if file not in found.unreadable),
-        left_out=left_out,
-        num_values={column.name: column.num_values for column in found.columns},
-        has_global={column.name: column.global_blocks is not None for column in found.columns},
-    )
-
-
-def check_complete(recipe: Recipe, left_out: Sequence[LeftOut]) -> None:
-    """Check that a version knows all files, if lookups take the table for what it knows.
-
-    Raises:
-        InvalidArgument: If that is not so.
-    """
-    if recipe.contract != "immutable" or not left_out:
-        return
-    first = left_out[0]
-    raise InvalidArgument(
-        "lookups by an immutable index find only files that it knows, and "
-        f"{count(len(left_out), 'file')} cannot be indexed; {first.path}: {first.reason}",
-        remedy="Leave such files out of the table, or create the index with the contract checked.",
-    )
-
-
-def tasks_of(found: Surveyed, first_id: int) -> list[FileTask]:
-    """Give files their ids, from the first on."""
-    return [
-        FileTask(file_id=file_id, file=file, num_rows=num_rows)
-        for file_id, (file, num_rows) in enumerate(found.files, first_id)
-    ]
-
-
-def plan_of(
-    recipe: Recipe, num_distinct: Mapping[str, int], *, root: str, folder: str
-) -> BuildPlan:
-    """Make the plan of a version.
-
-    Args:
-        recipe: How the index is made.
-        num_distinct: By column, the distinct values that partial filters of all files are made
-            for; columns that are not named get none.
-        root: Of the table, absolute.
-        folder: The version's, absolute.
-    """
-    columns = tuple(
-        ColumnPlan(
-            name=column.name,
-            fpp=column.fpp,
-            max_bytes=recipe.max_file_bytes,
-            global_blocks=(
-                initial_num_blocks(num_distinct[column.name], column.fpp)
-                if column.name in num_distinct
-                else None
-            ),
-        )
-        for column in recipe.columns
-    )
-    return BuildPlan(root=root, folder=folder, columns=columns, origin=recipe.origin)

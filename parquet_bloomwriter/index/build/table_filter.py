@@ -5,9 +5,7 @@ the whole table, all groups into filters of one size. Their OR is the filter of 
 folded to the rate asked for.
 
 Filters of other sizes, as files have them and as older versions of an index do, can be joined too:
-one of z blocks says the same as one of k z blocks in which each block is repeated k times
-(`uniting`). It also lets as many absent values pass, and more once they are many; whether the union
-is of any use is told by its exact rate.
+see `sbbf.union`. The exact rate of the union says whether it is of any use.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -25,11 +23,12 @@ from parquet_bloomwriter.durable import make_folders, sync_folder
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
 from parquet_bloomwriter.index.engine import PartInfo
 from parquet_bloomwriter.index.format.part_writer import column_folder, relative_path
-from parquet_bloomwriter.index.log.entry import DataFile
+from parquet_bloomwriter.index.log.entry import IndexFile
 from parquet_bloomwriter.replace.copying import write_all
-from parquet_bloomwriter.sbbf import Sbbf, decode_header, encode_header, folding
-from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, WORDS_PER_BLOCK
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, MIN_BYTES
+from parquet_bloomwriter.sbbf import Sbbf, decode_header, encode_header
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
+from parquet_bloomwriter.sbbf.union import FilterUnion
 from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.text import percent
 
@@ -48,53 +47,13 @@ _SLACK = 1.25
 """How much a filter may be worse than it need be, if half the size then does."""
 
 
-class Union:
-    """What many filters contain, whatever their sizes."""
-
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """Begin with nothing; the result has at most `max_bytes`."""
-        self._most = 1 << (max_bytes // BYTES_PER_BLOCK).bit_length() - 1
-        self._by_size: dict[int, NDArray[np.uint32]] = {}
-
-    def of_size(self, num_blocks: int) -> NDArray[np.uint32]:
-        """What is known in blocks of one size, shape (num_blocks, 8): for more to be put in."""
-        if num_blocks not in self._by_size:
-            self._by_size[num_blocks] = Sbbf.empty(num_blocks).blocks
-        return self._by_size[num_blocks]
-
-    def add(self, blocks: NDArray[np.uint32]) -> None:
-        """Add a filter, shape (z, 8); if z is no power of two, it is folded to one."""
-        num_blocks = min(len(blocks) & -len(blocks), self._most)
-        if num_blocks < len(blocks):
-            blocks = folding.fold(blocks, factor=len(blocks) // num_blocks)
-        self.of_size(num_blocks)[:] |= blocks
-
-    def estimated_ndv(self) -> float:
-        """Distinct values, rather too many than too few; infinite if that cannot be told."""
-        return math.fsum(
-            folding.estimate_ndv(folding.count_bits(blocks), num_blocks)
-            for num_blocks, blocks in self._by_size.items()
-        )
-
-    def joined(self) -> Sbbf:
-        """One filter of the largest size that was added; nothing can be added afterwards."""
-        sizes = sorted(self._by_size)
-        if not sizes:
-            return Sbbf.empty(MIN_BYTES["pow2"] // BYTES_PER_BLOCK)
-        joined = self._by_size.pop(sizes.pop())
-        for num_blocks in sizes:
-            runs = joined.reshape(num_blocks, -1, WORDS_PER_BLOCK)
-            runs |= self._by_size.pop(num_blocks)[:, None]
-        return Sbbf(joined)
-
-
 class Partial:
     """The values of one column in one group of files. Not for two threads at once."""
 
     def __init__(self, num_blocks: int) -> None:
         """Prepare a filter of that many blocks, a power of two."""
         self._num_blocks = num_blocks
-        self._union = Union(num_blocks * BYTES_PER_BLOCK)
+        self._union = FilterUnion(num_blocks * BYTES_PER_BLOCK)
 
     def insert(self, hashes: NDArray[np.uint64]) -> None:
         """Insert the hashes of values."""
@@ -118,7 +77,7 @@ class Partial:
 class Merged:
     """A filter of all values that was written."""
 
-    file: DataFile
+    file: IndexFile
     fpp: float
     """Exact rate of this very filter."""
 
@@ -147,7 +106,7 @@ def merge_partials(
         IndexProblem: If a file holds no filter.
         OSError: If one cannot be read, or the result not be written.
     """
-    union = Union()
+    union = FilterUnion(MAX_BYTES)
     for path in filters:
         _add_file(union, path)
     ndv, joined = union.estimated_ndv(), union.joined()
@@ -174,7 +133,7 @@ def extend(
     return merge_partials([old, *partials], fpp, version_folder=version_folder, column=column)
 
 
-def _add_file(union: Union, path: str) -> None:
+def _add_file(union: FilterUnion, path: str) -> None:
     """Add the filter of a file, read in pieces."""
     with open_local(path) as source:
         try:
@@ -185,7 +144,7 @@ def _add_file(union: Union, path: str) -> None:
         is_ours = header.unsupported is None and header.compression is not None
         if not is_ours or num_blocks & (num_blocks - 1) or header.num_bytes > MAX_BYTES:
             raise _broken(path, "it is no filter of all values")
-        if source.size != header.length + header.num_bytes:
+        if source.size != header.filter_length:
             raise _broken(path, f"its {source.size} bytes are not those of its filter")
         words = union.of_size(num_blocks).reshape(-1)
         for start in range(0, header.num_bytes, _PIECE_BYTES):
@@ -198,7 +157,7 @@ def _broken(path: str, problem: str) -> IndexProblem:
     return IndexProblem(problem, path=path, remedy="Refresh the index in full.")
 
 
-def _write(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> DataFile:
+def _write(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> IndexFile:
     """Write a file of a new name; bring it to the disk if it is kept."""
     folder = column_folder(version_folder, column)
     make_folders(folder)
@@ -215,4 +174,4 @@ def _write(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool) -> Da
         os.close(fd)
     if is_kept:
         sync_folder(folder)
-    return DataFile(path=relative_path(version_folder, path), size=len(header) + bits.num_bytes)
+    return IndexFile(path=relative_path(version_folder, path), size=len(header) + bits.num_bytes)

@@ -1,4 +1,4 @@
-"""The engine that needs nothing but this process: a thread for each group of files.
+"""The engine of this process: a thread for each group of files.
 
 Decoding, hashing and inserting all run outside of Python's lock.
 """
@@ -24,10 +24,10 @@ class ThreadEngine:
     name = "threads"
 
     def __init__(self, jobs: int | None = None) -> None:
-        """Work with so many threads; by default as many as there are cores.
+        """Work with `jobs` threads; by default as many as there are cores.
 
         Raises:
-            InvalidArgument: If that is less than one.
+            InvalidArgument: If `jobs` is less than one.
         """
         if jobs is not None and jobs < 1:
             raise InvalidArgument(f"{jobs} threads cannot do anything")
@@ -35,15 +35,15 @@ class ThreadEngine:
 
     @property
     def num_groups(self) -> int:
-        """One for each thread: each has its own partial filter of the whole table."""
+        """One group for each thread: each group has a partial filter of the whole table."""
         return self._jobs
 
     def build(
         self, groups: Sequence[Sequence[FileTask]], plan: BuildPlan, progress: Progress | None
     ) -> Generator[GroupResult, None, None]:
-        """Yield a result for each group, as they are done.
+        """Yield the result of each group when it is done.
 
-        If the iterator is closed or an error raised, threads stop after the file they are at.
+        If the iterator is closed or an error is raised, threads stop after the file they work on.
 
         Raises:
             OSError: If the index cannot be written.
@@ -70,4 +70,4 @@ class ThreadEngine:
 
 
 class _StoppedError(Exception):
-    """Nobody wants the result any more."""
+    """The result is not needed any more."""

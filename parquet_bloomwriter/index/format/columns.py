@@ -1,12 +1,12 @@
-"""The type that a column has in one file, as the parts of an index keep it: JSON.
+"""Columns of an index: which leaf column of a file is meant, and how its type is stored.
 
-Literals are hashed by it, so it says everything that the footer says about a leaf but where its
-column chunks stand. Files of equal types have equal text.
+An indexed column has a name, its dotted path. Readers differ in whether case matters in names: a
+name that matches two leaf columns when case is ignored is ambiguous, and no column is chosen; a
+leaf column that differs from the name in case only is chosen.
 
-Which leaf of a file an indexed column is, or why it is none that can be indexed.
-
-Readers differ in whether case matters in names. A name that is there in two spellings is nobody's;
-one that is there in another spelling only is taken.
+The parts of an index store the type of the column in each file as JSON. Literals are hashed by it,
+so it holds everything that the footer says about a leaf column except the positions of its column
+chunks. Equal types have equal text.
 """
 
 from __future__ import annotations
@@ -23,9 +23,52 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer
 
 
+_SHOWN = 5
+"""Names that a reason lists."""
+
+
+def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
+    """Find the leaf column that an indexed column is in a file.
+
+    Args:
+        leaves: All leaf columns of the file.
+        name: The indexed column's dotted path.
+
+    Returns:
+        The leaf; or why it cannot be indexed, a clause.
+    """
+    lower = name.lower()
+    found = [leaf for leaf in leaves if leaf.name.lower() == lower]
+    if len(found) > 1:
+        return f'{len(found)} columns are named "{name}" if case does not matter'
+    if not found:
+        return _why_missing(leaves, name)
+    (leaf,) = found
+    if Repetition.REPEATED in leaf.repetitions:
+        return "lists and maps are not indexed: its values repeat"
+    if leaf.physical_type == PhysicalType.INT96:
+        return "INT96 timestamps are not indexed: readers do not look them up"
+    return why_no_filter(leaf) or leaf
+
+
+def missing(name: str) -> str:
+    """Return the reason that `resolve_column` gives if there is no such column."""
+    return f'there is no column "{name}"'
+
+
+def why_unreadable(footer: Footer, leaf: Leaf) -> str | None:
+    """Return why the values of a column cannot be read from a file, or None if they can."""
+    chunks = footer.chunks
+    if chunks.has(ChunkField.FILE_PATH).any():
+        return "this is a summary file: its column chunks lie in other files"
+    if footer.encrypted[:, leaf.ordinal].any():
+        return "the column is encrypted"
+    return None
+
+
 @lru_cache(maxsize=256)
 def column_type(leaf: Leaf) -> str:
-    """Write a leaf's type."""
+    """Return the type of a leaf column as JSON."""
     return json.dumps(
         {
             "path": leaf.path,
@@ -43,10 +86,10 @@ def column_type(leaf: Leaf) -> str:
 
 @lru_cache(maxsize=256)
 def leaf_of(text: str) -> Leaf:
-    """Read a leaf's type; its ordinal is 0.
+    """Return a leaf column of the type that `column_type` wrote; its ordinal is 0.
 
     Raises:
-        ValueError: If the text is no type of a leaf.
+        ValueError: If the text is anything else.
     """
     try:
         fields = json.loads(text)
@@ -65,6 +108,15 @@ def leaf_of(text: str) -> Leaf:
         raise ValueError(f"{text[:80]!r} is no type of a column") from error
 
 
+def _why_missing(leaves: tuple[Leaf, ...], name: str) -> str:
+    prefix = f"{name}.".lower()
+    inside = [leaf.name for leaf in leaves if leaf.name.lower().startswith(prefix)]
+    if not inside:
+        return missing(name)
+    more = ", ..." if len(inside) > _SHOWN else ""
+    return f"it is a group, of the columns {', '.join(inside[:_SHOWN])}{more}"
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("a name is no text")
@@ -75,68 +127,3 @@ def _number(value: object) -> int | None:
     if value is not None and type(value) is not int:
         raise TypeError("a number is none")
     return value
-
-
-_MAX_KNOWN = 1024
-_SHOWN = 5
-
-_known: dict[tuple[int, str], tuple[tuple[Leaf, ...], Leaf | str]] = {}
-"""Answers; the leaves are kept with them, so that their address is nobody else's."""
-
-
-def find_leaf(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
-    """Find the leaf column of a name.
-
-    Args:
-        leaves: All of a file.
-        name: Its dotted path.
-
-    Returns:
-        The leaf; or why it cannot be indexed, a clause.
-    """
-    key = (id(leaves), name)
-    known = _known.get(key)
-    if known is None:
-        if len(_known) >= _MAX_KNOWN:
-            _known.clear()
-        known = _known[key] = (leaves, _find(leaves, name))
-    return known[1]
-
-
-def missing(name: str) -> str:
-    """Say that there is no such column: the reason that `find_leaf` gives."""
-    return f'there is no column "{name}"'
-
-
-def why_unreadable(footer: Footer, leaf: Leaf) -> str | None:
-    """Why the values of a column are not to be had from this file; None if they are."""
-    chunks = footer.chunks
-    if chunks.has(ChunkField.FILE_PATH).any():
-        return "this is a summary file: its column chunks lie in other files"
-    if footer.encrypted[:, leaf.ordinal].any():
-        return "the column is encrypted"
-    return None
-
-
-def _find(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
-    lower = name.lower()
-    found = [leaf for leaf in leaves if leaf.name.lower() == lower]
-    if len(found) > 1:
-        return f'{len(found)} columns are named "{name}" if case does not matter'
-    if not found:
-        return _why_missing(leaves, name)
-    (leaf,) = found
-    if Repetition.REPEATED in leaf.repetitions:
-        return "lists and maps are not indexed: its values repeat"
-    if leaf.physical_type == PhysicalType.INT96:
-        return "INT96 timestamps are not indexed: readers do not look them up"
-    return why_no_filter(leaf) or leaf
-
-
-def _why_missing(leaves: tuple[Leaf, ...], name: str) -> str:
-    prefix = f"{name}.".lower()
-    inside = [leaf.name for leaf in leaves if leaf.name.lower().startswith(prefix)]
-    if not inside:
-        return missing(name)
-    more = ", ..." if len(inside) > _SHOWN else ""
-    return f"it is a group, of the columns {', '.join(inside[:_SHOWN])}{more}"

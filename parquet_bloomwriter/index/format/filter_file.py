@@ -1,4 +1,4 @@
-"""The filter of all values of a column: a file of header and bitset, and nothing else."""
+"""The file with the filter of all values of a column: header and bitset, and nothing else."""
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
 from __future__ import annotations
@@ -17,7 +17,7 @@ from parquet_bloomwriter.source.local import open_local
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import DataFile
+    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.source import Source
 
 _HEADER_BYTES = 64
@@ -27,12 +27,12 @@ _MAX_HASHES = 4096
 """More are not worth looking up one by one."""
 
 
-def might_hold(folder: str, file: DataFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether the filter might contain each of some hashes; no more than a block is read for each.
+def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Say of each hash whether the filter might contain it; at most one block is read for each.
 
     Raises:
-        IndexProblem: If the file is not what was written.
-        OSError: If it cannot be read.
+        IndexProblem: If the file is not as it was written.
+        OSError: If the file cannot be read.
     """
     with open_local(os.path.join(folder, file.path)) as source:
         start, num_blocks = _check(source, file)
@@ -44,12 +44,12 @@ def might_hold(folder: str, file: DataFile, hashes: NDArray[np.uint64]) -> NDArr
         return np.fromiter(found, np.bool_, len(hashes))
 
 
-def read_global(folder: str, file: DataFile) -> Sbbf:
+def read_global(folder: str, file: IndexFile) -> Sbbf:
     """Read the whole filter.
 
     Raises:
-        IndexProblem: If the file is not what was written.
-        OSError: If it cannot be read.
+        IndexProblem: If the file is not as it was written.
+        OSError: If the file cannot be read.
     """
     path = os.path.join(folder, file.path)
     with open_local(path) as source:
@@ -60,11 +60,11 @@ def read_global(folder: str, file: DataFile) -> Sbbf:
     return filter_
 
 
-def _check(source: Source, file: DataFile) -> tuple[int, int]:
-    """Where the bitset begins, and its blocks.
+def _check(source: Source, file: IndexFile) -> tuple[int, int]:
+    """Return the position of the bitset, bytes, and the number of its blocks.
 
     Raises:
-        IndexProblem: If the file is not what was written.
+        IndexProblem: If the file is not as it was written.
     """
     if source.size != file.size:
         problem = f"it has {source.size} bytes, and {file.size} were written"

@@ -2,15 +2,13 @@
 
     fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
 
-All are required. Rows are in no order that matters; ids and names occur once.
-
-The files of a version, put together from those that were indexed and those that were known.
+All are required. The order of rows has no meaning; ids and names occur once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -48,17 +46,60 @@ class FileTable:
     num_rows: NDArray[np.int64]
     """By their footers."""
 
+    @classmethod
+    def of(cls, tasks: Sequence[FileTask]) -> Self:
+        """Make the table of files that were indexed."""
+        import pyarrow as pa
+
+        return cls(
+            ids=np.array([task.file_id for task in tasks], np.int64),
+            paths=pa.array([task.file.path for task in tasks], pa.string()),
+            sizes=np.array([task.file.size for task in tasks], np.int64),
+            modified_ms=np.array([task.file.modified_ms for task in tasks], np.int64),
+            num_rows=np.array([task.num_rows for task in tasks], np.int64),
+        )
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        columns = (self.ids, self.paths, self.sizes, self.modified_ms, self.num_rows)
+        return sum(int(column.nbytes) for column in columns)
+
+    def select(self, which: NDArray[np.bool_]) -> Self:
+        """Return some of the files; `which` has shape (m,)."""
+        import pyarrow as pa
+
+        return type(self)(
+            ids=self.ids[which],
+            paths=self.paths.filter(pa.array(which)),
+            sizes=self.sizes[which],
+            modified_ms=self.modified_ms[which],
+            num_rows=self.num_rows[which],
+        )
+
+    def joined(self, more: FileTable) -> Self:
+        """Return the files of both tables, those of `more` last."""
+        import pyarrow as pa
+
+        return type(self)(
+            ids=np.concatenate([self.ids, more.ids]),
+            paths=pa.concat_arrays([self.paths, more.paths]),
+            sizes=np.concatenate([self.sizes, more.sizes]),
+            modified_ms=np.concatenate([self.modified_ms, more.modified_ms]),
+            num_rows=np.concatenate([self.num_rows, more.num_rows]),
+        )
+
     def identities(self) -> list[FileId]:
         """Return the files one by one."""
         facts = (self.paths.to_pylist(), self.sizes.tolist(), self.modified_ms.tolist())
         return list(map(FileId, *facts))
 
     def are_unchanged(self, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Look at files: say of each whether it is as the version knows it.
+        """Look at files, and say of each whether it is as the version knows it.
 
         Args:
             root: Of the table, absolute.
-            places: 0-based, shape (n,).
+            places: 0-based positions of the files in this table, shape (n,).
 
         Returns:
             Shape (n,).
@@ -71,17 +112,17 @@ class FileTable:
 
 
 def write_manifest(path: str, files: FileTable) -> int:
-    """Write a manifest, which must not be there, to the disk.
+    """Write a manifest to the disk.
 
     Args:
-        path: Absolute.
+        path: Absolute; there must be no file of that name.
         files: What to write.
 
     Returns:
         Its size in bytes.
 
     Raises:
-        OSError: If it cannot be written. Nothing is left of it.
+        OSError: If the manifest cannot be written; nothing is left of it.
     """
     import pyarrow as pa
 
@@ -103,7 +144,7 @@ def read_manifest(path: str) -> FileTable:
     """Read a manifest.
 
     Raises:
-        IndexProblem: If it is none, or not whole.
+        IndexProblem: If the file is no manifest, or not whole.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -130,46 +171,3 @@ def _names(table: pa.Table) -> pa.StringArray:
     if column.null_count or column.type != pa.string():
         raise ValueError(f"the column {_NAME} holds something else than names")
     return pa.concat_arrays([pa.nulls(0, pa.string()), *column.chunks])
-
-
-def table_of(tasks: Sequence[FileTask]) -> FileTable:
-    """The files that were indexed."""
-    import pyarrow as pa
-
-    return FileTable(
-        ids=_numbers([task.file_id for task in tasks]),
-        paths=pa.array([task.file.path for task in tasks], pa.string()),
-        sizes=_numbers([task.file.size for task in tasks]),
-        modified_ms=_numbers([task.file.modified_ms for task in tasks]),
-        num_rows=_numbers([task.num_rows for task in tasks]),
-    )
-
-
-def some_of(files: FileTable, which: NDArray[np.bool_]) -> FileTable:
-    """Some of the files; `which` has shape (files,)."""
-    import pyarrow as pa
-
-    return FileTable(
-        ids=files.ids[which],
-        paths=files.paths.filter(pa.array(which)),
-        sizes=files.sizes[which],
-        modified_ms=files.modified_ms[which],
-        num_rows=files.num_rows[which],
-    )
-
-
-def joined(files: FileTable, more: FileTable) -> FileTable:
-    """All files of both."""
-    import pyarrow as pa
-
-    return FileTable(
-        ids=np.concatenate([files.ids, more.ids]),
-        paths=pa.concat_arrays([files.paths, more.paths]),
-        sizes=np.concatenate([files.sizes, more.sizes]),
-        modified_ms=np.concatenate([files.modified_ms, more.modified_ms]),
-        num_rows=np.concatenate([files.num_rows, more.num_rows]),
-    )
-
-
-def _numbers(values: list[int]) -> NDArray[np.int64]:
-    return np.array(values, dtype=np.int64)

@@ -1,10 +1,12 @@
-"""A new Parquet file of an index: on the disk in whole, or not there at all.
+"""The Parquet files of an index: writing new files, and reading columns of integers.
 
-Columns of integers, from Arrow to NumPy by their buffers.
+A new file reaches the disk as a whole, or nothing of it is left.
 
-`to_numpy` and `numpy.asarray` of Arrow's arrays import pandas if it is there: 0.3 s and 50 MB that
-a lookup has no use for.
+Integers go from Arrow to NumPy by their buffers: `to_numpy` and `numpy.asarray` of Arrow's arrays
+import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does not need it.
 """
+
+# ruff: noqa: PTH120  paths are strings, as in the entries
 
 from __future__ import annotations
 
@@ -20,28 +22,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-# ruff: noqa: PTH120  paths are strings, as in the entries
-
-
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 class ParquetOut:
-    """Writes one file, opened once, so that nobody can put another in its place meanwhile.
+    """Writes one file, opened once, so that no other file can take its place meanwhile.
 
-    A context: what is not finished at its end is removed.
+    A context manager: a file that is not finished at its end is removed.
     """
 
     def __init__(self, path: str, schema: pa.Schema, **options: Any) -> None:  # noqa: ANN401
-        """Begin the file, which must not be there.
+        """Begin the file.
 
         Args:
-            path: Absolute; its folder is there.
+            path: Absolute; the folder must exist, and no file of this name.
             schema: Of all tables to be written.
             options: For pyarrow's writer.
 
         Raises:
-            OSError: If it cannot be made.
+            OSError: If the file cannot be made.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -58,7 +57,7 @@ class ParquetOut:
 
     def __exit__(self, *_: object) -> None:
         if not self._is_finished:
-            with contextlib.suppress(Exception):  # it is thrown away
+            with contextlib.suppress(Exception):  # the file is thrown away
                 self._writer.close()
             self._sink.close()
             remove_files([self._path])
@@ -78,7 +77,7 @@ class ParquetOut:
             Its size in bytes.
 
         Raises:
-            OSError: If that fails; the end of the context removes the file then.
+            OSError: If that fails; the end of the context then removes the file.
         """
         self._writer.close()
         self._file.flush()
@@ -94,7 +93,7 @@ def integers_of(column: pa.ChunkedArray, dtype: type[np.signedinteger[Any]]) -> 
     """Copy a column of int32 or int64 without nulls; shape (rows,).
 
     Raises:
-        ValueError: If it is something else.
+        ValueError: If the column has another type, or nulls.
     """
     import pyarrow as pa
 

@@ -1,14 +1,13 @@
-"""What a part says of its filters, and where they lie; the filters themselves are not read.
-
-Where the filters of a part lie, found without reading any of them.
+"""Read a part of an index: what it says of its filters, and where they lie.
 
     part-<uuid>.bfindex    one row for each filter, all fields required, in row groups
     column BFBinary        | page header | length, filter | length, filter | ...    by row group
 
-Lengths have four bytes, little-endian (PLAIN). As the column is neither compressed nor encoded and
-has one data page in each row group, the positions of all filters follow from the size of the page
-header and from the column `numBytes`. All of that is checked: the sizes must add up to those of the
-page, of the column chunk and of the file. Headers of filters are looked at by `asking`.
+The filters themselves are not read. Lengths have four bytes, little-endian (PLAIN). As the column
+is neither compressed nor encoded and has one data page in each row group, the positions of all
+filters follow from the size of the page header and from the column `numBytes`. All of that is
+checked: the sizes must add up to those of the page, of the column chunk and of the file. The
+headers of filters are checked when a filter is first read (`query/probe.py`).
 
 Source: parquet.thrift, PageHeader; Parquet specification, "Plain: (PLAIN = 0)".
 """
@@ -17,7 +16,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,11 +35,22 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
-from parquet_bloomwriter.source.local import FileSource, open_local
+from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+_DTYPES: dict[str, type[np.signedinteger[Any]]] = {
+    FILE_ID: np.int64,
+    SIZE: np.int64,
+    MODIFIED: np.int64,
+    ROW_GROUP: np.int32,
+    NUM_BYTES: np.int32,
+    NUM_VALUES: np.int64,
+    NDV: np.int64,
+}
+"""The columns of numbers."""
 
 _LENGTH_BYTES = 4
 _PAGE_HEADER_BYTES = 256
@@ -76,107 +86,6 @@ _PAGE_HEADER = Grammar.of(
 )
 
 
-def broken(path: str, problem: str) -> IndexProblem:
-    """Make the error for a part that is not as it must be."""
-    return IndexProblem(problem, path=path, remedy="Refresh the index in full.")
-
-
-def starts_of(
-    source: FileSource,
-    file: Any,  # noqa: ANN401  pyarrow has no types
-    num_bytes: NDArray[np.int64],
-    path: str,
-) -> NDArray[np.int64]:
-    """Positions of the headers of all filters.
-
-    Args:
-        source: The part.
-        file: The same, opened with pyarrow.
-        num_bytes: Of each filter, shape (n,).
-        path: The part's, for messages.
-
-    Returns:
-        Absolute, bytes, shape (n,).
-
-    Raises:
-        BloomwriterError: If the pages are not as they must be.
-        OSError: If they cannot be read.
-    """
-    metadata = file.metadata
-    names = [file.schema.column(i).path for i in range(metadata.num_columns)]
-    if BINARY not in names:
-        raise broken(path, f"it has no column {BINARY}")
-    column = names.index(BINARY)
-    leaf = file.schema.column(column)
-    if leaf.physical_type != "BYTE_ARRAY" or leaf.max_definition_level:
-        raise broken(path, f"the column {BINARY} is no required binary column")
-    if (num_bytes < 0).any() or len(num_bytes) != metadata.num_rows:
-        raise broken(path, "the lengths of its filters are not those of filters")
-    starts = np.empty(len(num_bytes), np.int64)
-    row = 0
-    for i in range(metadata.num_row_groups):
-        group = metadata.row_group(i)
-        rows = slice(row, row + group.num_rows)
-        if group.num_rows:
-            starts[rows] = _starts_in(source, group.column(column), num_bytes[rows], path)
-        row = rows.stop
-    return starts
-
-
-def _starts_in(
-    source: FileSource,
-    chunk: Any,  # noqa: ANN401  as above
-    num_bytes: NDArray[np.int64],
-    path: str,
-) -> NDArray[np.int64]:
-    """Positions of the filters in one row group, all in its one page."""
-    if chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
-        raise broken(path, f"the column {BINARY} is compressed or encoded")
-    start, length = chunk.data_page_offset, chunk.total_compressed_size
-    head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, start + length))
-    header = scan(head, _PAGE_HEADER, origin=start)
-    ends = np.cumsum(num_bytes + _LENGTH_BYTES)
-    _check_page(header.values[0].tolist(), num_bytes, path)
-    if header.stop + int(ends[-1]) != length or start + length > source.size:
-        raise broken(path, "a page does not fill its column chunk")
-    first = start + header.stop
-    prefix = source.read_at(first, first + _LENGTH_BYTES)
-    if int.from_bytes(prefix, "little") != num_bytes[0]:
-        raise broken(path, "the first filter of a page has another length than it should")
-    positions: NDArray[np.int64] = first + ends - num_bytes
-    return positions
-
-
-def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> None:
-    """Hold a page header against what the page must hold: bare values, PLAIN."""
-    size = int(num_bytes.sum()) + _LENGTH_BYTES * len(num_bytes)
-    if numbers[_KIND] == _DATA_PAGE:
-        shape = (numbers[_COUNT], numbers[_ENCODING])
-    else:
-        shape = (numbers[_COUNT_V2], numbers[_ENCODING_V2])
-    has_levels = numbers[_DEFINITION_BYTES] > 0 or numbers[_REPETITION_BYTES] > 0
-    is_data = numbers[_KIND] in {_DATA_PAGE, _DATA_PAGE_V2}
-    if not is_data or has_levels or shape != (len(num_bytes), _PLAIN):
-        raise broken(path, "a page is not PLAIN, or holds other rows")
-    if numbers[_COMPRESSED] != size or numbers[_UNCOMPRESSED] != size:
-        raise broken(path, f"a page has {numbers[_COMPRESSED]} bytes, and its filters {size}")
-
-
-State: TypeAlias = tuple[int, int, int, int, int]
-"""Device, inode, bytes, times of the last changes in nanoseconds."""
-
-_DTYPES: dict[str, type[np.signedinteger[Any]]] = {
-    FILE_ID: np.int64,
-    SIZE: np.int64,
-    MODIFIED: np.int64,
-    ROW_GROUP: np.int32,
-    NUM_BYTES: np.int32,
-    NUM_VALUES: np.int64,
-    NDV: np.int64,
-}
-"""The columns of numbers."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
     """The n filters of one part, in the order stored; arrays have shape (n,)."""
@@ -184,8 +93,8 @@ class Part:
     path: str
     """Absolute."""
 
-    state: State
-    """Of the file as it was read."""
+    state: FileIdentity
+    """The file as it was read."""
 
     file_ids: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -205,7 +114,7 @@ class Part:
     """Absolute position of the filter's header, bytes; 0 where there is no filter."""
 
     num_bytes: NDArray[np.int32]
-    """Header and bitset; 0 where there is no filter, for there are no values."""
+    """Header and bitset; 0 where there are no values, and so no filter."""
 
     num_values: NDArray[np.int64]
     """Inserted, -1 unknown."""
@@ -215,27 +124,27 @@ class Part:
 
 
 def read_part(path: str, size: int) -> Part:
-    """Read everything about a part's filters but the filters.
+    """Read all columns of a part, except the filters.
 
     Args:
         path: Absolute.
-        size: Bytes that it must have.
+        size: Bytes that the part must have.
 
     Raises:
-        BloomwriterError: If it is not as it must be.
+        BloomwriterError: If the part is broken.
         OSError: If it cannot be read.
     """
     with open_local(path) as source:
         if source.size != size:
-            raise broken(path, f"it has {source.size} bytes, and {size} were written")
+            raise _broken(path, f"it has {source.size} bytes, and {size} were written")
         file, table = _opened(source, path)
         numbers = {name: _numbers(table, name, dtype, path) for name, dtype in _DTYPES.items()}
-        starts = starts_of(source, file, numbers[NUM_BYTES].astype(np.int64), path)
+        starts = _starts_of(source, file, numbers[NUM_BYTES].astype(np.int64), path)
         state = state_of(source)
         types, type_of = _types(table, path)
     starts[numbers[NUM_BYTES] == 0] = 0
     if ((numbers[NUM_BYTES] == 0) & (numbers[NUM_VALUES] != 0)).any():
-        raise broken(path, "a filter is missing")
+        raise _broken(path, "a filter is missing")
     return Part(
         path=path,
         state=state,
@@ -252,14 +161,13 @@ def read_part(path: str, size: int) -> Part:
     )
 
 
-def state_of(source: FileSource) -> State:
-    """What changes when an open file does; files of an index never do."""
-    found = os.fstat(source.fd)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def state_of(source: FileSource) -> FileIdentity:
+    """Return the identity of an open file of an index, which never changes."""
+    return FileIdentity.of(os.fstat(source.fd))
 
 
 def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:
-    """Open a part with pyarrow, and read all but the filters."""
+    """Open a part with pyarrow, and read all columns except the filters."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -268,29 +176,114 @@ def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:
         return file, file.read([*_DTYPES, TYPE], use_threads=False)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "it cannot be read: " + " ".join(str(error).split())
-        raise broken(path, problem) from error
+        raise _broken(path, problem) from error
 
 
 def _numbers(
     table: pa.Table, name: str, dtype: type[np.signedinteger[Any]], path: str
 ) -> NDArray[Any]:
-    """One column of numbers; nulls have no place in it."""
+    """Return a column of numbers without nulls."""
     if name not in table.schema.names:
-        raise broken(path, f"it has no column {name}")
+        raise _broken(path, f"it has no column {name}")
     try:
         return integers_of(table[name], dtype)
     except ValueError as error:
-        raise broken(path, f"the column {name} is not as it must be: {error}") from error
+        raise _broken(path, f"the column {name} is not as it must be: {error}") from error
 
 
 def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The distinct types, and which of them each row has."""
+    """Return the distinct types, and the ordinal of each row's type."""
     import pyarrow as pa
 
     if TYPE not in table.schema.names or table[TYPE].null_count:
-        raise broken(path, f"it has no column {TYPE}, or nulls in it")
+        raise _broken(path, f"it has no column {TYPE}, or nulls in it")
     column = table[TYPE].unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
     indices = integers_of(pa.chunked_array([column.indices]), np.int32)
     return tuple(column.dictionary.to_pylist()), indices
+
+
+def _starts_of(
+    source: FileSource,
+    file: Any,  # noqa: ANN401  pyarrow has no types
+    num_bytes: NDArray[np.int64],
+    path: str,
+) -> NDArray[np.int64]:
+    """Return the positions of the headers of all filters.
+
+    Args:
+        source: The part.
+        file: The same, opened with pyarrow.
+        num_bytes: Of each filter, shape (n,).
+        path: The part's, for messages.
+
+    Returns:
+        Absolute, bytes, shape (n,).
+
+    Raises:
+        BloomwriterError: If the pages are not as described in the head of the module.
+        OSError: If they cannot be read.
+    """
+    metadata = file.metadata
+    names = [file.schema.column(i).path for i in range(metadata.num_columns)]
+    if BINARY not in names:
+        raise _broken(path, f"it has no column {BINARY}")
+    column = names.index(BINARY)
+    leaf = file.schema.column(column)
+    if leaf.physical_type != "BYTE_ARRAY" or leaf.max_definition_level:
+        raise _broken(path, f"the column {BINARY} is no required binary column")
+    if (num_bytes < 0).any() or len(num_bytes) != metadata.num_rows:
+        raise _broken(path, "its filters have impossible lengths")
+    starts = np.empty(len(num_bytes), np.int64)
+    row = 0
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        rows = slice(row, row + group.num_rows)
+        if group.num_rows:
+            starts[rows] = _starts_in(source, group.column(column), num_bytes[rows], path)
+        row = rows.stop
+    return starts
+
+
+def _starts_in(
+    source: FileSource,
+    chunk: Any,  # noqa: ANN401  as above
+    num_bytes: NDArray[np.int64],
+    path: str,
+) -> NDArray[np.int64]:
+    """Return the positions of the filters in one row group, all in its one page."""
+    if chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
+        raise _broken(path, f"the column {BINARY} is compressed or encoded")
+    start, length = chunk.data_page_offset, chunk.total_compressed_size
+    head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, start + length))
+    header = scan(head, _PAGE_HEADER, origin=start)
+    ends = np.cumsum(num_bytes + _LENGTH_BYTES)
+    _check_page(header.values[0].tolist(), num_bytes, path)
+    if header.stop + int(ends[-1]) != length or start + length > source.size:
+        raise _broken(path, "a page does not fill its column chunk")
+    first = start + header.stop
+    prefix = source.read_at(first, first + _LENGTH_BYTES)
+    if int.from_bytes(prefix, "little") != num_bytes[0]:
+        raise _broken(path, "the first filter of a page has another length than it should")
+    positions: NDArray[np.int64] = first + ends - num_bytes
+    return positions
+
+
+def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> None:
+    """Check that a page holds the bare values of its rows, PLAIN."""
+    size = int(num_bytes.sum()) + _LENGTH_BYTES * len(num_bytes)
+    if numbers[_KIND] == _DATA_PAGE:
+        shape = (numbers[_COUNT], numbers[_ENCODING])
+    else:
+        shape = (numbers[_COUNT_V2], numbers[_ENCODING_V2])
+    has_levels = numbers[_DEFINITION_BYTES] > 0 or numbers[_REPETITION_BYTES] > 0
+    is_data = numbers[_KIND] in {_DATA_PAGE, _DATA_PAGE_V2}
+    if not is_data or has_levels or shape != (len(num_bytes), _PLAIN):
+        raise _broken(path, "a page is not PLAIN, or holds other rows")
+    if numbers[_COMPRESSED] != size or numbers[_UNCOMPRESSED] != size:
+        raise _broken(path, f"a page has {numbers[_COMPRESSED]} bytes, and its filters {size}")
+
+
+def _broken(path: str, problem: str) -> IndexProblem:
+    return IndexProblem(problem, path=path, remedy="Refresh the index in full.")

@@ -1,18 +1,18 @@
 """The parts of an index: Parquet files with the filters of one column, one in each row.
 
-    fileName string, BFBinary binary         the file, and header and bitset as released; empty if
-                                             there are no values: then nothing is equal to any
+    fileName string, BFBinary binary         the file, and header and bitset as in a Parquet file;
+                                             empty if there are no values
     fileId int64, size int64, modificationTime int64 (ms)     the file's identity
     rowGroup int32                           -1: the filter is that of the whole file
     columnType string                        the column's type in this file, `column_type`
     numBytes int32                           bytes of BFBinary
     numValues int64, ndv int64               inserted, and distinct by estimate; -1: unknown
 
-All are required. Rows of one file stand together. A file of which no filter is known has no row.
+All are required. Rows of one file stand together. A file without a filter has no row.
 
 BFBinary is neither compressed nor encoded and has one data page in each row group, so that the
-place of every filter follows from the lengths: a lookup reads one block of it. Nobody but the
-reader of parts depends on that; for all others these are Parquet files like any other.
+place of every filter follows from the lengths: a lookup reads one block of it. Only the reader of
+parts depends on that; for other programs these are ordinary Parquet files.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -28,7 +28,7 @@ from urllib.parse import quote
 from parquet_bloomwriter.durable import make_folders
 from parquet_bloomwriter.index.engine import PartInfo
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut
-from parquet_bloomwriter.index.log.entry import DataFile
+from parquet_bloomwriter.index.log.entry import IndexFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ MODIFIED, ROW_GROUP, TYPE = "modificationTime", "rowGroup", "columnType"
 NUM_BYTES, NUM_VALUES, NDV = "numBytes", "numValues", "ndv"
 
 _ROW_GROUP_BYTES = 16 << 20
-"""Of BFBinary, unless one filter alone is larger; held in memory until they are written."""
+"""Bytes of BFBinary in a row group, unless one filter alone is larger; all held in memory."""
 
 _ROW_GROUP_ROWS = 1 << 16
 _PAGE_BYTES = (1 << 31) - 1
@@ -77,7 +77,7 @@ class PartRow:
 
 
 def schema() -> pa.Schema:
-    """The columns of a part, in order."""
+    """Return the columns of a part, in order."""
     import pyarrow as pa
 
     columns = {
@@ -98,8 +98,8 @@ def schema() -> pa.Schema:
 def column_folder(version_folder: str, column: str) -> str:
     """Return the folder of a column's files in a version's folder.
 
-    Nobody reads the name back: characters that are no good in one are escaped, and what is too
-    long is cut.
+    Characters that no folder's name can have are escaped, and a long name is cut: the column's name
+    is never read back from it.
     """
     name = quote(column, safe="-_. ", errors="surrogatepass")
     if len(name) > _MAX_NAME:
@@ -108,15 +108,15 @@ def column_folder(version_folder: str, column: str) -> str:
 
 
 def relative_path(version_folder: str, path: str) -> str:
-    """Spell the path of a version's file as entries do: relative to the index's folder."""
+    """Return the path of a version's file as entries have it: relative to the index's folder."""
     relative = os.path.relpath(path, os.path.dirname(version_folder))  # noqa: PTH120
     return relative.replace(os.sep, "/")
 
 
 class PartWriter:
-    """Writes one part, row by row. A context: what is not closed at its end is removed.
+    """Writes one part, row by row. A context manager: a part that is not closed is removed.
 
-    The file is begun with the first row; without any there is none.
+    The file is begun with the first row; without rows, there is no file.
     """
 
     def __init__(self, version_folder: str, column: str) -> None:
@@ -145,7 +145,7 @@ class PartWriter:
         """Add a filter.
 
         Raises:
-            OSError: If what has gathered cannot be written.
+            OSError: If the rows that have gathered cannot be written.
         """
         if self._bytes + len(row.data) > _ROW_GROUP_BYTES or len(self._rows) == _ROW_GROUP_ROWS:
             self._flush()
@@ -153,10 +153,10 @@ class PartWriter:
         self._bytes += len(row.data)
 
     def close(self) -> PartInfo | None:
-        """Bring the part to the disk; None if nothing was appended.
+        """Bring the part to the disk, and return it; None if nothing was appended.
 
         Raises:
-            OSError: If it cannot be written.
+            OSError: If the part cannot be written.
         """
         self._flush()
         if self._out is None:
@@ -164,7 +164,7 @@ class PartWriter:
         size = self._out.finish()
         path = relative_path(self._version_folder, self._path)
         return PartInfo(
-            column=self._column, file=DataFile(path=path, size=size), num_rows=self._num_rows
+            column=self._column, file=IndexFile(path=path, size=size), num_rows=self._num_rows
         )
 
     def _flush(self) -> None:

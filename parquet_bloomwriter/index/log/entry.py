@@ -1,32 +1,29 @@
-"""One entry of an index's log: everything that a version of the index consists of.
+"""One entry of an index's log: all that a version of the index consists of, and its state.
 
     <home>/<name>/_log/<id>                 one JSON entry each, ids from 0
     <home>/<name>/v__=<N>/manifest.bfindex  the files that the version knows, one row each
     <home>/<name>/v__=<N>/column=<name>/part-<uuid>.bfindex    their filters
     <home>/<name>/v__=<N>/column=<name>/global-<uuid>.bloom    the filter of all values
 
-All data is Parquet (the global filter: header and bitset) and is written once. The suffix is not
-`.parquet`, so that nobody's `**/*.parquet` takes an index for data. A version refers to parts of
-older versions as long as they hold filters of files that it knows.
+All files but the entries and the global filters (header and bitset) are Parquet, and all are
+written once. Their suffix is not `.parquet`, so that no pattern `**/*.parquet` takes an index for
+data. A version refers to parts of older versions as long as they hold filters of files that it
+knows. File ids are given once and never again: a file that was replaced has a new id.
 
-File ids are given once and never again: a file that was replaced has a new one.
+States: an action writes an entry with a state on the left, works, and writes an entry with the
+state on the right. Queries use the last entry in a stable state, one of those on the right. Another
+state in the last entry says that an action is at work, or that its process died.
 
-Entries of a log as JSON: names as in `entry`, in one object of ASCII, indented for people.
+    CREATING -> ACTIVE     REFRESHING, OPTIMIZING -> ACTIVE       DELETING -> DELETED
+    RESTORING -> ACTIVE    VACUUMING -> DOESNOTEXIST, or ACTIVE   CANCELLING -> the last stable one
+
+An entry is stored as one JSON object of ASCII, indented for people, with names as in `Entry`:
 
     {"format": 1, "id": 3, "name": "ids", "state": "ACTIVE", ...}
 
-A reader takes an entry as a whole or not at all: a name that is missing, a value of another type
-and a path that leads out of the index's folder are errors. Names that it does not know are passed
-over; `format` rises when that would be wrong.
-
-The states of an index, and which of them are stable.
-
-    CREATING -> ACTIVE      REFRESHING, OPTIMIZING -> ACTIVE     DELETING -> DELETED
-    RESTORING -> ACTIVE     VACUUMING -> DOESNOTEXIST, or ACTIVE CANCELLING -> the last stable one
-
-An action writes an entry with a state on the left, works, and writes one with the state on the
-right. Queries use the last entry in a stable state; an entry in another state says that somebody is
-at work, or was and died.
+A reader takes an entry as a whole or not at all: a missing name, a value of another type and a path
+that leads out of the index's folder are errors. Unknown names are ignored; `format` rises when
+ignoring them would be wrong.
 
 Source: Hyperspace, Constants.States.
 """
@@ -46,105 +43,17 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.contract import Contract
 
 KIND = "BloomFilterIndex"
-"""As the Hyperspace proposal calls it."""
+"""The kind of index, as the Hyperspace proposal names it."""
 
+FORMAT = 1
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
-    """One file of an index."""
+_MOST = 1 << 62
+"""More than there can be of anything; sums of two fit into 64 bits."""
 
-    path: str
-    """Relative to the index's folder, with "/"."""
+_LATEST_MS = 253_402_300_799_999
+"""The end of the year 9999, milliseconds since 1970 UTC."""
 
-    size: int
-    """Bytes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalFilter:
-    """The filter of a column's values in all files of the index."""
-
-    file: DataFile
-    fpp: float
-    """Exact rate of this very filter."""
-
-    ndv: int
-    """Distinct values, estimated."""
-
-    stop: int
-    """It covers every file whose id is below."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedColumn:
-    """One column of an index."""
-
-    name: str
-    """Dotted path of a leaf column."""
-
-    fpp: float
-    """False positive probability asked for, in (0, 1)."""
-
-    expected_num_items: int | None = None
-    """Distinct values expected in the whole table; None takes the number of rows."""
-
-    parts: tuple[DataFile, ...] = ()
-    global_filter: GlobalFilter | None = None
-    no_global: str = ""
-    """Why there is no global filter, a clause."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One entry of the log."""
-
-    id: int
-    """0-based, the name of its file."""
-
-    name: str
-    """The index's."""
-
-    state: State
-    version: int
-    """N of the newest folder `v__=N`; -1 as long as there is none."""
-
-    root: str | None
-    """Folder that paths of files are relative to; None: the folder that holds the index's home."""
-
-    columns: tuple[IndexedColumn, ...]
-    manifest: DataFile | None = None
-    next_file_id: int = 0
-    num_files: int = 0
-    """Files that the version knows."""
-
-    source_bytes: int = 0
-    """Bytes of these files."""
-
-    action: str = ""
-    """What led here: "create", "refresh incremental", ..."""
-
-    created_ms: int = 0
-    """When the entry was written, milliseconds since 1970 UTC."""
-
-    attempt: str = ""
-    """Random id of the attempt at an action that wrote the entry. Two processes may write entries
-    of the same content in the same millisecond; only this tells whose entry got into the log. Empty
-    in entries of older versions of this package."""
-
-    options: dict[str, str] = field(default_factory=dict)
-    """How the index was made, for the next refresh: "source" ("values", "embedded", "auto"),
-    "contract" (as in `contract`), and limits."""
-
-    kind: str = KIND
-
-    @property
-    def contract(self) -> Contract:
-        """What may be taken for granted about the table's files."""
-        return contract_of(self.options)
-
-    def column(self, name: str) -> IndexedColumn | None:
-        """The indexed column of this name."""
-        return next((one for one in self.columns if one.name == name), None)
+Json = dict[str, Any]
 
 
 class State(StrEnum):
@@ -163,26 +72,113 @@ class State(StrEnum):
 
 
 STABLE = frozenset({State.ACTIVE, State.DELETED, State.DOES_NOT_EXIST})
-"""States in which nobody is at work."""
+"""States in which no action is at work."""
 
 
-FORMAT = 1
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFile:
+    """One file of an index."""
 
-_MOST = 1 << 62
-"""More than there can be of anything; sums of two fit into 64 bits."""
+    path: str
+    """Relative to the index's folder, with "/"."""
 
-_LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999, milliseconds since 1970 UTC."""
+    size: int
+    """Bytes."""
 
-Json = dict[str, Any]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalFilter:
+    """The filter of a column's values in all files of the index."""
+
+    file: IndexFile
+    fpp: float
+    """Exact rate of this very filter."""
+
+    ndv: int
+    """Distinct values, estimated."""
+
+    stop: int
+    """The filter covers every file whose id is below this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedColumn:
+    """One column of an index."""
+
+    name: str
+    """Dotted path of a leaf column."""
+
+    fpp: float
+    """False positive probability asked for, in (0, 1)."""
+
+    expected_num_items: int | None = None
+    """Distinct values expected in the whole table; None takes the number of rows."""
+
+    parts: tuple[IndexFile, ...] = ()
+    global_filter: GlobalFilter | None = None
+    no_global: str = ""
+    """Why there is no global filter, a clause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of the log."""
+
+    id: int
+    """0-based, the name of its file."""
+
+    name: str
+    """Of the index."""
+
+    state: State
+    version: int
+    """N of the newest folder `v__=N`; -1 as long as there is none."""
+
+    root: str | None
+    """Folder that paths of files are relative to; None: the folder that holds the index's home."""
+
+    columns: tuple[IndexedColumn, ...]
+    manifest: IndexFile | None = None
+    next_file_id: int = 0
+    num_files: int = 0
+    """Files that the version knows."""
+
+    source_bytes: int = 0
+    """Bytes of these files."""
+
+    action: str = ""
+    """What led here: "create", "refresh incremental", ..."""
+
+    created_ms: int = 0
+    """When the entry was written, milliseconds since 1970 UTC."""
+
+    attempt: str = ""
+    """Random id of the attempt at an action that wrote the entry. Two processes may write entries
+    of the same content in the same millisecond; only this id tells which entry got into the log.
+    Empty in entries of older versions of this package."""
+
+    options: dict[str, str] = field(default_factory=dict)
+    """How the index is built, for the next refresh: "source" ("values", "embedded", "auto"),
+    "contract" (as in `contract`), and limits."""
+
+    kind: str = KIND
+
+    @property
+    def contract(self) -> Contract:
+        """What lookups may take for granted about the table's files."""
+        return contract_of(self.options)
+
+    def column(self, name: str) -> IndexedColumn | None:
+        """Return the indexed column of this name; None if there is none."""
+        return next((one for one in self.columns if one.name == name), None)
 
 
 class OtherFormat(IndexProblem):
-    """An entry that another version of this package wrote, which has to be left to that."""
+    """An entry that another version of this package wrote; only that version may change the log."""
 
 
 def to_json(entry: Entry) -> bytes:
-    """Write an entry."""
+    """Return an entry as JSON."""
     whole = {"format": FORMAT, **asdict(entry)}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")
 
@@ -191,12 +187,12 @@ def from_json(data: bytes, *, path: str) -> Entry:
     """Read an entry.
 
     Args:
-        data: What `to_json` made.
+        data: As `to_json` returns it.
         path: Named in errors.
 
     Raises:
-        OtherFormat: If another version of this package made it.
-        IndexProblem: If it is anything else.
+        OtherFormat: If another version of this package wrote the data.
+        IndexProblem: If the data is no entry.
     """
     try:
         found = json.loads(data)
@@ -255,13 +251,13 @@ def _global(found: Json) -> GlobalFilter:
     )
 
 
-def _file(found: Json) -> DataFile:
+def _file(found: Json) -> IndexFile:
     path = _text(found["path"])
     if any(name in {"", ".", ".."} for name in path.split("/")):
         raise ValueError(f"{path!r} is not a path in the index's folder")
     if b"\0" in os.fsencode(path):
         raise ValueError(f"{path!r} is not a path")
-    return DataFile(path=path, size=_integer(found["size"]))
+    return IndexFile(path=path, size=_integer(found["size"]))
 
 
 def _integer(value: object, *, least: int = 0, most: int = _MOST) -> int:

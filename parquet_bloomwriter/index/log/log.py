@@ -1,12 +1,12 @@
 """The log of an index: entries 0, 1, 2, ... of which the newest stable one counts.
 
 Every entry is a file of its own, `_log/<id>`, that is written once and never changed. Of several
-writers of one id exactly one gets it, and its entry is there as a whole; so that whoever writes
-entry n + 1 knows that nothing came between it and entry n. There is no pointer to the newest
-entry, which could be stale: the folder is listed.
+writers of one id exactly one succeeds, and its entry is there as a whole. So the writer of entry
+n + 1 knows that no entry came between it and entry n. There is no pointer to the newest entry,
+which could be stale: the folder is listed.
 
 An entry that cannot be read (a disk's fault; a writer that died, on a file system without hard
-links) keeps its id. Queries pass it over; actions stop at it, and `cancel` goes on behind it.
+links) keeps its id. Queries ignore it; actions stop at it, and `cancel` goes on with the next id.
 """
 
 # ruff: noqa: PTH118, PTH208  paths are strings, as in the entries
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"0|[1-9][0-9]*")
 _MAX_ENTRY_BYTES = 1 << 28
-"""Of some million parts."""
+"""Enough for some million parts."""
 
 
 class IndexLog:
-    """The log of one index. It holds nothing in memory: every question looks anew."""
+    """The log of one index. It keeps nothing in memory: every method reads the folder anew."""
 
     def __init__(self, folder: str) -> None:
-        """Of the index in `folder`, absolute, which need not exist."""
+        """Take the log of the index in `folder`, absolute, which need not exist."""
         self.folder = folder
         self.log_folder = os.path.join(folder, LOG)
 
     def ids(self) -> list[int]:
-        """Return the ids of all entries, ascending; none if there is no log."""
+        """Return the ids of all entries, ascending; an empty list if there is no log."""
         try:
             names = os.listdir(self.log_folder)
         except FileNotFoundError:
@@ -52,8 +52,8 @@ class IndexLog:
         """Read an entry.
 
         Raises:
-            IndexProblem: If it cannot be understood.
-            OSError: If it cannot be read.
+            IndexProblem: If the entry cannot be understood.
+            OSError: If the entry cannot be read.
         """
         path = os.path.join(self.log_folder, str(entry_id))
         entry = from_json(_read(path), path=path)
@@ -65,19 +65,19 @@ class IndexLog:
         """Read the newest entry; None if there is no entry.
 
         Raises:
-            IndexProblem: If it cannot be understood.
-            OSError: If it cannot be read.
+            IndexProblem: If the entry cannot be understood.
+            OSError: If the entry cannot be read.
         """
         ids = self.ids()
         return self.get(ids[-1]) if ids else None
 
     def latest_stable(self) -> Entry | None:
-        """Read the newest stable entry that can be read; None if there was never any.
+        """Read the newest stable entry that can be read; None if there was never a stable entry.
 
         Raises:
-            IndexProblem: If there is none, but some that cannot be understood; at one that another
-                version of this package wrote.
-            OSError: If one cannot be read.
+            IndexProblem: If there is none, and some entries cannot be understood.
+            OtherFormat: If another version of this package wrote an entry.
+            OSError: If an entry cannot be read.
         """
         failure = None
         for entry_id in reversed(self.ids()):
@@ -95,16 +95,16 @@ class IndexLog:
         return None
 
     def entries(self) -> Iterator[Entry]:
-        """Read all entries, from the oldest on.
+        """Read all entries, the oldest first.
 
         Raises:
-            IndexProblem: At one that cannot be understood.
-            OSError: At one that cannot be read.
+            IndexProblem: At an entry that cannot be understood.
+            OSError: At an entry that cannot be read.
         """
         return map(self.get, self.ids())
 
     def is_only_claimed(self) -> bool:
-        """Whether all entries are empty: writers died that had claimed a name, and no more."""
+        """Return whether all entries are empty: their writers died after they claimed the names."""
         return not any(
             os.stat(os.path.join(self.log_folder, str(number))).st_size  # noqa: PTH116
             for number in self.ids()
@@ -114,15 +114,15 @@ class IndexLog:
         """Write an entry, unless its id is taken. The log's folder must exist.
 
         Returns:
-            Whether it was written, for good.
+            Whether the entry was written.
 
         Raises:
-            OSError: What writing raises. `holds` says whether it was written all the same.
+            OSError: If writing fails. `holds` tells whether the entry was written all the same.
         """
         return create_once(os.path.join(self.log_folder, str(entry.id)), to_json(entry))
 
     def holds(self, entry: Entry) -> bool:
-        """Whether the log has this very entry, not an equal one of another attempt."""
+        """Return whether the log has this very entry, not an entry of another attempt."""
         try:
             return self.get(entry.id) == entry
         except (IndexProblem, FileNotFoundError):

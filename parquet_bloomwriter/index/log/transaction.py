@@ -1,21 +1,23 @@
-"""The frame of every action: begin, work, end, each in the log.
+"""The transaction around every action on an index: begin, work, commit, each in the log.
 
-    at rest -> entry n: REFRESHING -> the work, in its own folder `v__=n` -> entry n + 1: ACTIVE
+    stable entry -> entry n: REFRESHING -> the work, in a new folder `v__=n` -> entry n + 1: ACTIVE
 
-Whoever writes entry n may work; the others are told who does. The work changes nothing that the
-stable entry refers to, so that queries go on with it, whatever becomes of the work.
+The process that writes entry n may work; the others get an error that names its action. The work
+changes nothing that the stable entry refers to. Queries go on with the stable entry, whatever
+becomes of the work.
 
-    the work fails        its folder is removed, then CANCELLING, then the stable entry again
-    its process is killed the log stays as it is: others are refused until somebody cancels
-    somebody cancels it   the entry n + 1 is his, and the work finds that out when it ends
+    the work fails          its folder is removed, then CANCELLING, then the stable entry again
+    its process is killed   the log stays as it is: others are refused until the action is cancelled
+    it is cancelled         another process writes entry n + 1; the commit finds that out, and fails
 
-Every attempt at an action has a random id, which its entries carry. So a process that lost the race
-for entry n never takes the winner's entry for its own, and never undoes the winner's work.
+Every attempt at an action has a random id, which its entries carry. A process that lost the race
+for entry n therefore never takes the winner's entry for its own, and never undoes its work.
 
-Versions are numbered by the entries that announce them. So a number is never given twice, and what
-a process leaves behind that was taken for dead can never be in the way of another.
+Versions have the number of the entry that announces them. A number is never given twice, and the
+leftovers of a process that was taken for dead are never in the way of another.
 """
 
+# ruff: noqa: PTH102, PTH114, PTH119, PTH120  paths are strings, as in the log
 from __future__ import annotations
 
 import contextlib
@@ -27,164 +29,210 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import make_folders, remove_tree, sync_folder
-from parquet_bloomwriter.errors import IndexBusy, IndexProblem
+from parquet_bloomwriter.errors import IndexBusy, IndexNotFound, IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
 from parquet_bloomwriter.index.log.vacuum import discard_versions, is_intact, version_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from parquet_bloomwriter.index.log.log import IndexLog
 
 
+def load_stable(log: IndexLog) -> Entry | None:
+    """Return the stable entry of an index that no action is changing; None if the log is empty.
+
+    Raises:
+        IndexBusy: If an action is at work, or its process died.
+        IndexProblem: If the newest entry cannot be understood.
+    """
+    latest = log.latest()
+    if latest is not None and latest.state not in STABLE:
+        raise IndexBusy(
+            f'the index "{latest.name}" is {latest.state} since {_moment(latest.created_ms)}',
+            path=log.folder,
+            remedy=f"Wait for {latest.action or 'it'} to end; if its process has died, cancel it.",
+        )
+    return latest
+
+
+def load_existing(log: IndexLog, *, states: frozenset[State], to: str) -> Entry:
+    """Return the stable entry of an index, if an action can begin from its state.
+
+    Args:
+        log: The index's.
+        states: The states that the action can begin from.
+        to: What the action does, as a participle: "deleted".
+
+    Raises:
+        IndexBusy: As `load_stable`.
+        IndexNotFound: If the index does not exist, or no longer.
+        IndexProblem: As `load_stable`.
+        InvalidArgument: If the index is in another state.
+    """
+    stable = load_stable(log)
+    if stable is None or stable.state is State.DOES_NOT_EXIST:
+        problem = "the index does not exist any more" if stable else "there is no index"
+        raise IndexNotFound(problem, path=log.folder, remedy="Create it.")
+    if stable.state not in states:
+        remedy = "Restore it first." if stable.state is State.DELETED else ""
+        problem = f'the index "{stable.name}" is {stable.state}, and cannot be {to}'
+        raise InvalidArgument(problem, path=log.folder, remedy=remedy)
+    return stable
+
+
+def next_id(stable: Entry | None) -> int:
+    """Return the id of the entry that follows a stable entry; 0 in an empty log."""
+    return 0 if stable is None else stable.id + 1
+
+
+@contextlib.contextmanager
+def fail_if_overtaken(log: IndexLog, stable: Entry) -> Iterator[None]:
+    """Guard the reading of a version before an action begins: the body of the `with` statement.
+
+    Raises:
+        IndexBusy: If the body fails because another action has begun since `stable` was loaded.
+        Exception: What the body raises, if none has.
+    """
+    try:
+        yield
+    except (IndexProblem, OSError) as error:
+        if log.ids()[-1:] != [stable.id]:
+            raise _overtaken(log) from error
+        raise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
-    """An index that nobody is changing."""
-
-    stable: Entry | None
-    """The entry in force; None if there is none at all."""
-
-    next_id: int
-    """Of the next entry."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Transaction:
     """An action that has begun."""
 
     log: IndexLog
     begun: Entry
-    """The entry that says so."""
+    """The entry that announces the action."""
 
     stable: Entry | None
-    """The entry in force meanwhile."""
+    """The entry that queries use meanwhile."""
 
     @property
     def version(self) -> int:
-        """The number of the version that it makes, if it makes one."""
+        """Number of the version that the action makes, if it makes a version."""
         return self.begun.id
 
     @property
     def folder(self) -> str:
-        """That version's folder, absolute."""
+        """Folder of that version, absolute."""
         return version_folder(self.log.folder, self.version)
 
     def make_folder(self) -> str:
-        """Make that folder, if it is not made, and return it.
+        """Make the version's folder if it is not there, and return it.
 
         Raises:
-            FileExistsError: If somebody has put a link to another folder in its place.
+            FileExistsError: If a symbolic link stands in its place.
         """
         try:
-            os.mkdir(self.folder)  # noqa: PTH102  paths are strings, as in the log
+            os.mkdir(self.folder)
         except FileExistsError:
-            if os.path.islink(self.folder):  # noqa: PTH114  as above
+            if os.path.islink(self.folder):
                 raise
             return self.folder
         sync_folder(self.log.folder)
         return self.folder
 
     def check_not_cancelled(self) -> None:
-        """Stop if somebody has cancelled the action.
+        """Check that the action was not cancelled.
 
         Raises:
-            IndexBusy: If so.
+            IndexBusy: If another process has cancelled it.
         """
         if self.log.ids()[-1] != self.begun.id:
             raise _cancelled(self)
 
+    def commit(self, entry: Entry) -> Entry:
+        """Write the entry that ends the action, and return it; the last step of the work.
 
-def at_rest(log: IndexLog) -> Rest:
-    """Find the entry in force, and that nobody is at work.
+        Args:
+            entry: The entry to write; id, time and attempt are filled in.
 
-    Raises:
-        IndexBusy: If somebody is at work, or was and died.
-        IndexProblem: If the newest entry cannot be understood.
-    """
-    ids = log.ids()
-    if not ids:
-        return Rest(stable=None, next_id=0)
-    latest = log.get(ids[-1])
-    if latest.state not in STABLE:
-        raise IndexBusy(
-            f'the index "{latest.name}" is {latest.state} since {_moment(latest.created_ms)}',
-            path=log.folder,
-            remedy=f"Wait for {latest.action or 'it'} to end; if its process has died, cancel it.",
-        )
-    return Rest(stable=latest, next_id=latest.id + 1)
+        Raises:
+            IndexBusy: If another process has cancelled the action.
+            OSError: If the entry cannot be written.
+        """
+        final = _stamped(entry, self.begun.id + 1, attempt=self.begun.attempt)
+        if not self.log.write(final):
+            raise _cancelled(self)
+        return final
 
 
 @contextlib.contextmanager
-def looking_at(log: IndexLog, rest: Rest) -> Iterator[None]:
-    """Look at an index before an action begins, in the body of the `with` statement.
+def run_transaction(log: IndexLog, stable: Entry | None, begin: Entry) -> Iterator[Transaction]:
+    """Announce an action; the body of the `with` statement does the work, and commits it.
 
-    Raises:
-        IndexBusy: If something is not there as the log said, because somebody has gone on with it.
-    """
-    try:
-        yield
-    except (IndexProblem, OSError) as error:
-        if log.ids()[-1:] != ([] if rest.stable is None else [rest.stable.id]):
-            raise _overtaken(log) from error
-        raise
-
-
-def perform(log: IndexLog, rest: Rest, begin: Entry, op: Callable[[Work], Entry]) -> Entry:
-    """Do an action.
+    If the body fails, its work is undone and the stable entry is written again.
 
     Args:
         log: The index's.
-        rest: How the index was found; if it is no longer so, the action does not begin.
-        begin: The entry to begin with, in its transient state; its id, its time and the attempt
-            are filled in.
-        op: The work; returns the entry to end with, of which the same is filled in.
-
-    Returns:
-        The entry that is in force now.
+        stable: The entry that the action starts from, as `load_stable` returned it.
+        begin: The entry to begin with, in its transient state; id, time and attempt are filled in.
 
     Raises:
-        IndexBusy: If somebody else has begun an action, or has cancelled this one.
-        Exception: What the work raises. The entry in force is the one it was before, again.
+        IndexBusy: If another action has begun since `stable` was loaded.
+        OSError: If the entry cannot be written.
+        Exception: What the body raises.
     """
     make_folders(log.log_folder)
-    if rest.stable is None:
-        _make_lasting(log)
-    begun = _stamped(begin, rest.next_id, attempt=_new_attempt())
-    work = Work(log=log, begun=begun, stable=rest.stable)
-    with _given_up_on_failure(work):
+    if stable is None:
+        _sync_parents(log)
+    begun = _stamped(begin, next_id(stable), attempt=_new_attempt())
+    transaction = Transaction(log=log, begun=begun, stable=stable)
+    try:
         if not log.write(begun):
-            raise _overtaken(log)
-        final = _stamped(op(work), begun.id + 1, attempt=begun.attempt)
-        if not log.write(final):
-            raise _cancelled(work)
-    return final
+            raise _overtaken(log)  # noqa: TRY301  the entry may have been written all the same
+        yield transaction
+    except BaseException:
+        with contextlib.suppress(OSError, IndexProblem):  # the first failure is the one to report
+            _roll_back(transaction)
+        raise
 
 
-def end_cancelling(log: IndexLog, cancelling: Entry, stable: Entry | None) -> Entry:
-    """Remove what was made since the stable entry, and write that entry again.
+def cancel_action(
+    log: IndexLog, latest: Entry, stable: Entry | None, *, cancelling_id: int
+) -> Entry:
+    """End an action that has begun: remove its work, and write the stable entry again.
 
-    An index without a stable entry exists no more; neither does one whose vacuuming had removed
-    some of its files.
+    An index without a stable entry does not exist afterwards; neither does an index whose
+    vacuuming had already removed some of its files.
+
+    Args:
+        log: The index's.
+        latest: The newest entry that can be read.
+        stable: The newest stable entry; None if there is none.
+        cancelling_id: Id of the entry that announces the cancelling, the first free one.
+
+    Returns:
+        The entry that counts now.
 
     Raises:
-        IndexBusy: If somebody else has gone on with the log.
+        IndexBusy: If another process has changed the log meanwhile.
+        OSError: If an entry cannot be written.
     """
-    lost = stable is not None and not is_intact(log.folder, stable)
-    vanished = stable is None or (lost and stable.state is State.DELETED)
-    first = 0 if vanished or stable is None else stable.id
-    discard_versions(log.folder, range(first, cancelling.id))
-    after = blank(cancelling) if vanished or stable is None else stable
-    final = _stamped(
-        replace(after, action=cancelling.action), cancelling.id + 1, attempt=cancelling.attempt
-    )
+    action = latest.action.removeprefix("cancel ")
+    begin = replace(latest, state=State.CANCELLING, action=f"cancel {action}")
+    cancelling = _stamped(begin, cancelling_id, attempt=_new_attempt())
+    if not log.write(cancelling):
+        raise _changed_meanwhile(log, cancelling)
+    if stable is not None and stable.state is State.DELETED and not is_intact(log.folder, stable):
+        stable = None
+    discard_versions(log.folder, range(0 if stable is None else stable.id, cancelling_id))
+    after = nonexistent(cancelling) if stable is None else stable
+    after = replace(after, action=cancelling.action)
+    final = _stamped(after, cancelling_id + 1, attempt=cancelling.attempt)
     if not log.write(final):
-        problem = f'somebody else has changed the index "{final.name}" meanwhile'
-        raise IndexBusy(problem, path=log.folder, remedy="Look at it, and cancel again if need be.")
+        raise _changed_meanwhile(log, final)
     return final
 
 
-def blank(entry: Entry) -> Entry:
-    """Make the entry of an index that does not exist any more."""
+def nonexistent(entry: Entry) -> Entry:
+    """Return the entry of an index that does not exist any more."""
     return replace(
         entry,
         state=State.DOES_NOT_EXIST,
@@ -196,11 +244,11 @@ def blank(entry: Entry) -> Entry:
     )
 
 
-def unborn(log: IndexLog, entry_id: int) -> Entry:
-    """Make the entry of an index whose first entry was never written."""
+def never_written(log: IndexLog, entry_id: int) -> Entry:
+    """Return an entry in place of the first one, whose writer died before it was whole."""
     return Entry(
         id=entry_id,
-        name=os.path.basename(log.folder),  # noqa: PTH119  as in `creating`
+        name=os.path.basename(log.folder),
         state=State.CREATING,
         version=-1,
         root=None,
@@ -209,45 +257,26 @@ def unborn(log: IndexLog, entry_id: int) -> Entry:
     )
 
 
-def cancelling_entry(latest: Entry, next_id: int) -> Entry:
-    """Make the entry that begins to cancel."""
-    action = latest.action.removeprefix("cancel ")
-    begin = replace(latest, state=State.CANCELLING, action=f"cancel {action}")
-    return _stamped(begin, next_id, attempt=_new_attempt())
-
-
-def _make_lasting(log: IndexLog) -> None:
-    """Sync the names of the folders: who made them may have been killed before he did."""
+def _sync_parents(log: IndexLog) -> None:
+    """Sync the names of the folders: a process that made them may have died before it did."""
     folder = log.log_folder
     for _ in ("_log", "the index", "its home"):
-        folder = os.path.dirname(folder)  # noqa: PTH120  paths are strings, as in the log
+        folder = os.path.dirname(folder)
         sync_folder(folder)
 
 
-@contextlib.contextmanager
-def _given_up_on_failure(work: Work) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError, IndexProblem):  # the first failure is the one to report
-            _give_up(work)
-        raise
-
-
-def _give_up(work: Work) -> None:
-    """Undo what the work has done, as far as the log says that it is ours to undo."""
-    log, begun = work.log, work.begun
+def _roll_back(transaction: Transaction) -> None:
+    """Undo the work of a transaction, as far as the log says that its work is what counts."""
+    log, begun = transaction.log, transaction.begun
     ids = log.ids()
     if not ids or ids[-1] < begun.id or not log.holds(begun):
         return  # it never began
     if ids[-1] == begun.id:
         with contextlib.suppress(OSError):
-            remove_tree(work.folder)
-        cancelling = cancelling_entry(begun, begun.id + 1)
-        if log.write(cancelling):
-            end_cancelling(log, cancelling, work.stable)
+            remove_tree(transaction.folder)
+        cancel_action(log, begun, transaction.stable, cancelling_id=begun.id + 1)
     elif log.get(begun.id + 1).state is State.CANCELLING:
-        remove_tree(work.folder)  # else the end was written before writing it failed
+        remove_tree(transaction.folder)  # else it was committed before writing the entry failed
 
 
 def _overtaken(log: IndexLog) -> IndexBusy:
@@ -258,10 +287,19 @@ def _overtaken(log: IndexLog) -> IndexBusy:
     )
 
 
-def _cancelled(work: Work) -> IndexBusy:
+def _cancelled(transaction: Transaction) -> IndexBusy:
+    action = transaction.begun.action
     return IndexBusy(
-        f"the action ({work.begun.action}) was cancelled by somebody else while it was at work",
-        path=work.log.folder,
+        f"the action ({action}) was cancelled by another process while it was at work",
+        path=transaction.log.folder,
+    )
+
+
+def _changed_meanwhile(log: IndexLog, entry: Entry) -> IndexBusy:
+    return IndexBusy(
+        f'another process has changed the index "{entry.name}" meanwhile',
+        path=log.folder,
+        remedy="Look at the index, and cancel again if need be.",
     )
 
 

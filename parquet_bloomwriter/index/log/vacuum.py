@@ -1,9 +1,9 @@
-"""Which files of an index an entry refers to, and which nobody needs any more.
+"""The files of an index: those that an entry refers to, and those that can be removed.
 
-What is not in a folder `v__=<N>` is never touched; neither is what symbolic links lead to.
+Only files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to.
 """
 
-# ruff: noqa: PTH118  paths are strings, as in the log
+# ruff: noqa: PTH106, PTH116, PTH118  paths are strings, as in the log
 from __future__ import annotations
 
 import contextlib
@@ -13,22 +13,23 @@ import re
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import remove_tree, sync_folder
+from parquet_bloomwriter.errors import IndexProblem
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from parquet_bloomwriter.index.log.entry import DataFile, Entry
+    from parquet_bloomwriter.index.log.entry import Entry, IndexFile
 
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 
 
 def version_folder(folder: str, version: int) -> str:
-    """Return the folder of a version's data."""
+    """Return the folder of a version's files."""
     return os.path.join(folder, f"v__={version}")
 
 
-def files_of(entry: Entry) -> Iterator[DataFile]:
-    """All files that an entry refers to."""
+def files_of(entry: Entry) -> Iterator[IndexFile]:
+    """Yield all files that an entry refers to."""
     if entry.manifest is not None:
         yield entry.manifest
     for column in entry.columns:
@@ -38,29 +39,40 @@ def files_of(entry: Entry) -> Iterator[DataFile]:
 
 
 def bytes_of(entry: Entry) -> int:
-    """Bytes of all files that an entry refers to."""
+    """Return the bytes of all files that an entry refers to."""
     return sum(file.size for file in files_of(entry))
 
 
 def is_intact(folder: str, entry: Entry) -> bool:
-    """Whether all files that an entry refers to are there, and as large as they were."""
+    """Return whether all files that an entry refers to exist and have the size noted in it."""
     return are_intact(folder, files_of(entry))
 
 
-def are_intact(folder: str, files: Iterable[DataFile]) -> bool:
-    """Whether files of an index are there, and as large as they were."""
+def check_intact(folder: str, entry: Entry) -> None:
+    """Check that all files that an entry refers to exist and have the size noted in it.
+
+    Raises:
+        IndexProblem: If not.
+    """
+    if not is_intact(folder, entry):
+        problem = "some files of the index are gone, or not as they were written"
+        raise IndexProblem(problem, path=folder, remedy="Refresh it in full.")
+
+
+def are_intact(folder: str, files: Iterable[IndexFile]) -> bool:
+    """Return whether files of an index exist and have the size noted in the log."""
     return all(_size(os.path.join(folder, file.path)) == file.size for file in files)
 
 
 def versions(folder: str) -> list[int]:
-    """Numbers of the versions whose folders are there, ascending."""
+    """Return the numbers of the versions that have a folder, ascending."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     return sorted(int(match[1]) for match in map(_VERSION.fullmatch, names) if match)
 
 
 def discard_versions(folder: str, numbers: Container[int]) -> None:
-    """Remove the folders of versions, as far as possible: what stays is left to `vacuum`."""
+    """Remove the folders of versions, as far as possible; `vacuum` removes what is left."""
     for version in versions(folder):
         if version in numbers:
             with contextlib.suppress(OSError):
@@ -95,7 +107,7 @@ def remove_empty_folders(folder: str, *, before: int) -> None:
 
 def _remove_if_empty(folder: str) -> None:
     try:
-        os.rmdir(folder)  # noqa: PTH106
+        os.rmdir(folder)
     except OSError as error:
         if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}:
             raise
@@ -103,6 +115,6 @@ def _remove_if_empty(folder: str) -> None:
 
 def _size(path: str) -> int:
     try:
-        return os.stat(path).st_size  # noqa: PTH116
+        return os.stat(path).st_size
     except OSError:
         return -1

@@ -1,7 +1,7 @@
-"""All filters of one indexed column: whose they are, and where they lie.
+"""All filters of one indexed column: the file that each filter belongs to, and its position.
 
-A file has one filter for all its rows, or one for each of its row groups, numbered from 0 without
-a gap. A file of which that is not so, or that has none, may hold any value.
+A file has one filter for all its rows, or one for each of its row groups, numbered from 0 without a
+gap. A file without filters, or with filters that break this rule, may hold any value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.format.manifest import FileTable
-    from parquet_bloomwriter.index.format.part_reader import Part, State
-
-_SIZE = 2
-"""Where a part's state has its size."""
+    from parquet_bloomwriter.index.format.part_reader import Part
+    from parquet_bloomwriter.source.local import FileIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,8 +31,8 @@ class ColumnFilters:
     paths: tuple[str, ...]
     """Of the parts, absolute."""
 
-    states: tuple[State, ...]
-    """Of the parts."""
+    states: tuple[FileIdentity, ...]
+    """Of the parts, as they were read."""
 
     sizes: NDArray[np.int64]
     """Of the parts, bytes."""
@@ -52,7 +50,7 @@ class ColumnFilters:
     """Header and bitset, bytes, shape (n,)."""
 
     has_values: NDArray[np.bool_]
-    """Whether anything may be in the filter, shape (n,)."""
+    """Whether the filter may contain anything, shape (n,)."""
 
     ndv: NDArray[np.int64]
     """Distinct values, estimated, at most; -1 unknown. Shape (n,)."""
@@ -63,17 +61,14 @@ class ColumnFilters:
     type_of: NDArray[np.int32]
     """Ordinal in `types`, shape (n,)."""
 
-    is_checked: NDArray[np.bool_]
-    """Whether the filter's header has been looked at; changes. Shape (n,)."""
-
     order: NDArray[np.int64]
     """The filters by file and row group, shape (n,)."""
 
     first: NDArray[np.int64]
-    """Where the filters of each file begin in `order`, shape (m,)."""
+    """Position in `order` of the first filter of each file, shape (m,)."""
 
     count: NDArray[np.int64]
-    """Filters of each file that may be relied on, 0 for none, shape (m,)."""
+    """Filters of each file that can be relied on, 0 for none, shape (m,)."""
 
     is_split: NDArray[np.bool_]
     """Whether the file has its filters by row groups, shape (m,)."""
@@ -84,20 +79,15 @@ class ColumnFilters:
         held = (getattr(self, name) for name in self.__slots__)
         return sum(one.nbytes for one in held if isinstance(one, np.ndarray))
 
-    def rows_of(self, file: int) -> NDArray[np.int64]:
-        """The filters of one file that may be relied on."""
-        first = self.first[file]
-        return self.order[first : first + self.count[file]]
 
-
-def gathered(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
-    """Put the parts of a column together, without what is about files that are gone.
+def gather_filters(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
+    """Put the parts of a column together, without the filters of files that are gone.
 
     Raises:
-        IndexProblem: If a part and the manifest tell of different files.
+        IndexProblem: If a part and the manifest have different files under one id.
     """
-    places = _Places.of(files)
-    kept = [places.find(part) for part in parts]
+    by_id = _FilesById.of(files)
+    kept = [by_id.find(part) for part in parts]
     rows = [row for row, _ in kept]
     owners = _joined([owner for _, owner in kept], np.int64)
     groups = _joined(
@@ -113,7 +103,7 @@ def gathered(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
     return ColumnFilters(
         paths=tuple(part.path for part in parts),
         states=tuple(part.state for part in parts),
-        sizes=np.array([part.state[_SIZE] for part in parts], np.int64),
+        sizes=np.array([part.state.size for part in parts], np.int64),
         owners=owners,
         part_of=np.repeat(np.arange(len(parts), dtype=np.int32), [len(row) for row in rows]),
         starts=picked("starts", np.int64),
@@ -122,29 +112,28 @@ def gathered(parts: Sequence[Part], files: FileTable) -> ColumnFilters:
         ndv=np.where(ndv < 0, num_values, ndv),
         types=types,
         type_of=type_of,
-        is_checked=np.zeros(len(owners), np.bool_),
-        **_by_file(owners, groups, len(places.ids)),
+        **_by_file(owners, groups, len(by_id.ids)),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """The files of the manifest by their ids."""
+class _FilesById:
+    """The files of the manifest, ordered by their ids."""
 
     ids: NDArray[np.int64]
     sorter: NDArray[np.int64]
     files: FileTable
 
     @staticmethod
-    def of(files: FileTable) -> _Places:
+    def of(files: FileTable) -> _FilesById:
         sorter = np.argsort(files.ids, kind="stable")
-        return _Places(files.ids[sorter], sorter, files)
+        return _FilesById(files.ids[sorter], sorter, files)
 
     def find(self, part: Part) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of a part that are about known files, and the ordinals of these.
+        """Return the rows of a part that are about known files, and the ordinals of these files.
 
         Raises:
-            IndexProblem: If a file is not the one that the manifest has under its id.
+            IndexProblem: If a file is not the file that the manifest has under its id.
         """
         at = np.searchsorted(self.ids, part.file_ids)
         at[at == len(self.ids)] = 0
@@ -159,14 +148,14 @@ class _Places:
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    """One array of several, or of none."""
+    """Return all arrays, which may be none, as one."""
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
 
 
 def _common_types(
     parts: Sequence[Part], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """The types of all parts, each once, and which of them each filter has."""
+    """Return the types of all parts, each once, and the ordinal of each filter's type."""
     numbers: dict[str, int] = {}
     type_of = []
     for part, row in zip(parts, rows, strict=True):
@@ -178,7 +167,7 @@ def _common_types(
 def _by_file(
     owners: NDArray[np.int64], groups: NDArray[np.int32], num_files: int
 ) -> dict[str, NDArray[Any]]:
-    """The arrays by file of `ColumnFilters`."""
+    """Return the arrays by file of `ColumnFilters`."""
     order = np.lexsort((groups, owners))
     count = np.bincount(owners, minlength=num_files)
     first = np.cumsum(count) - count

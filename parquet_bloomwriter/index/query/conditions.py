@@ -1,31 +1,30 @@
-"""What a predicate asks of the filters of an index, for columns of given types.
+"""Conditions: what a predicate demands of the filters of an index, and which files meet it.
 
-    Contains    a value with one of these hashes is in a column
-    Every       all of several are so
-    Some        at least one is so; Some(()) is never so
-    None        nothing is asked: any file might match
+    Contains    a column holds a value with one of these hashes
+    AllOf       all parts are true of the same row
+    AnyOf       at least one part is true; AnyOf(()) never is
+    None        nothing is demanded: any file might match
 
-Only equality is concluded from, and what a column's type rules out. As everywhere, what is asked
-may be wider than the predicate, never narrower.
+Only equality leads to a condition, and what the type of a column rules out. A condition may be
+wider than its predicate, never narrower.
 
-Conditions on several columns at once: evaluated where they must be true of the same rows.
-
-A unit is a file, or one row group of a file that has filters by row groups in some column of those
-concerned; filters of the whole file then speak of each of its row groups. A file might match if one
-of its units does.
+Conditions are evaluated over a scope of units, because those on several columns must be true of the
+same rows. A unit is a file; or one row group of a file that has filters by row groups in some of
+the columns concerned. A filter of the whole file then speaks for each of its row groups. A file
+might match if one of its units might.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.format.columns import leaf_of
+from parquet_bloomwriter.predicate import bound
 from parquet_bloomwriter.predicate.bind import bind
-from parquet_bloomwriter.predicate.bound import AllOf, AnyOf, Members, Never
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, IsNull, Not, Or
 
 if TYPE_CHECKING:
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
+    from parquet_bloomwriter.index.query.probe import ColumnProbe
     from parquet_bloomwriter.metadata import Leaf
-    from parquet_bloomwriter.predicate.bound import Bound
     from parquet_bloomwriter.predicate.expression import Expression
 
 
@@ -49,26 +48,26 @@ class Contains:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Every:
-    """All parts are so, of one row."""
+class AllOf:
+    """All parts are true of one row."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Some:
-    """Some part is so."""
+class AnyOf:
+    """At least one part is true of a row."""
 
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Contains | Every | Some
+Condition: TypeAlias = Contains | AllOf | AnyOf
 
-NEVER = Some(())
+NEVER = AnyOf(())
 
 
 def columns_in(expression: Expression) -> set[str]:
-    """Names of the columns that a predicate is about."""
+    """Return the names of the columns that a predicate is about."""
     match expression:
         case And(operands) | Or(operands):
             return set().union(*map(columns_in, operands))
@@ -80,82 +79,17 @@ def columns_in(expression: Expression) -> set[str]:
 
 
 def condition_of(expression: Expression, leaves: Sequence[Leaf]) -> Condition | None:
-    """What a predicate asks of files with these columns; None if any might match.
+    """Return the condition of a predicate on files with these columns; None if any might match.
 
     Args:
         expression: The predicate.
         leaves: The indexed columns, with their names in the index.
     """
-    return _asked(bind(expression, leaves))
-
-
-def _asked(bound: Bound) -> Condition | None:
-    match bound:
-        case Members():
-            return _contains(bound)
-        case Never():
-            return NEVER
-        case AllOf(parts):
-            return _every([one for one in map(_asked, parts) if one is not None])
-        case AnyOf(parts):
-            return _some(list(map(_asked, parts)))
-    return None
-
-
-def _contains(members: Members) -> Condition | None:
-    if members.plains is None:
-        return None
-    hashes = {xxh64(plain) for plains in members.plains for plain in plains}
-    return _of(members.leaf.name, np.array(sorted(hashes), np.uint64))
-
-
-def _of(column: str, hashes: NDArray[np.uint64]) -> Condition:
-    return Contains(column, hashes) if len(hashes) else NEVER
-
-
-def _every(parts: list[Condition]) -> Condition | None:
-    if not parts:
-        return None
-    if any(isinstance(one, Some) and not one.parts for one in parts):
-        return NEVER
-    return parts[0] if len(parts) == 1 else Every(tuple(sorted(parts, key=_cost)))
-
-
-def _some(parts: list[Condition | None]) -> Condition | None:
-    """At least one; values of one column are looked for together."""
-    hashes: dict[str, list[NDArray[np.uint64]]] = {}
-    others: list[Condition] = []
-    for part in parts:
-        if part is None:
-            return None
-        if isinstance(part, Contains):
-            hashes.setdefault(part.column, []).append(part.hashes)
-        elif not isinstance(part, Some) or part.parts:
-            others.append(part)
-    together = (_of(column, np.unique(np.concatenate(of))) for column, of in hashes.items())
-    found = [*together, *others]
-    return found[0] if len(found) == 1 else Some(tuple(sorted(found, key=_cost)))
-
-
-def _cost(condition: Condition) -> int:
-    """Blocks to read of each file, at most."""
-    if isinstance(condition, Contains):
-        return len(condition.hashes)
-    return sum(map(_cost, condition.parts))
-
-
-class Ask(Protocol):
-    """Looks hashes up in filters of a column, given by ascending rows; the answer is by row."""
-
-    def __call__(
-        self, column: str, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> NDArray[np.bool_]:
-        """Whether each might contain any of the hashes."""
-        ...
+    return _condition(bind(expression, leaves))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class UnitGroup:
     """Units whose files have the same types in all columns concerned."""
 
     leaves: tuple[Leaf, ...]
@@ -166,20 +100,20 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
+class Scope:
     """The u units of m files, for some columns."""
 
     first: NDArray[np.int64]
-    """Where the units of each file begin, shape (m,)."""
+    """Ordinal of the first unit of each file, shape (m,)."""
 
     num_units: int
     rows: Mapping[str, NDArray[np.int64]]
     """By column: the filter of each unit, -1 for none, shape (u,)."""
 
     num_rows: Mapping[str, int]
-    """By column: its filters in all."""
+    """By column: the number of its filters."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[UnitGroup, ...]
 
     @property
     def num_bytes_held(self) -> int:
@@ -188,45 +122,57 @@ class Units:
         return sum(one.nbytes for one in arrays)
 
     def could_exclude(self, expression: Expression) -> bool:
-        """Whether some file may turn out not to match."""
+        """Return whether filters could exclude some file by a predicate."""
         return any(condition_of(expression, group.leaves) is not None for group in self.groups)
 
-    def might_match(self, expression: Expression, ask: Ask) -> NDArray[np.bool_]:
-        """Whether each file might, shape (m,)."""
+    def might_match(
+        self, expression: Expression, probes: Mapping[str, ColumnProbe]
+    ) -> NDArray[np.bool_]:
+        """Say of each file whether it might hold a row for which a predicate is true.
+
+        Args:
+            expression: The predicate.
+            probes: By column, what looks hashes up in its filters.
+
+        Returns:
+            Shape (m,).
+        """
         might = np.ones(self.num_units, np.bool_)
         for group in self.groups:
             condition = condition_of(expression, group.leaves)
             if condition is not None:
-                might[group.units] = self._holds(condition, group.units, ask)
+                might[group.units] = self._holds(condition, group.units, probes)
         if len(self.first) == self.num_units:
             return might
         return np.logical_or.reduceat(might, self.first)
 
-    def _holds(self, condition: Condition, units: NDArray[np.int64], ask: Ask) -> NDArray[np.bool_]:
-        """Whether a condition might be true of each of some units."""
+    def _holds(
+        self, condition: Condition, units: NDArray[np.int64], probes: Mapping[str, ColumnProbe]
+    ) -> NDArray[np.bool_]:
+        """Say of each of some units whether a condition might be true of it."""
         if isinstance(condition, Contains):
-            return self._contains(condition, units, ask)
-        is_every = isinstance(condition, Every)
-        found = np.full(len(units), is_every)
+            return self._contains(condition, units, probes)
+        is_all = isinstance(condition, AllOf)
+        found = np.full(len(units), is_all)
         for part in condition.parts:
-            open_ = np.flatnonzero(found == is_every)
+            open_ = np.flatnonzero(found == is_all)
             if len(open_):
-                found[open_] = self._holds(part, units[open_], ask)
+                found[open_] = self._holds(part, units[open_], probes)
         return found
 
     def _contains(
-        self, condition: Contains, units: NDArray[np.int64], ask: Ask
+        self, condition: Contains, units: NDArray[np.int64], probes: Mapping[str, ColumnProbe]
     ) -> NDArray[np.bool_]:
-        """Ask each filter once, though it may be that of several units."""
-        rows = self.rows[condition.column][units]
-        is_asked = np.zeros(self.num_rows[condition.column], np.bool_)
-        is_asked[rows] = True
-        asked = np.flatnonzero(is_asked)
-        is_asked[asked] = ask(condition.column, asked, condition.hashes)
-        return is_asked[rows]
+        """Look in each filter once, though it may be the filter of several units."""
+        probe, rows = probes[condition.column], self.rows[condition.column][units]
+        might = np.zeros(self.num_rows[condition.column], np.bool_)
+        might[rows] = True
+        needed = np.flatnonzero(might)
+        might[needed] = probe.might_contain(needed, condition.hashes)
+        return might[rows]
 
 
-def units_of(columns: Mapping[str, ColumnFilters], num_files: int) -> Units:
+def scope_of(columns: Mapping[str, ColumnFilters], num_files: int) -> Scope:
     """Lay out the units of all files.
 
     Args:
@@ -240,7 +186,7 @@ def units_of(columns: Mapping[str, ColumnFilters], num_files: int) -> Units:
     files = np.repeat(np.arange(num_files), counts)
     group_of = np.arange(len(files)) - first[files]
     rows = {name: _rows(filters, files, group_of, counts) for name, filters in columns.items()}
-    return Units(
+    return Scope(
         first=first,
         num_units=len(files),
         rows=rows,
@@ -249,13 +195,71 @@ def units_of(columns: Mapping[str, ColumnFilters], num_files: int) -> Units:
     )
 
 
+def _condition(predicate: bound.Bound) -> Condition | None:
+    match predicate:
+        case bound.Members():
+            return _contains(predicate)
+        case bound.Never():
+            return NEVER
+        case bound.AllOf(parts):
+            return _all_of([one for one in map(_condition, parts) if one is not None])
+        case bound.AnyOf(parts):
+            return _any_of(list(map(_condition, parts)))
+    return None
+
+
+def _contains(members: bound.Members) -> Condition | None:
+    if members.plains is None:
+        return None
+    hashes = {xxh64(plain) for plains in members.plains for plain in plains}
+    return _contains_any(members.leaf.name, np.array(sorted(hashes), np.uint64))
+
+
+def _contains_any(column: str, hashes: NDArray[np.uint64]) -> Condition:
+    return Contains(column, hashes) if len(hashes) else NEVER
+
+
+def _all_of(parts: list[Condition]) -> Condition | None:
+    if not parts:
+        return None
+    if any(isinstance(one, AnyOf) and not one.parts for one in parts):
+        return NEVER
+    return parts[0] if len(parts) == 1 else AllOf(tuple(sorted(parts, key=_cost)))
+
+
+def _any_of(parts: list[Condition | None]) -> Condition | None:
+    """Join conditions; values of one column are looked for together."""
+    hashes: dict[str, list[NDArray[np.uint64]]] = {}
+    others: list[Condition] = []
+    for part in parts:
+        if part is None:
+            return None
+        if isinstance(part, Contains):
+            hashes.setdefault(part.column, []).append(part.hashes)
+        elif not isinstance(part, AnyOf) or part.parts:
+            others.append(part)
+    together = (
+        _contains_any(column, np.unique(np.concatenate(arrays)))
+        for column, arrays in hashes.items()
+    )
+    found = [*together, *others]
+    return found[0] if len(found) == 1 else AnyOf(tuple(sorted(found, key=_cost)))
+
+
+def _cost(condition: Condition) -> int:
+    """Return the number of blocks to read of each file, at most."""
+    if isinstance(condition, Contains):
+        return len(condition.hashes)
+    return sum(map(_cost, condition.parts))
+
+
 def _rows(
     filters: ColumnFilters,
     files: NDArray[np.int64],
     group_of: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """The filter of each unit, -1 where there is none or its row groups are not those of others."""
+    """Return the filter of each unit; -1 for none, or if other columns have more row groups."""
     is_known = np.where(filters.is_split, filters.count == counts, filters.count == 1)
     has_filter = is_known[files]
     files, group_of = files[has_filter], group_of[has_filter]
@@ -266,21 +270,21 @@ def _rows(
 
 def _groups(
     columns: Mapping[str, ColumnFilters], rows: Mapping[str, NDArray[np.int64]], num_units: int
-) -> tuple[Group, ...]:
+) -> tuple[UnitGroup, ...]:
     codes = np.zeros(num_units, np.int64)
     for name, filters in columns.items():
         codes *= len(filters.types) + 1
         codes += np.append(filters.type_of, -1)[rows[name]] + 1
     if num_units and (codes == codes[0]).all():
-        return (Group(_leaves(columns, int(codes[0])), np.arange(num_units)),)
+        return (UnitGroup(_leaves(columns, int(codes[0])), np.arange(num_units)),)
     return tuple(
-        Group(_leaves(columns, code), np.flatnonzero(codes == code))
+        UnitGroup(_leaves(columns, code), np.flatnonzero(codes == code))
         for code in np.unique(codes).tolist()
     )
 
 
 def _leaves(columns: Mapping[str, ColumnFilters], code: int) -> tuple[Leaf, ...]:
-    """The columns of a group, under their names in the index."""
+    """Return the columns of a group, under their names in the index."""
     leaves = []
     for name, filters in reversed(list(columns.items())):
         code, type_ = divmod(code, len(filters.types) + 1)

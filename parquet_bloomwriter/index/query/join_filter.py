@@ -1,11 +1,9 @@
-"""The filters of several files as one, with or without the global filter; the work is bounded.
+"""One filter of all values that a column has in the files that a join reads.
 
-One filter of all values that a column has in the files that a relation reads.
-
-It comes from the global filter as long as that covers these files; files that were appended since
-bring their own filters in; and a few files are often told better by their own filters alone. The
-choice is by the exact rate, and the work on it is bounded. A filter that lets more than half of all
-other values pass is none.
+It comes from the global filter as long as that covers these files. Files that were appended since
+contribute their own filters, and a few files often have a lower rate by their own filters alone.
+The choice is by the exact rate, and the work on it is bounded. A filter that lets more than half of
+all absent values pass is not used.
 """
 
 from __future__ import annotations
@@ -37,16 +35,22 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.metadata import Leaf
 
-__all__ = ["JoinFilter", "Joining"]
-
 Origin = Literal["global", "global and files", "files"]
 
 MAX_RATE = 0.5
 """A filter with a higher rate is of no use."""
 
+_MAX_FILES = 64
+"""Up to so many files, their own filters are tried besides the global one."""
+
 _MAX_FILTERS = 4096
 _MAX_FILTER_BYTES = 64 * 1024 * 1024
 """Of files' own filters, read for one join."""
+
+_MAX_KEPT_BYTES = 256 * 1024 * 1024
+"""Of all filters for joins that a snapshot keeps, except the newest."""
+
+_UNKNOWN_NDV = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +67,85 @@ class JoinFilter:
     """Distinct values, estimated, rather too many than too few."""
 
     leaf: Leaf
-    """The type that the column has in all of the files, as one of them has it."""
+    """The column, as it is in one of the files; it has the same type in all of them."""
 
     origin: Origin
-    """Which filters it was made of."""
+    """The filters that it was made of."""
+
+
+class JoinFilters:
+    """Makes the filters for joins of one snapshot, and keeps them. Safe in threads."""
+
+    def __init__(self, entry: Entry, folder: str, files: FileTable) -> None:
+        self._entry = entry
+        self._folder = folder
+        self._files = files
+        self._kept: OrderedDict[tuple[str, bytes], JoinFilter | Reason] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        with self._lock:
+            return self._num_bytes()
+
+    def get(
+        self,
+        column: IndexedColumn,
+        filters: ColumnFilters,
+        present: NDArray[np.bool_],
+        extra: Sequence[Sbbf],
+    ) -> JoinFilter | Reason:
+        """Return a filter, or why there is no useful one; see `Snapshot.join_filter`.
+
+        Raises:
+            BloomwriterError, OSError: If the index cannot be read.
+        """
+        if extra:
+            return self._make(column, filters, present, extra)
+        key = (column.name, sha256(np.packbits(present).tobytes()).digest())
+        with self._lock:
+            found = self._kept.get(key)
+        if found is None:
+            found = self._make(column, filters, present, ())
+            with self._lock:
+                self._kept[key] = found
+                while len(self._kept) > 1 and self._num_bytes() > _MAX_KEPT_BYTES:
+                    self._kept.popitem(last=False)
+        return found
+
+    def _num_bytes(self) -> int:
+        return sum(map(_size_of, self._kept.values()))
+
+    def _make(
+        self,
+        column: IndexedColumn,
+        filters: ColumnFilters,
+        present: NDArray[np.bool_],
+        extra: Sequence[Sbbf],
+    ) -> JoinFilter | Reason:
+        leaf = _common_leaf(column, filters, present)
+        if isinstance(leaf, Reason):
+            return leaf
+        rows = np.flatnonzero(present[filters.owners] & filters.has_values)
+        whole = column.global_filter
+        stop = -1 if whole is None else whole.stop
+        is_stale = self._files.ids[filters.owners[rows]] >= stop
+        sources = _Sources(filters=filters, leaf=leaf, folder=self._folder, extra=tuple(extra))
+        made = None
+        if whole is not None and not is_stale.all():
+            made = sources.of_global(whole, rows[is_stale], rows)
+        few = np.count_nonzero(present) <= _MAX_FILES
+        if made is None or (few and len(rows)):
+            made = sources.of_files(rows, better_than=1.0 if made is None else made.fpp) or made
+        if made is None or made.fpp > MAX_RATE:
+            return _too_full(column, made, num_stale=int(is_stale.sum()))
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinTask:
-    """Filters of one column in some files."""
+class _Sources:
+    """The filters that a filter for a join can be made of: those of one column."""
 
     filters: ColumnFilters
     leaf: Leaf
@@ -81,32 +155,32 @@ class JoinTask:
     def of_global(
         self, whole: GlobalFilter, stale: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> JoinFilter | None:
-        """The global filter, with the filters of files that it does not cover."""
+        """Take the global filter, with the filters of files that it does not cover."""
         ndv = min(whole.ndv, _ndv(self.filters, np.setdiff1d(rows, stale)))
         ndv += _ndv(self.filters, stale) + sum(map(_ndv_of, self.extra))
         if not len(stale) and not self.extra:
             found = read_global(self.folder, whole.file)
-            return self._joined(found.to_bytes(), whole.fpp, ndv, "global")
-        if not self._is_little(stale):
+            return self._result(found.to_bytes(), whole.fpp, ndv, "global")
+        if not self._are_few(stale):
             return None
         blocks = read_global(self.folder, whole.file).blocks
         return self._united(stale, [blocks], MAX_RATE, ndv)
 
     def of_files(self, rows: NDArray[np.int64], *, better_than: float) -> JoinFilter | None:
-        """The files' own filters, if that gives a better rate."""
+        """Take the files' own filters, if that gives a better rate."""
         ndv = _ndv(self.filters, rows) + sum(map(_ndv_of, self.extra))
-        if not self._is_little(rows) or not self._may_do(rows, better_than):
+        if not self._are_few(rows) or not self._may_reach(rows, better_than):
             return None
         return self._united(rows, [], better_than, ndv)
 
-    def _is_little(self, rows: NDArray[np.int64]) -> bool:
+    def _are_few(self, rows: NDArray[np.int64]) -> bool:
         size = int(self.filters.num_bytes[rows].sum())
         return len(rows) <= _MAX_FILTERS and size <= _MAX_FILTER_BYTES
 
-    def _may_do(self, rows: NDArray[np.int64], limit: float) -> bool:
-        """Whether so many values may leave the largest of the filters with a rate that low.
+    def _may_reach(self, rows: NDArray[np.int64], limit: float) -> bool:
+        """Return whether the union may have a rate that low, judged by the largest of the filters.
 
-        Files may have all of their values in common: the greatest number counts.
+        Files may have all of their values in common: the greatest number of values counts.
         """
         ndv = max((*self.filters.ndv[rows].tolist(), 0))
         return expected_fpp(ndv, self._num_blocks(rows, [])) < limit
@@ -124,7 +198,7 @@ class JoinTask:
         limit: float,
         ndv: int,
     ) -> JoinFilter | None:
-        """The union of files' own filters and others; None if its rate is not below a limit."""
+        """Unite files' own filters and others; None if the rate is not below a limit."""
 
         def all_blocks() -> Iterator[NDArray[np.uint32]]:
             yield from first
@@ -137,103 +211,10 @@ class JoinTask:
         union = Sbbf(blocks)
         rate = union.exact_fpp()
         origin: Origin = "global and files" if first else "files"
-        return self._joined(union.to_bytes(), rate, ndv, origin) if rate < limit else None
+        return self._result(union.to_bytes(), rate, ndv, origin) if rate < limit else None
 
-    def _joined(
-        self,
-        data: bytes,
-        fpp: float,
-        ndv: int,
-        origin: Origin,
-    ) -> JoinFilter:
+    def _result(self, data: bytes, fpp: float, ndv: int, origin: Origin) -> JoinFilter:
         return JoinFilter(data=data, fpp=fpp, ndv=ndv, leaf=self.leaf, origin=origin)
-
-
-def _ndv(filters: ColumnFilters, rows: NDArray[np.int64]) -> int:
-    """Distinct values in some filters, at most; a great number if unknown."""
-    counts = filters.ndv[rows]
-    return int(counts.sum()) if (counts >= 0).all() else 1 << 62
-
-
-def _ndv_of(filter_: Sbbf) -> int:
-    estimate = filter_.estimated_ndv()
-    return int(min(estimate, 1 << 62))
-
-
-_MAX_FILES = 64
-"""Up to so many files it is tried whether their own filters tell more than the global one."""
-
-_MAX_KEPT_BYTES = 256 * 1024 * 1024
-
-
-class Joining:
-    """Makes and keeps the filters for joins of one snapshot. Safe in threads."""
-
-    def __init__(self, entry: Entry, folder: str, files: FileTable) -> None:
-        self._entry = entry
-        self._folder = folder
-        self._files = files
-        self._kept: OrderedDict[tuple[str, bytes], JoinFilter | Reason] = OrderedDict()
-        self._lock = Lock()
-
-    @property
-    def num_bytes_held(self) -> int:
-        """Memory, bytes."""
-        with self._lock:
-            return sum(map(_size_of, self._kept.values()))
-
-    def filter_of(
-        self,
-        column: IndexedColumn,
-        filters: ColumnFilters,
-        present: NDArray[np.bool_],
-        extra: Sequence[Sbbf],
-    ) -> JoinFilter | Reason:
-        """Make a filter; see `Snapshot.join_filter`.
-
-        Raises:
-            BloomwriterError, OSError: If the index cannot be read.
-        """
-        if extra:
-            return self._made(column, filters, present, extra)
-        key = (column.name, sha256(np.packbits(present).tobytes()).digest())
-        with self._lock:
-            found = self._kept.get(key)
-        if found is None:
-            found = self._made(column, filters, present, ())
-            with self._lock:
-                self._kept[key] = found
-                while len(self._kept) > 1 and self._weight() > _MAX_KEPT_BYTES:
-                    self._kept.popitem(last=False)
-        return found
-
-    def _weight(self) -> int:
-        return sum(map(_size_of, self._kept.values()))
-
-    def _made(
-        self,
-        column: IndexedColumn,
-        filters: ColumnFilters,
-        present: NDArray[np.bool_],
-        extra: Sequence[Sbbf],
-    ) -> JoinFilter | Reason:
-        leaf = _common_leaf(column, filters, present)
-        if isinstance(leaf, Reason):
-            return leaf
-        rows = np.flatnonzero(present[filters.owners] & filters.has_values)
-        whole = column.global_filter
-        stop = -1 if whole is None else whole.stop
-        is_stale = self._files.ids[filters.owners[rows]] >= stop
-        task = JoinTask(filters=filters, leaf=leaf, folder=self._folder, extra=tuple(extra))
-        made = None
-        if whole is not None and not is_stale.all():
-            made = task.of_global(whole, rows[is_stale], rows)
-        few = np.count_nonzero(present) <= _MAX_FILES
-        if made is None or (few and len(rows)):
-            made = task.of_files(rows, better_than=1.0 if made is None else made.fpp) or made
-        if made is None or made.fpp > MAX_RATE:
-            return _too_full(column, made, num_stale=int(is_stale.sum()))
-        return made
 
 
 def _size_of(kept: JoinFilter | Reason) -> int:
@@ -243,7 +224,7 @@ def _size_of(kept: JoinFilter | Reason) -> int:
 def _common_leaf(
     column: IndexedColumn, filters: ColumnFilters, present: NDArray[np.bool_]
 ) -> Leaf | Reason:
-    """The type of the column in all files, or why there is no filter of all its values."""
+    """Return the column with its type in all files, or why there is no filter of all its values."""
     num_unknown = np.count_nonzero(filters.count[present] == 0)
     if num_unknown or not present.any():
         text = f"{num_unknown} files have no filter of the column {column.name}"
@@ -260,7 +241,7 @@ def _common_leaf(
 
 
 def _type_of(leaf: Leaf) -> Leaf:
-    """The type alone, whatever the column is called and whether it may be null."""
+    """Return a column's type alone: without its name, and whether values may be null."""
     return replace(leaf, ordinal=0, path=(), repetitions=())
 
 
@@ -272,3 +253,13 @@ def _too_full(column: IndexedColumn, made: JoinFilter | None, *, num_stale: int)
         why = f"{made.fpp:.0%} of all other values would pass it"
     text = f"there is no useful filter of all values of {column.name}: {why}; refresh the index"
     return Reason(code=Code.NO_GLOBAL_FILTER, text=text)
+
+
+def _ndv(filters: ColumnFilters, rows: NDArray[np.int64]) -> int:
+    """Return the distinct values in some filters, at most."""
+    counts = filters.ndv[rows]
+    return int(counts.sum()) if (counts >= 0).all() else _UNKNOWN_NDV
+
+
+def _ndv_of(filter_: Sbbf) -> int:
+    return int(min(filter_.estimated_ndv(), _UNKNOWN_NDV))

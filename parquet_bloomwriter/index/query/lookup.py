@@ -1,4 +1,4 @@
-"""A lookup: every index of a table says which files it excludes, and the others are left."""
+"""A lookup: the files of a table that none of its indexes excludes."""
 
 # ruff: noqa: PTH117, PTH118, PTH119  paths are strings, as in the log
 from __future__ import annotations
@@ -11,9 +11,9 @@ import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import IndexNotFound
-from parquet_bloomwriter.index.changes import current_files, positions, relative_path, relative_to
+from parquet_bloomwriter.index.changes import current_files, positions, relative_to
 from parquet_bloomwriter.index.describe import describe
-from parquet_bloomwriter.index.files import FileId, file_id, location
+from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
     check_name,
     find_homes,
@@ -37,15 +37,6 @@ if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Answer:
-    """What one index said; arrays have shape (files of the lookup,)."""
-
-    use: IndexUse
-    is_known: NDArray[np.bool_]
-    might_match: NDArray[np.bool_]
-
-
 def look_up(
     table: StrPath,
     filters: object,
@@ -54,7 +45,7 @@ def look_up(
     home: StrPath | None,
     files: StrPath | Sequence[StrPath] | None,
 ) -> LookupReport:
-    """Do what `actions.lookup` says."""
+    """Look files up; see `index.lookup`."""
     expression = parse(filters)
     root = table_root(table)
     opened = dict(open_snapshots(_folders(table, name, home), [local_path(table)]))
@@ -62,16 +53,18 @@ def look_up(
     if found is None:
         found = current_files(table, root, files)
     places = [root] if name is None else None
-    answers = {folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()}
-    said = [
+    all_answers = {
+        folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()
+    }
+    answers = [
         answer
-        for folder, answer in answers.items()
+        for folder, answer in all_answers.items()
         if answer.use.num_known or is_about(folder, opened[folder], places)
     ]
-    if not said:
-        raise _none(table, name, home)
-    kept = np.logical_and.reduce([answer.might_match for answer in said])
-    known = np.logical_or.reduce([answer.is_known for answer in said])
+    if not answers:
+        raise _no_index(table, name, home)
+    kept = np.logical_and.reduce([answer.might_match for answer in answers])
+    known = np.logical_or.reduce([answer.is_known for answer in answers])
     sizes = np.array([file.size for file in found], dtype=np.int64)
     return LookupReport(
         predicate=to_text(expression),
@@ -81,19 +74,19 @@ def look_up(
         num_unknown=int(np.count_nonzero(kept & ~known)),
         num_bytes=int(sizes.sum()),
         kept_bytes=int(sizes[kept].sum()),
-        indexes=tuple(answer.use for answer in said),
+        indexes=tuple(answer.use for answer in answers),
     )
 
 
 def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
-    """Whether there is an index, of a table that some folders or files are, or belong to.
+    """Return whether an index exists, and is of a table that some folders or files belong to.
 
-    Of an index whose log cannot be read, or names no absolute path, that is not known; it may be.
+    If the index's log cannot be read, or names no absolute path, the table is not known: True.
 
     Args:
         folder: The index's.
-        opened: What opening it gave.
-        paths: The folders and files, absolute; None: of whichever table it is.
+        opened: What `open_snapshot` returned.
+        paths: The folders and files, absolute; None: any table will do.
     """
     if isinstance(opened, Snapshot):
         root = opened.root
@@ -105,6 +98,15 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
     if paths is None or not os.path.isabs(root):
         return True
     return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """The answer of one index; arrays have shape (files of the lookup,)."""
+
+    use: IndexUse
+    is_known: NDArray[np.bool_]
+    might_match: NDArray[np.bool_]
 
 
 def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
@@ -121,10 +123,10 @@ def _promised_files(
     files: StrPath | Sequence[StrPath] | None,
     opened: Iterable[Snapshot | Reason],
 ) -> list[FileId] | None:
-    """Return the files of a table as its indexes know them; None if they must be looked at.
+    """Return the files of a table as its indexes know them; None if the table must be listed.
 
-    That is so unless the contract of all indexes about the table is "immutable", and they know
-    something of what is asked about.
+    It need not be listed if the contract of all indexes of the table is "immutable", and they know
+    some of the files that are asked about.
     """
     path = local_path(table)
     about = [one for one in opened if isinstance(one, Snapshot) and _is_in(path, one.root)]
@@ -136,7 +138,7 @@ def _promised_files(
             if path != one.root and not _is_in(location(root, file), path):
                 continue
             if promised.setdefault(file.path, file) != file:
-                return None  # two indexes know it differently: the promise of one is not true
+                return None  # two indexes know different files of this name: one promise is broken
     if files is None:
         return sorted(promised.values()) or None
     wanted = {local_path(file) for file in paths_of(files)}
@@ -148,7 +150,7 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _none(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:
+def _no_index(table: StrPath, name: str | None, home: StrPath | None) -> IndexNotFound:
     if name is not None:
         return not_found(home_of(table, home), name)
     path = table_root(table)
@@ -162,7 +164,7 @@ def _ask(
     found: Sequence[FileId],
     root: str,
 ) -> _Answer:
-    """Ask one index."""
+    """Look files up in one index."""
     if isinstance(snapshot, Reason):
         return _silent(folder, snapshot, len(found))
     files = relative_to(snapshot.root, found, folder=root)
@@ -171,14 +173,21 @@ def _ask(
     might_match = np.ones(len(files), dtype=np.bool_)
     if is_known.any():
         might_match[is_known] = snapshot.might_match(expression)[places[is_known]]
-    excluded = int(np.count_nonzero(~might_match))
-    use = _use(snapshot, known=int(np.count_nonzero(is_known)), excluded=excluded)
-    if not excluded:
-        use = _explained(use, snapshot, expression)
+    num_known = int(np.count_nonzero(is_known))
+    num_excluded = int(np.count_nonzero(~might_match))
+    use = IndexUse(
+        name=snapshot.entry.name,
+        folder=snapshot.folder,
+        columns=tuple(column.name for column in snapshot.entry.columns),
+        num_known=num_known,
+        num_excluded=num_excluded,
+        reason=(None if num_excluded else _why_nothing(snapshot, expression, num_known=num_known)),
+    )
     return _Answer(use=use, is_known=is_known, might_match=might_match)
 
 
 def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:
+    """Return the answer of an index that cannot be used."""
     use = IndexUse(
         name=os.path.basename(folder),
         folder=folder,
@@ -194,32 +203,16 @@ def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:
     )
 
 
-def _use(
-    snapshot: Snapshot, *, known: int, excluded: int, reason: Reason | None = None
-) -> IndexUse:
-    return IndexUse(
-        name=snapshot.entry.name,
-        folder=snapshot.folder,
-        columns=tuple(column.name for column in snapshot.entry.columns),
-        num_known=known,
-        num_excluded=excluded,
-        reason=reason,
-    )
-
-
-def _explained(use: IndexUse, snapshot: Snapshot, expression: Expression) -> IndexUse:
-    """Add why an index excluded nothing."""
-    reason = snapshot.problem or _why_nothing(use, snapshot, expression)
-    return _use(snapshot, known=use.num_known, excluded=0, reason=reason)
-
-
-def _why_nothing(use: IndexUse, snapshot: Snapshot, expression: Expression) -> Reason:
-    asked = columns_of(expression)
-    if not set(asked) & set(use.columns):
+def _why_nothing(snapshot: Snapshot, expression: Expression, *, num_known: int) -> Reason:
+    """Return why an index excluded no file."""
+    if snapshot.problem is not None:
+        return snapshot.problem
+    asked, indexed = columns_of(expression), [column.name for column in snapshot.entry.columns]
+    if not set(asked) & set(indexed):
         named = ", ".join(asked) or "no column that can be looked up"
-        text = f"the predicate is about {named}, the index about {', '.join(use.columns)}"
+        text = f"the predicate is about {named}, the index about {', '.join(indexed)}"
         return Reason(code=Code.MISSING_INDEXED_COL, text=text)
-    if not use.num_known:
+    if not num_known:
         text = "the index knows none of the files as they are now; refresh it"
         return Reason(code=Code.NO_COMMON_FILES, text=text)
     if not snapshot.could_exclude(expression):

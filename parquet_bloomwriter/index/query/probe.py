@@ -1,15 +1,11 @@
-"""Which of many filters might contain any of some hashes.
+"""Look hashes up in many filters of one column: which filters might contain any of them?
 
-For a few hashes one block of each filter is read, by a compiled loop; for many, filters are read
-whole, neighbours together. The header of each filter is looked at when it is asked first, so that
-an answer never comes from bytes that are no filter. Files are opened for each call and closed
-behind it: no more than `_MAX_OPEN` are open at once, and a part that is gone is found out.
-
-Parts opened for a lookup, and the headers of the filters in them.
-
-A few hashes, looked up by reading one block of each filter for each of them.
-
-Many hashes, looked up in filters that are read whole, neighbours together.
+Hashes that the filter of all values excludes are not looked up in the filters that it covers. For a
+few hashes, one block of each filter is read for each of them, by a compiled loop. For many hashes,
+filters are read whole, neighbours together. The header of each filter is checked when the filter is
+first read, so that an answer never comes from bytes that are no filter. Parts are opened for each
+call and closed at its end: no more than `_MAX_OPEN` are open at once, and a part that is gone or
+was changed is noticed.
 """
 
 from __future__ import annotations
@@ -24,12 +20,13 @@ import numpy as np
 
 from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.part_reader import state_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import Pieces
-from parquet_bloomwriter.probing.kernels import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
+from parquet_bloomwriter.probing.kernel_abi import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
-from parquet_bloomwriter.sbbf.header import encode_header
+from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
@@ -37,16 +34,234 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
     from parquet_bloomwriter.source.local import FileSource
 
-_SHORTEST_HEADER = 15
+_FEW_FILTERS = 16
+"""Up to so many filters it costs no more to look in them than in the global filter first."""
+
+_MAX_OPEN = 128
+_MANY = 8
+"""Hashes from which reading whole filters may pay."""
+
+_WORTH_BYTES = 4096
+"""Bytes read in the time of one more request."""
+
+_CHUNK = 1 << 13
+"""Filters that a thread looks up at once: what is noted of them stays in the processor's cache."""
+
+_LOAD_FROM = 5000
+"""Blocks read from which loading the compiled loop pays, or once even compiling it."""
+
+_SLAB_BYTES = 4 << 20
+"""Read at once, about."""
+
+_GAP_BYTES = 64 * 1024
+"""Largest gap between two filters that are read together."""
+
+_PROBING_KERNELS = "probing.kernels"
+_SBBF_KERNELS = "sbbf.kernels"
 
 
-def open_parts(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Covering:
+    """The filter of all values of a column, and the filters of files that it covers."""
+
+    folder: str
+    """Of the index, absolute."""
+
+    file: IndexFile
+    is_covered: NDArray[np.bool_]
+    """Whether all values of each filter of the column are in this filter, shape (n,)."""
+
+
+class ColumnProbe:
+    """Looks hashes up in the filters of one column. Safe in threads.
+
+    Attributes:
+        filters: The n filters.
+    """
+
+    def __init__(self, filters: ColumnFilters, covering: Covering | None = None) -> None:
+        """Take the filters, none of whose headers has been checked.
+
+        Args:
+            filters: The n filters.
+            covering: The filter of all values, which is looked in first.
+        """
+        self.filters = filters
+        self._covering = covering
+        # Shape (n,). An element becomes True, once, when a header was found good; threads that
+        # do not see that yet check the header again.
+        self._is_checked = np.zeros(len(filters.starts), np.bool_)
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        covered = 0 if self._covering is None else self._covering.is_covered.nbytes
+        return self.filters.num_bytes_held + self._is_checked.nbytes + covered
+
+    def might_contain(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Say of each filter whether it might contain any of the hashes.
+
+        Args:
+            rows: The filters to look in, ascending, shape (k,).
+            hashes: Shape (h,), each once.
+
+        Returns:
+            Shape (k,).
+
+        Raises:
+            IndexProblem: If a filter has another header than it should, or lies outside its part.
+            BloomwriterError, OSError: If a part cannot be read.
+        """
+        covering = self._covering
+        if covering is None or len(rows) <= _FEW_FILTERS:
+            return self._might_contain(rows, hashes)
+        held = might_hold(covering.folder, covering.file, hashes)
+        if held.all():
+            return self._might_contain(rows, hashes)
+        is_covered = covering.is_covered[rows]
+        found = np.empty(len(rows), np.bool_)
+        found[is_covered] = self._might_contain(rows[is_covered], hashes[held])
+        found[~is_covered] = self._might_contain(rows[~is_covered], hashes)
+        return found
+
+    def _might_contain(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Look hashes up in the filters alone, without the filter of all values."""
+        filters = self.filters
+        found = np.zeros(len(rows), np.bool_)
+        places = np.flatnonzero(filters.has_values[rows]) if len(hashes) else rows[:0]
+        whole = np.zeros(len(places), np.bool_)
+        if len(hashes) >= _MANY:
+            whole = filters.num_bytes[rows[places]] <= len(hashes) * _WORTH_BYTES
+        for few in _waves(filters, rows, places[~whole]):
+            found[few] = self._read_blocks(rows[few], hashes)
+        for many in _waves(filters, rows, places[whole]):
+            found[many] = self._read_whole(rows[many], hashes)
+        return found
+
+    def _read_blocks(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Look hashes up by reading one block of each filter for each hash.
+
+        Every filter has values, and the parts are at most `_MAX_OPEN`.
+        """
+        filters = self.filters
+        with ExitStack() as stack:
+            sources = _open_parts(stack, filters, rows)
+            is_worth_it = len(rows) * len(hashes) >= _LOAD_FROM
+            is_worth_it = is_worth_it or native.is_loaded(_PROBING_KERNELS)
+            if not hasattr(os, "pread") or not is_worth_it:
+                return _look_up_without_kernel(filters, rows, hashes, sources)
+            descriptors = np.full(len(filters.paths), -1, np.int64)
+            descriptors[list(sources)] = [source.fd for source in sources.values()]
+
+            def look_up(chunk: NDArray[np.int64]) -> NDArray[np.bool_]:
+                return self._look_up(chunk, hashes, descriptors)
+
+            if len(rows) <= _CHUNK:
+                return look_up(rows)
+            chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+            native.kernels(_PROBING_KERNELS)
+            with ThreadPoolExecutor(default_jobs()) as pool:
+                return np.concatenate(list(pool.map(look_up, chunks)))
+
+    def _look_up(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64], descriptors: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Look all hashes up in some filters; `descriptors` has one for each part, -1 for none."""
+        found = self._look_up_one(rows, hashes[0], descriptors)
+        for h in hashes[1:]:
+            pending = np.flatnonzero(~found)
+            found[pending] = self._look_up_one(rows[pending], h, descriptors)
+        return found
+
+    def _look_up_one(
+        self, rows: NDArray[np.int64], h: np.uint64, descriptors: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        filters = self.filters
+        starts, lengths, parts = (
+            filters.starts[rows],
+            filters.num_bytes[rows],
+            filters.part_of[rows],
+        )
+        headers = usual_header_length(lengths)
+        tasks = np.empty((len(rows), TASK_WORDS), np.int64)
+        tasks[:, 0], tasks[:, 1], tasks[:, 2] = descriptors[parts], starts, lengths
+        tasks[:, 3] = filters.sizes[parts]
+        tasks[:, 4] = h.view(np.int64)
+        tasks[:, 5] = starts + headers
+        tasks[:, 6] = (lengths - headers) * self._is_checked[rows]  # 0: read the header first
+        probe = native.kernels(_PROBING_KERNELS).probe_usual
+        scratch = np.empty(PIECE_BYTES, np.uint8)
+        if probe(
+            native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
+        ):
+            raise _malformed(filters, int(rows[tasks[:, 7] & 3 == ODD][0]))
+        self._is_checked[rows] = True
+        return np.asarray(tasks[:, 7] & 3 == MIGHT_BE_IN)
+
+    def _read_whole(self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Look hashes up by reading filters whole, neighbours together.
+
+        Every filter has values, and the parts are at most `_MAX_OPEN`.
+        """
+        filters = self.filters
+        with ExitStack() as stack:
+            sources = _open_parts(stack, filters, rows)
+
+            def look_up(slab: NDArray[np.int64]) -> list[bool]:
+                return _look_up_slab(filters, slab, hashes, sources[int(filters.part_of[slab[0]])])
+
+            with ThreadPoolExecutor(default_jobs()) as pool:
+                found = [one for slab in pool.map(look_up, _slabs(filters, rows)) for one in slab]
+        self._is_checked[rows] = True
+        return np.array(found, np.bool_)
+
+
+def read_filters(
+    filters: ColumnFilters, rows: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """Yield each row with the blocks of its filter, shape (z, 8), read-only.
+
+    Raises:
+        IndexProblem: If a filter has another header than it should, or lies outside its part.
+        BloomwriterError, OSError: If a part cannot be read.
+    """
+    for wave in _waves(filters, rows, np.arange(len(rows))):
+        with ExitStack() as stack:
+            sources = _open_parts(stack, filters, rows[wave])
+            for row in rows[wave].tolist():
+                start, length = int(filters.starts[row]), int(filters.num_bytes[row])
+                data = sources[int(filters.part_of[row])].read_at(start, start + length)
+                header = usual_header_at(data, 0, length)
+                if not header:
+                    raise _malformed(filters, row)
+                yield row, np.frombuffer(data, "<u4", offset=header).reshape(-1, 8)
+
+
+def _waves(
+    filters: ColumnFilters, rows: NDArray[np.int64], places: NDArray[np.int64]
+) -> Iterator[NDArray[np.int64]]:
+    """Cut places into runs of at most `_MAX_OPEN` parts."""
+    while len(places):
+        parts = filters.part_of[rows[places]]
+        stop = int(np.searchsorted(np.cumsum(np.diff(parts, prepend=parts[0]) != 0), _MAX_OPEN))
+        yield places[:stop]
+        places = places[stop:]
+
+
+def _open_parts(
     stack: ExitStack, filters: ColumnFilters, rows: NDArray[np.int64]
 ) -> dict[int, FileSource]:
-    """Open the parts of some filters, which must be what they were."""
+    """Open the parts of some filters, and check that they are unchanged."""
     parts = filters.part_of[rows]
     sources: dict[int, FileSource] = {}
     for part in parts[np.diff(parts, prepend=-1) != 0].tolist():
@@ -57,108 +272,22 @@ def open_parts(
     return sources
 
 
-def usual_headers(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bytes of the headers that every known writer makes, of filters of these lengths."""
-    return (lengths - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
-
-
-def header_at(data: bytes, start: int, length: int) -> int:
-    """Bytes of the header at `start`; 0 if it is not the usual one of a filter of this length."""
-    header = (length - _SHORTEST_HEADER) % BYTES_PER_BLOCK + _SHORTEST_HEADER
-    is_one = length > header and data.startswith(encode_header(length - header), start)
-    return header if is_one else 0
-
-
-def no_filter(filters: ColumnFilters, row: int) -> IndexProblem:
-    """Make the error for a place where a filter should be."""
+def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
     return IndexProblem(
-        "a filter has no such header as it should",
+        "the Bloom filter has a malformed header",
         path=filters.paths[int(filters.part_of[row])],
         byte=int(filters.starts[row]),
         remedy="Refresh the index in full.",
     )
 
 
-_CHUNK = 1 << 13
-"""Filters asked at once by a thread: what is noted of them stays in the cache."""
-
-_LOAD_FROM = 5000
-"""Blocks read from which loading the compiled loop pays, or once even compiling it."""
-
-_PROBING_KERNELS = "probing.kernels"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """Filters of one column, with their parts open."""
-
-    filters: ColumnFilters
-    sources: dict[int, FileSource]
-    descriptors: NDArray[np.int64]
-    """Of each part; -1 where it is not open."""
-
-    hashes: NDArray[np.uint64]
-
-    def ask(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Look all hashes up in some filters."""
-        found = self._ask_one(rows, self.hashes[0])
-        for h in self.hashes[1:]:
-            pending = np.flatnonzero(~found)
-            found[pending] = self._ask_one(rows[pending], h)
-        return found
-
-    def _ask_one(self, rows: NDArray[np.int64], h: np.uint64) -> NDArray[np.bool_]:
-        filters = self.filters
-        starts, lengths, parts = (
-            filters.starts[rows],
-            filters.num_bytes[rows],
-            filters.part_of[rows],
-        )
-        checked = filters.is_checked[rows]
-        headers = usual_headers(lengths)
-        tasks = np.empty((len(rows), TASK_WORDS), np.int64)
-        tasks[:, 0], tasks[:, 1], tasks[:, 2] = self.descriptors[parts], starts, lengths
-        tasks[:, 3] = filters.sizes[parts]
-        tasks[:, 4] = h.view(np.int64)
-        tasks[:, 5] = starts + headers
-        tasks[:, 6] = (lengths - headers) * checked  # 0: the header is to be read first.
-        probe = native.kernels(_PROBING_KERNELS).probe_usual
-        scratch = np.empty(PIECE_BYTES, np.uint8)
-        if probe(
-            native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
-        ):
-            raise no_filter(filters, int(rows[tasks[:, 7] & 3 == ODD][0]))
-        filters.is_checked[rows] = True
-        return np.asarray(tasks[:, 7] & 3 == MIGHT_BE_IN)
-
-
-def ask_blocks(
-    filters: ColumnFilters, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-) -> NDArray[np.bool_]:
-    """Do what `asking.ask` says; every filter has values, and the parts are not too many."""
-    with ExitStack() as stack:
-        sources = open_parts(stack, filters, rows)
-        is_worth_it = len(rows) * len(hashes) >= _LOAD_FROM or native.is_loaded(_PROBING_KERNELS)
-        if not hasattr(os, "pread") or not is_worth_it:
-            return _ask_without_kernel(filters, rows, hashes, sources)
-        descriptors = np.full(len(filters.paths), -1, np.int64)
-        descriptors[list(sources)] = [source.fd for source in sources.values()]
-        asked = _Asked(filters, sources, descriptors, hashes)
-        if len(rows) <= _CHUNK:
-            return asked.ask(rows)
-        chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-        native.kernels(_PROBING_KERNELS)
-        with ThreadPoolExecutor(default_jobs()) as pool:
-            return np.concatenate(list(pool.map(asked.ask, chunks)))
-
-
-def _ask_without_kernel(
+def _look_up_without_kernel(
     filters: ColumnFilters,
     rows: NDArray[np.int64],
     hashes: NDArray[np.uint64],
     sources: dict[int, FileSource],
 ) -> NDArray[np.bool_]:
-    """The same for few filters, for which the compiled loop is not worth loading."""
+    """Look hashes up in few filters, for which the compiled loop is not worth loading."""
     ordinals = np.zeros(len(filters.paths), np.int64)
     ordinals[list(sources)] = np.arange(len(sources))
     pieces, part_of = Pieces(list(sources.values())), ordinals[filters.part_of[rows]]
@@ -166,9 +295,9 @@ def _ask_without_kernel(
     heads = pieces.read(part_of, starts, PIECE_BYTES)
     _raise_first(pieces)
     for place, head in enumerate(heads):
-        if not header_at(head.tobytes(), 0, int(lengths[place])):
-            raise no_filter(filters, int(rows[place]))
-    headers = usual_headers(lengths)
+        if not usual_header_at(head.tobytes(), 0, int(lengths[place])):
+            raise _malformed(filters, int(rows[place]))
+    headers = usual_header_length(lengths)
     num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
     found = np.zeros(len(rows), np.bool_)
     for h in hashes:
@@ -186,34 +315,10 @@ def _raise_first(pieces: Pieces) -> None:
         raise error
 
 
-_SLAB_BYTES = 4 << 20
-"""Read at once, about."""
-
-_GAP_BYTES = 64 * 1024
-"""Between two filters that are read together."""
-
-_SBBF_KERNELS = "sbbf.kernels"
-
-
-def ask_whole(
-    filters: ColumnFilters, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-) -> NDArray[np.bool_]:
-    """Do what `asking.ask` says; every filter has values, and the parts are not too many."""
-    with ExitStack() as stack:
-        sources = open_parts(stack, filters, rows)
-
-        def ask_slab(slab: NDArray[np.int64]) -> list[bool]:
-            return _ask_slab(filters, slab, hashes, sources[int(filters.part_of[slab[0]])])
-
-        with ThreadPoolExecutor(default_jobs()) as pool:
-            found = [one for slab in pool.map(ask_slab, _slabs(filters, rows)) for one in slab]
-    return np.array(found, np.bool_)
-
-
-def _ask_slab(
+def _look_up_slab(
     filters: ColumnFilters, slab: NDArray[np.int64], hashes: NDArray[np.uint64], source: FileSource
 ) -> list[bool]:
-    """Ask neighbours in one part, read together."""
+    """Look hashes up in neighbouring filters of one part, read together."""
     lengths = filters.num_bytes[slab].tolist()
     begin = int(filters.starts[slab[0]])
     offsets = (filters.starts[slab] - begin).tolist()
@@ -222,88 +327,19 @@ def _ask_slab(
     check, wanted = native.kernels(_SBBF_KERNELS).check, native.address(hashes)
     found = []
     for place, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
-        header = header_at(data, offset, length)
+        header = usual_header_at(data, offset, length)
         if not header:
-            raise no_filter(filters, int(slab[place]))
+            raise _malformed(filters, int(slab[place]))
         num_blocks = (length - header) // BYTES_PER_BLOCK
         found.append(check(base + offset + header, num_blocks, wanted, len(hashes), 0) > 0)
-    filters.is_checked[slab] = True
     return found
 
 
 def _slabs(filters: ColumnFilters, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Cut into runs of filters that lie close together in one part."""
+    """Cut rows into runs of filters that lie close together in one part."""
     starts, parts = filters.starts[rows], filters.part_of[rows]
     stops = starts + filters.num_bytes[rows]
     is_first = np.diff(parts, prepend=-1) != 0
     is_first[1:] |= (starts[1:] < stops[:-1]) | (starts[1:] - stops[:-1] > _GAP_BYTES)
     is_first |= np.diff(starts // _SLAB_BYTES, prepend=-1) != 0
     return np.split(rows, np.flatnonzero(is_first)[1:])
-
-
-_MAX_OPEN = 128
-_MANY = 8
-"""Hashes from which reading whole filters may pay."""
-
-_WORTH_BYTES = 4096
-"""Bytes read in the time of one more request."""
-
-
-def ask(
-    filters: ColumnFilters, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
-) -> NDArray[np.bool_]:
-    """For each filter, whether it might contain any of the hashes.
-
-    Args:
-        filters: All filters of the column.
-        rows: Those to ask, ascending, shape (n,).
-        hashes: Shape (k,), each once.
-
-    Returns:
-        Shape (n,).
-
-    Raises:
-        IndexProblem: If a filter is none, or lies outside its part.
-        BloomwriterError, OSError: If a part cannot be read.
-    """
-    found = np.zeros(len(rows), np.bool_)
-    places = np.flatnonzero(filters.has_values[rows]) if len(hashes) else rows[:0]
-    whole = np.zeros(len(places), np.bool_)
-    if len(hashes) >= _MANY:
-        whole = filters.num_bytes[rows[places]] <= len(hashes) * _WORTH_BYTES
-    for few in _waves(filters, rows, places[~whole]):
-        found[few] = ask_blocks(filters, rows[few], hashes)
-    for many in _waves(filters, rows, places[whole]):
-        found[many] = ask_whole(filters, rows[many], hashes)
-    return found
-
-
-def read_filters(
-    filters: ColumnFilters, rows: NDArray[np.int64]
-) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield rows and their blocks, shape (z, 8), read-only.
-
-    Raises:
-        As `ask`.
-    """
-    for wave in _waves(filters, rows, np.arange(len(rows))):
-        with ExitStack() as stack:
-            sources = open_parts(stack, filters, rows[wave])
-            for row in rows[wave].tolist():
-                start, length = int(filters.starts[row]), int(filters.num_bytes[row])
-                data = sources[int(filters.part_of[row])].read_at(start, start + length)
-                header = header_at(data, 0, length)
-                if not header:
-                    raise no_filter(filters, row)
-                yield row, np.frombuffer(data, "<u4", offset=header).reshape(-1, 8)
-
-
-def _waves(
-    filters: ColumnFilters, rows: NDArray[np.int64], places: NDArray[np.int64]
-) -> Iterator[NDArray[np.int64]]:
-    """Cut into runs with not too many parts."""
-    while len(places):
-        parts = filters.part_of[rows[places]]
-        stop = int(np.searchsorted(np.cumsum(np.diff(parts, prepend=parts[0]) != 0), _MAX_OPEN))
-        yield places[:stop]
-        places = places[stop:]

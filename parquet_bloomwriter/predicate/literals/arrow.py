@@ -25,7 +25,7 @@ from uuid import UUID
 
 import numpy as np
 
-from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, Value
+from parquet_bloomwriter.predicate.expression import UUID_TEXT, Instant, TimeOfDay, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     NANOSECONDS,
     NANOSECONDS_PER_DAY,
@@ -35,7 +35,6 @@ from parquet_bloomwriter.predicate.iso_8601 import (
     parse_time,
     parse_timestamp,
 )
-from parquet_bloomwriter.predicate.literals.plain import UUID_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,6 @@ known here (durations, structs, lists) are an `UnknownKind`, on which nothing ma
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -16,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, Value
+from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
     NANOSECONDS,
@@ -31,19 +30,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-UUID_TEXT = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
-"""The form of UUIDs that all engines read."""
-
 _KINDS = (
     *(bool, int, float, str, bytes, Decimal, date, datetime, time, UUID),
     *(Instant, TimeOfDay),
 )
 _EXACT = frozenset(_KINDS)
 _DATES = range(1, date.max.toordinal() + 1)
-
-
-class UnknownKind(TypeError):
-    """No plain value stands for this; the message names its type."""
 
 
 def plain_value(given: object) -> Value | None:

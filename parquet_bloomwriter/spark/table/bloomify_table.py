@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.layout import local_path
+from parquet_bloomwriter.parallel import balanced
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
@@ -24,7 +24,7 @@ from parquet_bloomwriter.spark.table.rewrite import (
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -142,7 +142,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     plan = _where_files_are(spark, plan_table, request)
     tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
     with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
-        groups = spread(plan.files, tasks)
+        groups = balanced(plan.files, [file.size + 1 for file in plan.files], tasks)
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
@@ -153,27 +153,15 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     return spark.createDataFrame(rows, _SCHEMA)
 
 
-def spread(files: Iterable[TableFile], num_groups: int) -> list[tuple[TableFile, ...]]:
-    """Make groups of about the same number of bytes, the largest first, without empty groups."""
-    heap: list[tuple[int, int]] = [(0, group) for group in range(num_groups)]
-    groups: list[list[TableFile]] = [[] for _ in heap]
-    for file in sorted(files, key=lambda file: file.size, reverse=True):
-        weight, group = heap[0]
-        groups[group].append(file)
-        heapq.heapreplace(heap, (weight + file.size + 1, group))
-    weights = {group: weight for weight, group in heap}
-    order = sorted(range(num_groups), key=lambda group: weights[group], reverse=True)
-    return [tuple(groups[group]) for group in order if groups[group]]
-
-
 def _rewritten(
     spark: SparkSession,
     request: TableRequest,
-    groups: Sequence[tuple[TableFile, ...]],
+    groups: Sequence[Sequence[TableFile]],
     progress: Progress,
 ) -> list[FileResult]:
     tasks = [
-        TableTask(files=group, output=request.output, options=request.options) for group in groups
+        TableTask(files=tuple(group), output=request.output, options=request.options)
+        for group in groups
     ]
     sizes = [(len(group), sum(file.size for file in group)) for group in groups]
     num_files = sum(num_files for num_files, _ in sizes)

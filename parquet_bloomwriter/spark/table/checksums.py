@@ -8,7 +8,7 @@ a checksum file that does not match.
 Before the checksum file is removed, the file is compared with it. A file that does not match is not
 rewritten: a new checksum would make damaged data look sound.
 
-`replace.external_references` describes the layout.
+`replace.hadoop_checksum` describes the layout.
 """
 
 # ruff: noqa: PTH105, PTH108, PTH116, PTH118, PTH123, PTH208  the steps are system calls, as in `replace`
@@ -24,11 +24,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.replace.attributes import carry_over
-from parquet_bloomwriter.replace.external_references import (
-    BYTES_PER_CHECKSUM,
-    CHECKSUM_MAGIC_VERSION,
-    crc_path,
-)
+from parquet_bloomwriter.replace.external_references import crc_path
+from parquet_bloomwriter.replace.hadoop_checksum import BYTES_PER_CHECKSUM, CHECKSUM_MAGIC_VERSION
 from parquet_bloomwriter.replace.temporary import PRIVATE, remove_stale, temporary_beside
 from parquet_bloomwriter.source.local import open_local
 

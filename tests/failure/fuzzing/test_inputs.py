@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from parquet_bloomwriter.compact import scan
-from tests.failure.fuzzing import targets
-from tests.failure.fuzzing.files import INPUTS, seeds
-from tests.failure.fuzzing.garbage import text, wrong
-from tests.failure.fuzzing.targets import TARGETS, Wrong
+from tests.torture.fuzzing import targets
+from tests.torture.fuzzing.files import INPUTS, seeds
+from tests.torture.fuzzing.garbage import text, wrong
+from tests.torture.fuzzing.targets import TARGETS, Wrong
 
 _TEXTS = 1500
 _MUTATIONS = {"footer": 300, "header": 1500, "probe": 250, "sql": 400}

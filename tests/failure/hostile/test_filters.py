@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.verbs.probe import probe
-from tests.failure.hostile import filters_judge
-from tests.failure.hostile.filters_bits import LOST, flips
-from tests.failure.hostile.filters_damage import damage
-from tests.failure.hostile.filters_judge import RIGHT, UNSURE, Wrong, judge
-from tests.failure.hostile.filters_kinds import FILTER_KINDS, count
-from tests.failure.hostile.filters_running import tally, tasks_of
+from tests.torture.hostile import filters_judge
+from tests.torture.hostile.filters_bits import LOST, flips
+from tests.torture.hostile.filters_damage import damage
+from tests.torture.hostile.filters_judge import RIGHT, UNSURE, Wrong, judge
+from tests.torture.hostile.filters_kinds import FILTER_KINDS, count
+from tests.torture.hostile.filters_running import tally, tasks_of
 
 if TYPE_CHECKING:
     from pathlib import Path

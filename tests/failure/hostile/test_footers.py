@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.failure.hostile.bases import bases
-from tests.failure.hostile.campaign import campaign
-from tests.failure.hostile.footers import mutant
+from tests.torture.hostile.bases import bases
+from tests.torture.hostile.campaign import campaign
+from tests.torture.hostile.footers import mutant
 
 if TYPE_CHECKING:
     from pathlib import Path

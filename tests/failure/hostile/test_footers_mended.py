@@ -10,15 +10,15 @@ import pytest
 
 from parquet_bloomwriter import MalformedFile, Status, bloomify, inspect, read_table, strip
 from parquet_bloomwriter.metadata.fields import ChunkField
-from tests.failure.hostile.bases import Base, bases
-from tests.failure.hostile.replacing import Part, header, replaced, zigzag
 from tests.support.rewriting import PLACEMENTS
+from tests.torture.hostile.bases import Base, bases
+from tests.torture.hostile.replacing import Part, header, replaced, zigzag
 from tests.verbs.files import footer_of, with_number
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.rewrite.plan import Placement
-    from tests.failure.hostile.fields import Shape
+    from tests.torture.hostile.fields import Shape
 
 ROW_GROUP_FILE_OFFSET, DATA_PAGE_OFFSET = (4, 5), (4, 1, 3, 9)
 OFFSET_INDEX_OFFSET = (4, 1, 4)

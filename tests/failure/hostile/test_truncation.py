@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.failure.hostile.filters_judge import REFUSED, RIGHT
-from tests.failure.hostile.filters_kinds import CUT_KINDS
-from tests.failure.hostile.filters_running import tally, tasks_of
-from tests.failure.hostile.truncation_files import count_cuts, smalls
+from tests.torture.hostile.filters_judge import REFUSED, RIGHT
+from tests.torture.hostile.filters_kinds import CUT_KINDS
+from tests.torture.hostile.filters_running import tally, tasks_of
+from tests.torture.hostile.truncation_files import count_cuts, smalls
 
 _BOMB = {"path": "holes:59232-59233:1"}
 """Bytes that come to lie where a page header was, and claim two gigabytes."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.failure.power.calls import UnknownCall, read_calls
-from tests.failure.power.crashes import Crash, States, Torn
-from tests.failure.power.disk import (
+from tests.torture.power.calls import UnknownCall, read_calls
+from tests.torture.power.crashes import Crash, States, Torn
+from tests.torture.power.disk import (
     ROOT,
     Disk,
     File,
@@ -21,7 +21,7 @@ from tests.failure.power.disk import (
     SyncFolder,
     Write,
 )
-from tests.failure.power.recording import Record, look, paths_of, record
+from tests.torture.power.recording import Record, look, paths_of, record
 
 if TYPE_CHECKING:
     from pathlib import Path

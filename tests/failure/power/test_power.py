@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.failure.power.disk import SyncFile, SyncFolder, Unname
-from tests.failure.power.every import EVERY
-from tests.failure.power.indexes import INDEX_SCENARIOS
-from tests.failure.power.scenarios import READING, SCENARIOS
-from tests.failure.power.stage import run_traced
-from tests.failure.power.trying import Effort, crash
+from tests.torture.power.disk import SyncFile, SyncFolder, Unname
+from tests.torture.power.every import EVERY
+from tests.torture.power.indexes import INDEX_SCENARIOS
+from tests.torture.power.scenarios import READING, SCENARIOS
+from tests.torture.power.stage import run_traced
+from tests.torture.power.trying import Effort, crash
 
 if TYPE_CHECKING:
-    from tests.failure.power.recording import Record
+    from tests.torture.power.recording import Record
 
 pytestmark = pytest.mark.xdist_group("power")
 

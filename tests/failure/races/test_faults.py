@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.failure.races.catalogue import Hands, groups, hands
-from tests.failure.races.tries import attempt_all, spread
+from tests.torture.races.catalogue import Hands, groups, hands
+from tests.torture.races.tries import attempt_all, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

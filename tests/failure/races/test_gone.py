@@ -10,7 +10,7 @@ from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.rewrite import plan
 from parquet_bloomwriter.verbs import add
-from tests.failure.races.files import check_names, sample
+from tests.torture.races.files import check_names, sample
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,10 @@ import pytest
 from parquet_bloomwriter import bloomify, dataset, iter_batches, read_table, strip
 from parquet_bloomwriter.probing import files
 from parquet_bloomwriter.scan import survivors
-from tests.failure.races.commands import Warm
-from tests.failure.races.files import ROWS, sample
-from tests.failure.races.readers import ONCE
-from tests.failure.races.replacing import race, race_at_end
+from tests.torture.races.commands import Warm
+from tests.torture.races.files import ROWS, sample
+from tests.torture.races.readers import ONCE
+from tests.torture.races.replacing import race, race_at_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import advise, bloomify, inspect, probe, read_table, strip, verify
-from tests.failure.sizes.cases import CASES, NEW, run
-from tests.failure.sizes.sparse import GIB, write_no_columns, write_sparse
+from tests.torture.sizes.cases import CASES, NEW, run
+from tests.torture.sizes.sparse import GIB, write_no_columns, write_sparse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,6 +1,6 @@
 """The fast share of the torture: where a kill can leave something, and what can fail there.
 
-`python -m tests.failure.syscalls.trying NAME` shows a try that failed here.
+`python -m tests.torture.syscalls.trying NAME` shows a try that failed here.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter import strip
-from tests.failure.syscalls.calls import CHANGING, Call
-from tests.failure.syscalls.faults import ERRORS, KILL
-from tests.failure.syscalls.nursery import START, WORKER
-from tests.failure.syscalls.scenarios import BACKUP, CRC, FILE, OUTPUT, checksums, scenarios
-from tests.failure.syscalls.trying import PROCESS, WRITE_BACK, Bench
+from tests.torture.syscalls.calls import CHANGING, Call
+from tests.torture.syscalls.faults import ERRORS, KILL
+from tests.torture.syscalls.nursery import START, WORKER
+from tests.torture.syscalls.scenarios import BACKUP, CRC, FILE, OUTPUT, checksums, scenarios
+from tests.torture.syscalls.trying import PROCESS, WRITE_BACK, Bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.failure.types import matrix, torture, writers
-from tests.failure.types.asking import Effort
-from tests.failure.types.cases import CASES
-from tests.failure.types.engines import SPARK_SETTINGS, light_pairs, spark_pair
-from tests.failure.types.judging import judge
-from tests.failure.types.page import page_of
-from tests.failure.types.rows import rows_of
-from tests.failure.types.samples import sample_of
 from tests.support.spark_session import local_session
+from tests.torture.types import matrix, torture, writers
+from tests.torture.types.asking import Effort
+from tests.torture.types.cases import CASES
+from tests.torture.types.engines import SPARK_SETTINGS, light_pairs, spark_pair
+from tests.torture.types.judging import judge
+from tests.torture.types.page import page_of
+from tests.torture.types.rows import rows_of
+from tests.torture.types.samples import sample_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.failure.types.samples import Sample
+    from tests.torture.types.samples import Sample
 
 PLAN = matrix.Plan(share=0.01, layouts=False, lies=False)
 EDGES = ("DOUBLE", "STRING", "DATE", "INT(64, unsigned)", "DECIMAL(38, 2)", "TIMESTAMP(ns)")

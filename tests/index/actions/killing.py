@@ -48,8 +48,8 @@ ACTIONS: dict[str, Callable[[Path], Any]] = {
 }
 
 _MODULES = (
-    *(f"parquet_bloomwriter.index.{name}" for name in ("creating", "refreshing", "optimizing")),
-    *(f"parquet_bloomwriter.index.{name}" for name in ("building", "listing", "snapshot")),
+    *(f"parquet_bloomwriter.index.actions.{name}" for name in ("create", "refresh", "optimize")),
+    *(f"parquet_bloomwriter.index.{name}" for name in ("build.group", "query.lookup")),
     *("pyarrow.compute", "pyarrow.parquet", "pandas"),
 )
 
@@ -75,7 +75,7 @@ class Steps:
         return self._left <= 0
 
     def look(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Be told what Python does."""
+        """Receive Python's audit events."""
         is_opened = event == "open" and isinstance(arguments[2], int) and arguments[2] & 3
         if (event in _CHANGING or is_opened) and self._home in str(arguments[0]):
             self.step()

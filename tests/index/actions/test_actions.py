@@ -1,4 +1,4 @@
-"""Actions on real tables: what is indexed, what is known afterwards; no row is ever lost."""
+"""Actions on real tables: which files are indexed, and that lookups never lose a row."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def check_answers(root: Path, values: Iterable[int]) -> int:
 
 
 def tree(root: Path) -> list[str]:
-    """The files of the index, with `*` for what is random in names."""
+    """Return the files of the index, with `*` for the random parts of names."""
     folder = root / "_bloom_index" / "ids"
     names = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     return sorted(_without_uuid(name) for name in names)

@@ -1,4 +1,4 @@
-"""Nothing is said about files that are not what they were listed as."""
+"""Nothing is said about files that changed since they were listed."""
 
 from __future__ import annotations
 

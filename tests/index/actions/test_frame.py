@@ -1,4 +1,4 @@
-"""The frame of actions, with work that only writes a file: who may begin, what failures leave."""
+"""Transactions, with work that only writes a file: who may begin, and what failures leave."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ from parquet_bloomwriter.errors import (
     InvalidArgument,
 )
 from parquet_bloomwriter.index.actions import lifecycle
-from parquet_bloomwriter.index.log.entry import DataFile, Entry, State
+from parquet_bloomwriter.index.log.entry import STABLE, Entry, IndexFile, State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.transaction import Work, at_rest, looking_at, perform
+from parquet_bloomwriter.index.log.transaction import (
+    Transaction,
+    fail_if_overtaken,
+    load_existing,
+    load_stable,
+    next_id,
+    run_transaction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +49,7 @@ def tree(folder: str) -> dict[str, str]:
 
 
 def without_stamp(entry: Entry) -> Entry:
-    """What is in an entry, but for what every entry has anew."""
+    """Return an entry without the values that are new in every entry."""
     return replace(entry, id=0, created_ms=0, attempt="", action="")
 
 
@@ -50,15 +57,18 @@ def folders(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder).iterdir())
 
 
-def build(work: Work) -> Entry:
-    path = Path(work.make_folder(), "data")
-    path.write_text(f"of {work.version}")
-    file = DataFile(path=f"v__={work.version}/data", size=path.stat().st_size)
-    return replace(work.begun, state=State.ACTIVE, version=work.version, manifest=file)
+def build(transaction: Transaction) -> Entry:
+    path = Path(transaction.make_folder(), "data")
+    path.write_text(f"of {transaction.version}")
+    file = IndexFile(path=f"v__={transaction.version}/data", size=path.stat().st_size)
+    return replace(
+        transaction.begun, state=State.ACTIVE, version=transaction.version, manifest=file
+    )
 
 
-def act(log: IndexLog, begin: Entry = NEW, op: Callable[[Work], Entry] = build) -> Entry:
-    return perform(log, at_rest(log), begin, op)
+def act(log: IndexLog, begin: Entry = NEW, op: Callable[[Transaction], Entry] = build) -> Entry:
+    with run_transaction(log, load_stable(log), begin) as transaction:
+        return transaction.commit(op(transaction))
 
 
 @pytest.fixture
@@ -87,11 +97,12 @@ def test_an_action_is_two_entries_and_a_folder_of_its_own(made: IndexLog) -> Non
 
 
 def test_what_is_gone_because_somebody_went_on_is_no_fault_of_the_index(made: IndexLog) -> None:
+    stable = load_existing(made, states=STABLE, to="looked at")
+
     def look() -> None:
-        with looking_at(made, rest):
+        with fail_if_overtaken(made, stable):
             raise FileNotFoundError
 
-    rest = at_rest(made)
     with pytest.raises(FileNotFoundError):
         look()
     act(made, REFRESHING)
@@ -100,7 +111,7 @@ def test_what_is_gone_because_somebody_went_on_is_no_fault_of_the_index(made: In
 
 
 class Broken(Exception):
-    """What the work raises here."""
+    """The error that the work raises here."""
 
 
 @pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, SystemExit])
@@ -110,8 +121,8 @@ def test_work_that_fails_leaves_the_stable_version_in_force(
     stable = made.latest_stable()
     assert stable is not None
 
-    def fail(work: Work) -> Entry:
-        build(work)
+    def fail(transaction: Transaction) -> Entry:
+        build(transaction)
         assert made.latest_stable() == stable  # queries go on with it meanwhile
         raise error
 
@@ -129,8 +140,8 @@ def test_work_that_fails_leaves_the_stable_version_in_force(
 
 
 def test_creating_that_fails_leaves_an_index_that_does_not_exist(log: IndexLog) -> None:
-    def fail(work: Work) -> Entry:
-        build(work)
+    def fail(transaction: Transaction) -> Entry:
+        build(transaction)
         raise Broken
 
     with pytest.raises(Broken):
@@ -146,10 +157,10 @@ def test_creating_that_fails_leaves_an_index_that_does_not_exist(log: IndexLog) 
 
 
 def test_an_action_does_not_begin_while_another_is_at_work(made: IndexLog) -> None:
-    def other_comes(work: Work) -> Entry:
+    def other_comes(transaction: Transaction) -> Entry:
         with pytest.raises(IndexBusy, match=r'"ids" is REFRESHING since \d{4}-.* cancel it'):
             act(made, REFRESHING)
-        return build(work)
+        return build(transaction)
 
     act(made, REFRESHING, other_comes)
     assert [entry.state for entry in made.entries()] == [
@@ -161,28 +172,27 @@ def test_an_action_does_not_begin_while_another_is_at_work(made: IndexLog) -> No
 
 
 def test_of_two_that_found_the_index_at_rest_one_begins(made: IndexLog) -> None:
-    rest = at_rest(made)
+    stable = load_stable(made)
     act(made, REFRESHING)
     before = tree(made.folder)
-
-    def never(_: Work) -> Entry:
+    with (
+        pytest.raises(IndexBusy, match="has begun meanwhile"),
+        run_transaction(made, stable, REFRESHING),
+    ):
         raise AssertionError
-
-    with pytest.raises(IndexBusy, match="has begun meanwhile"):
-        perform(made, rest, REFRESHING, never)
     assert tree(made.folder) == before
 
 
 def test_an_action_that_was_cancelled_fails_at_its_end_and_leaves_nothing(made: IndexLog) -> None:
-    def cancelled(work: Work) -> Entry:
-        build(work)
+    def cancelled(transaction: Transaction) -> Entry:
+        build(transaction)
         assert lifecycle.cancel(made).changed
-        final = build(work)  # it does not know yet, and goes on writing
-        with pytest.raises(IndexBusy, match="cancelled by somebody else"):
-            work.check_not_cancelled()
+        final = build(transaction)  # it does not know yet, and goes on writing
+        with pytest.raises(IndexBusy, match="cancelled by another process"):
+            transaction.check_not_cancelled()
         return final
 
-    with pytest.raises(IndexBusy, match=r"\(refresh full\) was cancelled by somebody else"):
+    with pytest.raises(IndexBusy, match=r"\(refresh full\) was cancelled by another process"):
         act(made, REFRESHING, cancelled)
     assert tree(made.folder) == ONE | {
         "_log/2": "REFRESHING",
@@ -193,11 +203,11 @@ def test_an_action_that_was_cancelled_fails_at_its_end_and_leaves_nothing(made: 
 
 
 def test_one_that_was_cancelled_does_not_harm_what_came_after(made: IndexLog) -> None:
-    def cancelled(work: Work) -> Entry:
-        build(work)
+    def cancelled(transaction: Transaction) -> Entry:
+        build(transaction)
         lifecycle.cancel(made)
         act(made, REFRESHING)
-        return build(work)
+        return build(transaction)
 
     with pytest.raises(IndexBusy):
         act(made, REFRESHING, cancelled)
@@ -254,16 +264,16 @@ def test_a_full_disk_at_the_end_leaves_the_rest_to_cancel(
     assert latest.id == 1
     with pytest.raises(IndexBusy):
         lifecycle.delete(made)
-    assert lifecycle.cancel(made).entry.state is State.ACTIVE
-    assert lifecycle.delete(made).entry.state is State.DELETED
+    assert lifecycle.cancel(made).state is State.ACTIVE
+    assert lifecycle.delete(made).state is State.DELETED
 
 
 def test_the_life_of_an_index(made: IndexLog) -> None:
     act(made, REFRESHING)
-    assert lifecycle.delete(made).entry.state is State.DELETED
+    assert lifecycle.delete(made).state is State.DELETED
     with pytest.raises(InvalidArgument, match=r"is DELETED, and cannot be deleted\. Restore it"):
         lifecycle.delete(made)
-    assert lifecycle.restore(made).entry.state is State.ACTIVE
+    assert lifecycle.restore(made).state is State.ACTIVE
     with pytest.raises(InvalidArgument, match="is ACTIVE, and cannot be restored"):
         lifecycle.restore(made)
     vacuumed = lifecycle.vacuum(made)
@@ -273,8 +283,8 @@ def test_the_life_of_an_index(made: IndexLog) -> None:
     lifecycle.delete(made)
     vacuumed = lifecycle.vacuum(made)
     assert (vacuumed.changed, vacuumed.removed_files) == (True, 1)
-    assert vacuumed.entry.state is State.DOES_NOT_EXIST
-    assert (folders(made.folder), vacuumed.entry.columns) == (["_log"], ())
+    assert vacuumed.state is State.DOES_NOT_EXIST
+    assert (folders(made.folder), vacuumed.columns) == (["_log"], ())
     for verb in (lifecycle.delete, lifecycle.restore, lifecycle.vacuum):
         with pytest.raises(IndexNotFound, match="does not exist any more"):
             verb(made)
@@ -338,26 +348,25 @@ def test_vacuuming_that_is_cancelled_stops_removing(
 def test_cancelling_the_vacuuming_of_a_deleted_index(made: IndexLog, removed: int) -> None:
     act(made, REFRESHING)
     lifecycle.delete(made)
-    rest = at_rest(made)
-    stable = rest.stable
+    stable = load_stable(made)
     assert stable is not None
-    begin = replace(stable, id=rest.next_id, state=State.VACUUMING, action="vacuum")
+    begin = replace(stable, id=next_id(stable), state=State.VACUUMING, action="vacuum")
     assert made.write(begin)  # and its process dies
     if removed:
         Path(made.folder, "v__=2/data").unlink()
-    entry = lifecycle.cancel(made).entry
+    entry = lifecycle.cancel(made)
     if removed:
         assert (entry.state, folders(made.folder)) == (State.DOES_NOT_EXIST, ["_log"])
     else:
         assert entry.state is State.DELETED
-        assert lifecycle.restore(made).entry.version == 2
+        assert lifecycle.restore(made).version == 2
 
 
 def test_cancel_goes_on_behind_a_torn_entry(made: IndexLog) -> None:
     Path(made.log_folder, "2").write_bytes(b"")
     with pytest.raises(IndexProblem, match=r"cannot be read .*Cancel what wrote it"):
         act(made, REFRESHING)
-    assert lifecycle.cancel(made).entry.id == 4
+    assert lifecycle.cancel(made).log_id == 4
     Path(made.log_folder, "2").unlink()
     assert tree(made.folder) == ONE | {"_log/3": "CANCELLING", "_log/4": "ACTIVE"}
 
@@ -369,7 +378,9 @@ def test_cancel_can_be_cancelled(made: IndexLog) -> None:
     assert made.write(replace(REFRESHING, id=3, state=State.CANCELLING))
     Path(made.folder, "v__=2").mkdir()
     Path(made.folder, "v__=2/data").write_text("half")
-    cancelled = lifecycle.cancel(made).entry
+    lifecycle.cancel(made)
+    cancelled = made.latest()
+    assert cancelled is not None
     assert cancelled.action == "cancel refresh full"
     assert without_stamp(cancelled) == without_stamp(stable)
     assert tree(made.folder) == ONE | {

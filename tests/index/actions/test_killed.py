@@ -27,7 +27,7 @@ from parquet_bloomwriter.index.log.vacuum import files_of, is_intact
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.entry import Entry
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 BEFORE = {
     "create": "new",
@@ -41,7 +41,7 @@ BEFORE = {
     "vacuum deleted": "deleted",
     "cancel": "begun",
 }
-"""Actions, and what they find."""
+"""Actions, and the tables that they find."""
 
 HAS_OLDER = {"vacuum", "optimize", "incremental", "quick", "full"}
 """Actions after which files of an older version are there."""
@@ -106,14 +106,14 @@ def listing(table: Path) -> set[str]:
 
 
 def expected(log: IndexLog, entry: Entry | None) -> set[str]:
-    """What there is if there is nothing but entries and what `entry` refers to."""
+    """Return all names in the folder if it has only entries, and the files of `entry`."""
     paths = [f"_log/{number}" for number in log.ids()]
     paths += [] if entry is None else [file.path for file in files_of(entry)]
     return {str(one) for path in paths for one in (Path(path), *Path(path).parents)} - {"."}
 
 
 def facts(entry: Entry | None) -> Entry | None:
-    """An entry without what changes when it is written again."""
+    """Return an entry without the values that change when it is written again."""
     return None if entry is None else replace(entry, id=0, created_ms=0, attempt="", action="")
 
 

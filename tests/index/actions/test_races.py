@@ -1,4 +1,4 @@
-"""Several processes on one log: every id has one winner, and what it wrote is there, as a whole."""
+"""Several processes on one log: every id has one winner, whose entry is whole."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ VERSIONS = 40
 
 WRITER = """
 import json, sys, time
-from parquet_bloomwriter.index.entry import DataFile, Entry, IndexedColumn
-from parquet_bloomwriter.index.log import IndexLog
-from parquet_bloomwriter.index.states import State
+from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn, IndexFile, State
+from parquet_bloomwriter.index.log.log import IndexLog
 folder, writer, versions, links, start = sys.argv[1:]
 if links == "without":
     import errno, os
     def link(*_): raise OSError(errno.EPERM, "no links here")
     os.link = link
 log = IndexLog(folder)
-parts = tuple(DataFile(path=f"v__=0/{writer}/{i}", size=i) for i in range(100))
+parts = tuple(IndexFile(path=f"v__=0/{writer}/{i}", size=i) for i in range(100))
 won, lost = [], 0
 time.sleep(max(0.0, float(start) - time.time()))
 while len(won) < int(versions):
@@ -83,7 +82,7 @@ REFRESHER = """
 import sys, time
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import IndexBusy
-from parquet_bloomwriter.index.threads import ThreadEngine
+from parquet_bloomwriter.index.build.threads import ThreadEngine
 table, start = sys.argv[1:]
 time.sleep(max(0.0, float(start) - time.time()))
 said = []
@@ -135,7 +134,7 @@ CONTENDER = """
 import sys, time
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import IndexBusy
-from parquet_bloomwriter.index.log import IndexLog
+from parquet_bloomwriter.index.log.log import IndexLog
 
 table = sys.argv[1]
 time.time_ns = lambda: 1_700_000_000_000_000_000  # entries of one content differ in nothing else
@@ -177,7 +176,7 @@ class Contenders:
         ]
 
     def contend(self, action: str) -> list[str]:
-        """Begin an action in all processes at once, and return what became of it in each."""
+        """Begin an action in all processes at once, and return the outcome in each."""
         self._tell(action)
         assert self._answers() == ["ready"] * CONTENDERS
         self._tell("go")

@@ -99,10 +99,10 @@ def test_a_file_that_lacks_a_filter_is_read_or_left(tmp_path: Path) -> None:
 
 
 def place_of_filter(path: Path) -> tuple[int, int]:
-    from parquet_bloomwriter.filters.stored import stored_filters
+    from parquet_bloomwriter.filters.stored import filters_of_columns
 
     with opened_with_footer(path) as (source, footer):
-        (found,) = stored_filters(source, footer, {0})
+        (found,) = filters_of_columns(source, footer, {0})
         assert found.header is not None
         return found.offset + found.header.length, found.stop
 

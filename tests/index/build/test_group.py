@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.filters.build import holds_all_values
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.index.build.group import balanced, build_group
+from parquet_bloomwriter.index.build.group import balanced_groups, build_group
 from parquet_bloomwriter.index.engine import ColumnPlan, FileTask
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format.columns import leaf_of
@@ -306,7 +306,7 @@ def test_files_are_dealt_out_evenly(sizes: list[int], num_groups: int) -> None:
         FileTask(file_id=number, file=FileId(str(number), size, 0), num_rows=0)
         for number, size in enumerate(sizes)
     ]
-    groups = balanced(tasks, num_groups)
+    groups = balanced_groups(tasks, num_groups)
     assert len(groups) == min(len(tasks), max(1, num_groups))
     assert sorted((task for group in groups for task in group), key=lambda t: t.file_id) == tasks
     loads = [sum(task.file.size + 256 * 1024 for task in group) for group in groups]

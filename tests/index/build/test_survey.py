@@ -1,4 +1,4 @@
-"""What is known, and refused, before any work is done."""
+"""The survey of a table: what is found, and what is refused, before any work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.index.build.group import build_group
-from parquet_bloomwriter.index.build.survey import Limits, Survey, survey
+from parquet_bloomwriter.index.build.survey import Survey, survey_files
+from parquet_bloomwriter.index.config import IndexConfig
 from parquet_bloomwriter.index.engine import ColumnPlan
 from parquet_bloomwriter.index.files import FileId, list_files
 from parquet_bloomwriter.index.log.entry import IndexedColumn
@@ -22,13 +23,26 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.engine import Origin
 
-ROOMY = Limits(max_file_bytes=16 << 20, max_total_bytes=4 << 30)
 
-
-def surveyed(root: Path, *columns: str, limits: Limits = ROOMY, **options: Any) -> Survey:  # noqa: ANN401
-    """Survey a folder."""
-    indexed = [IndexedColumn(name=name, fpp=0.01) for name in columns]
-    return survey(str(root), list_files(str(root)), indexed, limits=limits, **options)
+def surveyed(
+    root: Path,
+    *columns: str | IndexedColumn,
+    files: list[FileId] | None = None,
+    strict: bool = True,
+    **options: Any,  # noqa: ANN401
+) -> Survey:
+    """Survey a folder, or some files of it."""
+    indexed = (
+        IndexedColumn(name=one, fpp=0.01) if isinstance(one, str) else one for one in columns
+    )
+    limits: dict[str, Any] = {
+        "origin": "auto",
+        "max_file_bytes": 16 << 20,
+        "max_total_bytes": 4 << 30,
+    }
+    config = IndexConfig(columns=tuple(indexed), **limits | options)
+    found = list_files(str(root)) if files is None else files
+    return survey_files(str(root), found, config, strict=strict)
 
 
 @pytest.fixture
@@ -49,30 +63,35 @@ def table(tmp_path: Path) -> Path:
 
 def test_files_and_columns(table: Path) -> None:
     found = surveyed(table, "id", "s.x")
-    assert found.num_rows.tolist() == [1000, 3, -1, 7, 10]
-    assert {file.path: why for file, why in found.unreadable.items()} == {
-        "broken.parquet": "the footer claims 543519596 bytes in a file of 26"
-    }
+    assert [(file.path, num_rows) for file, num_rows in found.files] == [
+        ("a.parquet", 1000),
+        ("b.parquet", 3),
+        ("c.parquet", 7),
+        ("d.parquet", 10),
+    ]
+    assert [(one.path, one.reason) for one in found.left_out] == [
+        ("broken.parquet", "the footer claims 543519596 bytes in a file of 26")
+    ]
     ids, nested = found.columns
     assert (ids.name, ids.num_files, ids.num_values, ids.ndv) == ("id", 2, 1003, 1003)
     assert (nested.name, nested.num_files, nested.num_values, nested.ndv) == ("s.x", 1, 10, 10)
 
 
 def test_expected_numbers_of_distinct_values_count(table: Path) -> None:
-    files = list_files(str(table))
     column = IndexedColumn(name="id", fpp=0.01, expected_num_items=50)
-    (found,) = survey(str(table), files, [column], limits=ROOMY).columns
+    (found,) = surveyed(table, column).columns
     (without,) = surveyed(table, "id").columns
     assert (found.ndv, found.num_values) == (50, 1003)
     assert found.file_bytes < without.file_bytes
-    assert found.global_bytes < without.global_bytes
+    assert found.global_blocks is not None
+    assert without.global_blocks is not None
+    assert found.global_blocks < without.global_blocks
 
 
 def test_no_global_filter_is_planned_that_would_be_useless(table: Path) -> None:
-    files = list_files(str(table))
     column = IndexedColumn(name="id", fpp=0.01, expected_num_items=10**10)
-    (found,) = survey(str(table), files, [column], limits=ROOMY).columns
-    assert (found.global_blocks, found.global_bytes) == (None, 0)
+    (found,) = surveyed(table, column).columns
+    assert (found.global_blocks, found.total_bytes) == (None, found.file_bytes)
 
 
 @pytest.mark.parametrize(
@@ -142,21 +161,21 @@ def test_a_name_that_is_no_utf8_is_a_reason(tmp_path: Path) -> None:
     os.rename(tmp_path / "a.parquet", os.fsencode(tmp_path) + b"/\xff.parquet")  # noqa: PTH104
     write(tmp_path, {"b.parquet": pa.table({"id": [1]})})
     found = surveyed(tmp_path, "id")
-    assert list(found.unreadable.values()) == ["its name is no UTF-8"]
+    assert [one.reason for one in found.left_out] == ["its name is no UTF-8"]
     assert found.columns[0].num_files == 1
 
 
 def test_a_file_that_is_gone_is_a_reason(table: Path) -> None:
     files = [*list_files(str(table)), FileId("gone.parquet", 1, 1)]
-    column = IndexedColumn(name="id", fpp=0.01)
-    found = survey(str(table), files, [column], limits=ROOMY)
-    assert found.unreadable[files[-1]] == "No such file or directory"
+    found = surveyed(table, "id", files=files)
+    assert {one.path: one.reason for one in found.left_out}["gone.parquet"] == (
+        "No such file or directory"
+    )
 
 
 def test_an_index_that_is_too_large_is_refused_with_figures(table: Path) -> None:
-    limits = Limits(max_file_bytes=16 << 20, max_total_bytes=1000)
     with pytest.raises(InvalidArgument) as error:
-        surveyed(table, "id", "email", limits=limits)
+        surveyed(table, "id", "email", max_total_bytes=1000)
     assert error.value.problem == (
         "the index of 5 files may have up to 8,400 bytes (id 4,200 bytes, email 4,200 bytes), "
         "and 1,000 bytes are allowed"
@@ -174,8 +193,7 @@ def test_what_is_built_is_no_larger_than_was_estimated(
         options = {"bloom_filter_options": {"x": {"ndv": 500}}} if number % 2 else {}
         file = {f"{number}.parquet": pa.table({"x": np.arange(count)})}
         write(root, file, row_group_size=500, **options)
-    limits = Limits(max_file_bytes=max_file_bytes, max_total_bytes=1 << 30)
-    (found,) = surveyed(root, "x", limits=limits, origin=origin).columns
+    (found,) = surveyed(root, "x", max_file_bytes=max_file_bytes, origin=origin).columns
     plan = ColumnPlan(name="x", fpp=0.01, max_bytes=max_file_bytes, global_blocks=None)
     tasks, how = planned(root, tmp_path, [plan], origin=origin)
     build_group(tasks, how)

@@ -14,11 +14,11 @@ from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.build.table_filter import (
     Merged,
     Partial,
-    Union,
     extend,
     merge_partials,
 )
-from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.sbbf import MAX_BYTES, Sbbf
+from parquet_bloomwriter.sbbf.union import FilterUnion
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def read(version: Path, found: Merged) -> Sbbf:
     )
 )
 def test_a_union_contains_what_its_parts_do(parts: list[tuple[int, int]]) -> None:
-    union = Union()
+    union = FilterUnion(MAX_BYTES)
     for seed, (count, num_blocks) in enumerate(parts):
         union.add(filter_of(hashes(count, seed), num_blocks).blocks)
     ndv = union.estimated_ndv()
@@ -81,7 +81,7 @@ def test_a_union_contains_what_its_parts_do(parts: list[tuple[int, int]]) -> Non
 
 
 def test_a_union_of_one_size_is_the_filter_of_all() -> None:
-    union = Union()
+    union = FilterUnion(MAX_BYTES)
     for seed in range(3):
         union.add(filter_of(hashes(500, seed), 128).blocks)
     every = np.concatenate([hashes(500, seed) for seed in range(3)])
@@ -90,7 +90,7 @@ def test_a_union_of_one_size_is_the_filter_of_all() -> None:
 
 def test_repeating_blocks_keeps_the_rate() -> None:
     small = filter_of(hashes(50, 1), 8)
-    union = Union()
+    union = FilterUnion(MAX_BYTES)
     union.add(small.blocks)
     union.add(Sbbf.empty(64).blocks)
     joined = union.joined()
@@ -101,7 +101,7 @@ def test_repeating_blocks_keeps_the_rate() -> None:
 
 
 def test_a_union_is_no_larger_than_allowed() -> None:
-    union = Union(max_bytes=100)
+    union = FilterUnion(max_bytes=100)
     union.add(filter_of(hashes(10, 1), 64).blocks)
     assert union.joined() == filter_of(hashes(10, 1), 2)
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.build.file_filters import Wanted, read_filters_of
-from parquet_bloomwriter.index.build.group import balanced
+from parquet_bloomwriter.index.build.file_filters import FilterRequest, read_filters_of
+from parquet_bloomwriter.index.build.group import balanced_groups
 from parquet_bloomwriter.index.build.table_filter import Merged, merge_partials
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.engine import ColumnPlan
@@ -30,7 +30,7 @@ COLUMNS = [ColumnPlan(name="x", fpp=0.01, max_bytes=1 << 20, global_blocks=1 << 
 
 
 class Told:
-    """Adds up what it is told."""
+    """Adds up the progress."""
 
     def __init__(self) -> None:
         self.num_files = self.num_bytes = 0
@@ -65,7 +65,7 @@ def test_threads_build_what_one_group_does(
     tasks, plan = planned(table, tmp_path / "threads", COLUMNS)
     engine, told = ThreadEngine(jobs), Told()
     assert (engine.name, engine.num_groups) == ("threads", jobs)
-    results = list(engine.build(balanced(tasks, num_groups), plan, told))
+    results = list(engine.build(balanced_groups(tasks, num_groups), plan, told))
     assert len(results) == num_groups
     assert (told.num_files, told.num_bytes) == (12, sum(task.file.size for task in tasks))
     one = build(table, tmp_path / "one", "x", global_blocks=1 << 10)
@@ -86,7 +86,7 @@ def test_an_error_of_the_index_is_raised(table: Path, tmp_path: Path) -> None:
     tasks, plan = planned(table, tmp_path, COLUMNS)
     (tmp_path / "ix" / "v__=0" / "column=x").write_text("in the way")
     with pytest.raises(OSError, match="column=x"):
-        list(ThreadEngine(2).build(balanced(tasks, 2), plan, None))
+        list(ThreadEngine(2).build(balanced_groups(tasks, 2), plan, None))
 
 
 def test_threads_stop_if_nobody_wants_the_rest(
@@ -96,11 +96,11 @@ def test_threads_stop_if_nobody_wants_the_rest(
     closed = threading.Event()
     begun: list[str] = []
 
-    def slow(path: str, file: FileId, wanted: Wanted) -> object:
+    def slow(path: str, file: FileId, request: FilterRequest) -> object:
         begun.append(path)
         if not path.endswith("00.parquet"):
             closed.wait(30)
-        return read_filters_of(path, file, wanted)
+        return read_filters_of(path, file, request)
 
     monkeypatch.setattr("parquet_bloomwriter.index.build.group.read_filters_of", slow)
     with closing(ThreadEngine(2).build([tasks[:1], tasks[1:]], plan, None)) as results:
@@ -127,7 +127,7 @@ def test_groups_without_files_are_done_at_once(tmp_path: Path) -> None:
 
 
 def parts_of(tasks: tuple[FileTask, ...], plan: BuildPlan) -> list[int]:
-    results = ThreadEngine(2).build(balanced(tasks, 2), plan, None)
+    results = ThreadEngine(2).build(balanced_groups(tasks, 2), plan, None)
     return [part.num_rows for result in results for part in result.parts]
 
 

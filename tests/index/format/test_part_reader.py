@@ -1,4 +1,4 @@
-"""Where the filters of a part lie, and parts that are not as they must be."""
+"""The positions of filters in a part, and broken parts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(path: Path) -> Part:
 
 
 def filters_in(path: Path) -> list[bytes]:
-    """What lies at the positions."""
+    """Return the bytes at the positions."""
     part, data = read(path), path.read_bytes()
     places = zip(part.starts.tolist(), part.num_bytes.tolist(), strict=True)
     return [data[start : start + length] for start, length in places]

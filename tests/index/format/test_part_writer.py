@@ -1,4 +1,4 @@
-"""Parts: what is in them, and where."""
+"""The columns of parts, and how parts are written."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from parquet_bloomwriter import durable
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.log.entry import (
     STABLE,
-    DataFile,
     Entry,
     GlobalFilter,
     IndexedColumn,
+    IndexFile,
     State,
     from_json,
     to_json,
@@ -34,7 +34,7 @@ segments = st.text(min_size=1, max_size=9).filter(
     lambda x: not {"/", "\0"} & set(x) and x not in {".", ".."}
 )
 files = st.builds(
-    DataFile, path=st.lists(segments, min_size=1, max_size=3).map("/".join), size=counts
+    IndexFile, path=st.lists(segments, min_size=1, max_size=3).map("/".join), size=counts
 )
 columns = st.builds(
     IndexedColumn,
@@ -98,8 +98,8 @@ def changed(**values: object) -> bytes:
     column = IndexedColumn(
         name="id",
         fpp=0.01,
-        parts=(DataFile(path="v__=0/a", size=1),),
-        global_filter=GlobalFilter(file=DataFile(path="v__=0/g", size=1), fpp=0.1, ndv=3, stop=2),
+        parts=(IndexFile(path="v__=0/a", size=1),),
+        global_filter=GlobalFilter(file=IndexFile(path="v__=0/g", size=1), fpp=0.1, ndv=3, stop=2),
     )
     found = json.loads(to_json(entry(0, columns=(column,))))
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""What predicates ask of filters."""
+"""The conditions of predicates on filters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.hashing import xxh64
-from parquet_bloomwriter.index.query.conditions import Contains, Every, columns_in, condition_of
+from parquet_bloomwriter.index.query.conditions import AllOf, Contains, columns_in, condition_of
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.predicate import parse
 from tests.support.binding import bare_leaf
@@ -32,7 +32,7 @@ def said(condition: Condition | None) -> str:
         values = sorted(NAMES[h] for h in condition.hashes.tolist())
         return f"{condition.column}:{','.join(values)}"
     parts = sorted(map(said, condition.parts))
-    return f"{'every' if isinstance(condition, Every) else 'some'}({' '.join(parts)})"
+    return f"{'all of' if isinstance(condition, AllOf) else 'any of'}({' '.join(parts)})"
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def said(condition: Condition | None) -> str:
         ("id = 5", "id:5"),
         ("id IN (1, 2, 2)", "id:1,2"),
         ("id = 1 OR id = 2 OR id IN (2, 3)", "id:1,2,3"),
-        ("id = 1 OR place = 'a' OR id = 2", "some(id:1,2 place:a)"),
-        ("id = 1 AND place = 'a'", "every(id:1 place:a)"),
-        ("id = 1 AND id = 2", "every(id:1 id:2)"),
+        ("id = 1 OR place = 'a' OR id = 2", "any of(id:1,2 place:a)"),
+        ("id = 1 AND place = 'a'", "all of(id:1 place:a)"),
+        ("id = 1 AND id = 2", "all of(id:1 id:2)"),
         ("id = 1 AND other > 3", "id:1"),
         ("id = 1 AND id > 0", "id:1"),
         ("id = 1 OR id > 0", "anything"),
@@ -51,20 +51,20 @@ def said(condition: Condition | None) -> str:
         ("id <> 1", "anything"),
         ("NOT (id <> 1)", "id:1"),
         ("NOT (id = 1)", "anything"),
-        ("NOT (id <> 1 OR place <> 'a')", "every(id:1 place:a)"),
+        ("NOT (id <> 1 OR place <> 'a')", "all of(id:1 place:a)"),
         ("NOT (id <> 1 AND id <> 2)", "id:1,2"),
         ("id NOT IN (1)", "anything"),
         ("id IS NULL", "anything"),
         ("id IS NOT NULL", "anything"),
-        ("id = NULL", "some()"),
-        ("id = 2.5", "some()"),
-        ("small = 3000000000", "some()"),
+        ("id = NULL", "any of()"),
+        ("id = 2.5", "any of()"),
+        ("small = 3000000000", "any of()"),
         ("id = 2.5 OR id = 1", "id:1"),
-        ("id = 2.5 AND id = 1", "some()"),
+        ("id = 2.5 AND id = 1", "any of()"),
         ("id IN (1, 2.5)", "id:1"),
-        ("(id = 1 OR place = 'a') AND (id = 2 OR id = 3)", "every(id:2,3 some(id:1 place:a))"),
+        ("(id = 1 OR place = 'a') AND (id = 2 OR id = 3)", "all of(any of(id:1 place:a) id:2,3)"),
         ("TRUE", "anything"),
-        ("FALSE", "some()"),
+        ("FALSE", "any of()"),
         ("upper(place) = 'A'", "anything"),
         ("id = 1 OR upper(place) = 'A'", "anything"),
     ],

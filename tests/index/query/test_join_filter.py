@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.index.query import join_filter
-from parquet_bloomwriter.index.query import join_filter as joining
 from parquet_bloomwriter.index.query.join_filter import JoinFilter
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.metadata import Repetition
@@ -146,7 +145,7 @@ def test_too_full_filters_are_none(tmp_path: Path) -> None:
 def test_the_work_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
-    monkeypatch.setattr(joining if limit == "_MAX_FILES" else join_filter, limit, value)
+    monkeypatch.setattr(join_filter, limit, value)
     index = index_of(tmp_path, rows(64), stop=FILES)
     assert ask(index, [0, 1])[0].origin == "global"
     stale = index_of(tmp_path / "stale", rows(8), stop=3)

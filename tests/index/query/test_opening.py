@@ -1,4 +1,4 @@
-"""Which version of an index is asked, and what is kept of it."""
+"""The version of an index that is opened, and the snapshots that are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ import pytest
 
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.query.snapshot import Snapshot, SnapshotCache, open_snapshot
+from parquet_bloomwriter.index.query.snapshot import (
+    SNAPSHOTS,
+    Snapshot,
+    SnapshotCache,
+    open_snapshot,
+)
 from parquet_bloomwriter.index.report import Code, Reason
 from tests.index.support import (
     Column,
@@ -79,8 +84,12 @@ def test_an_index_that_was_made_anew_is_seen(index: Made) -> None:
     assert kept(index, "id = 3") == [20]
 
 
-def test_what_was_opened_is_kept(index: Made) -> None:
-    assert index.snapshot() is index.snapshot()
+def test_what_was_opened_is_kept_until_the_cache_is_cleared(index: Made) -> None:
+    before = index.snapshot()
+    assert index.snapshot() is before
+    SNAPSHOTS.clear()
+    assert index.snapshot() is not before
+    assert kept(index, "id = 3") == [12, 14]
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

@@ -16,10 +16,8 @@ from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.query import probe
-from parquet_bloomwriter.index.query import probe as asking_blocks
-from parquet_bloomwriter.index.query import probe as asking_whole
-from parquet_bloomwriter.index.query.column_filters import gathered
-from parquet_bloomwriter.index.query.probe import ask, read_filters
+from parquet_bloomwriter.index.query.column_filters import gather_filters
+from parquet_bloomwriter.index.query.probe import ColumnProbe, read_filters
 from parquet_bloomwriter.probing import batch_reader
 from tests.index.built import overwrite
 from tests.index.support import Column, Row, filled, hashes, make
@@ -47,7 +45,7 @@ def opened(folder: Path) -> ColumnFilters:
     """The filters, none of them looked at so far."""
     paths = sorted(folder.glob("v__=0/column=id/part-*"))
     parts = [read_part(str(path), path.stat().st_size) for path in paths]
-    return gathered(parts, read_manifest(str(folder / "v__=0/manifest.bfindex")))
+    return gather_filters(parts, read_manifest(str(folder / "v__=0/manifest.bfindex")))
 
 
 def expected(filters: ColumnFilters, rows: list[int], wanted: np.ndarray) -> list[bool]:
@@ -68,8 +66,7 @@ WAYS = {
 def take(way: str, patch: pytest.MonkeyPatch) -> None:
     """Have filters read in one way."""
     for name, value in WAYS[way].items():
-        module = next(one for one in (probe, asking_blocks, asking_whole) if hasattr(one, name))
-        patch.setattr(module, name, value)
+        patch.setattr(probe, name, value)
     if way == "without kernel":
         patch.setattr(native, "is_loaded", lambda _: False)
 
@@ -87,8 +84,9 @@ def test_answers_are_those_of_the_filters(
     wanted = np.unique([hashes(seed, 1)[0] for seed in seeds]).astype(np.uint64)
     with pytest.MonkeyPatch.context() as patch:
         take(way, patch)
+        column = ColumnProbe(filters)
         for _ in range(2):  # The second time no header is looked at.
-            found = ask(filters, np.array(asked, np.int64), wanted)
+            found = column.might_contain(np.array(asked, np.int64), wanted)
             assert found.tolist() == expected(filters, asked, wanted)
 
 
@@ -119,7 +117,7 @@ def test_what_has_another_header_is_no_filter(
     take(way, monkeypatch)
     everything, wanted = np.arange(3), hashes(0, 2)
     with pytest.raises(IndexProblem, match="header"):
-        ask(filters, everything, np.unique(wanted))
+        ColumnProbe(filters).might_contain(everything, np.unique(wanted))
     with pytest.raises(IndexProblem, match="header"):
         list(read_filters(filters, everything))
 
@@ -131,24 +129,25 @@ def test_parts_that_are_gone_or_cut_are_found_out(
     folder = tmp_path / "ids"
     make(folder, {"id": Column(parts=[[ROWS[:2]], [ROWS[4:6]]])}, file_ids=range(6))
     filters = opened(folder)
+    column = ColumnProbe(filters)
     everything, wanted = np.arange(4), np.unique(hashes(0, 2))
     take(way, monkeypatch)
-    assert ask(filters, everything, wanted)[0]
+    assert column.might_contain(everything, wanted)[0]
     path = Path(filters.paths[1])
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(BloomwriterError, match="changed"):
-        ask(filters, everything, wanted)
+        column.might_contain(everything, wanted)
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        ask(filters, everything, wanted)
-    assert ask(filters, everything[:2], wanted)[0]
+        column.might_contain(everything, wanted)
+    assert column.might_contain(everything[:2], wanted)[0]
 
 
 def test_no_file_stays_open(index: Path) -> None:
-    filters = opened(index)
+    column = ColumnProbe(opened(index))
     before = sorted(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    ask(filters, np.arange(NUM_FILES), np.unique(hashes(0, 20)))
-    ask(filters, np.arange(NUM_FILES), hashes(0, 1))
+    column.might_contain(np.arange(NUM_FILES), np.unique(hashes(0, 20)))
+    column.might_contain(np.arange(NUM_FILES), hashes(0, 1))
     assert sorted(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
@@ -161,13 +160,13 @@ def test_each_filter_is_looked_at_when_it_is_asked_first(
     make(folder, {"id": Column(parts=[[ROWS[:3]]])}, file_ids=range(3))
     before = opened(folder)
     overwrite(Path(before.paths[0]), int(before.starts[1]) + 1, b"\x01")
-    filters = opened(folder)
+    column = ColumnProbe(opened(folder))
     take(way, monkeypatch)
     wanted = np.unique(hashes(0, 2))
     for _ in range(2):
-        assert ask(filters, np.array([0, 2]), wanted).tolist() == [True, False]
+        assert column.might_contain(np.array([0, 2]), wanted).tolist() == [True, False]
     with pytest.raises(IndexProblem, match="header"):
-        ask(filters, np.array([1]), wanted)
+        column.might_contain(np.array([1]), wanted)
 
 
 @pytest.mark.parametrize(("enough", "is_loaded", "expected"), [
@@ -187,11 +186,13 @@ def test_the_compiled_loop_is_loaded_only_where_it_pays(
         loaded.append(module)
         return real(module)
 
-    monkeypatch.setattr(asking_blocks, "_LOAD_FROM", enough)
+    monkeypatch.setattr(probe, "_LOAD_FROM", enough)
     monkeypatch.setattr(native, "is_loaded", lambda _: is_loaded)
     monkeypatch.setattr(native, "kernels", load)
     monkeypatch.setattr(batch_reader, "_read_so_far", 0)  # it has a limit of its own
     filters = opened(index)
     rows = np.flatnonzero(filters.has_values)[:3]
-    ask(filters, rows, np.unique([1 << 60, 2 << 60, 3 << 60]).astype(np.uint64))
+    ColumnProbe(filters).might_contain(
+        rows, np.unique([1 << 60, 2 << 60, 3 << 60]).astype(np.uint64)
+    )
     assert ("probing.kernels" in loaded) == expected

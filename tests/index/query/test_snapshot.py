@@ -1,4 +1,4 @@
-"""What a version of an index says of its files."""
+"""The files that a version of an index excludes."""
 
 from __future__ import annotations
 

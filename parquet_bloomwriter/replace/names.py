@@ -1,0 +1,175 @@
+"""Names of files: given once, exchanged, and brought to the disk.
+
+    publish       give a complete temporary file a name that no file has
+    exchange      give each of two files the name of the other
+    make_folders  make the folders that a new name needs
+    sync_folder   bring the names in a folder to the disk
+
+`publish` uses `link`, which never overwrites. Where hard links are impossible (FAT, some FUSE
+mounts) an empty file claims the name, and the temporary file is renamed over it: of two writers
+only one gets the name all the same, but a reader may find the file empty, and a writer that dies
+in between leaves it so.
+
+Renaming a file over another one destroys the other, whatever it has become by then. After an
+exchange of names it can be looked at, and given its name back. Linux has
+`renameat2(RENAME_EXCHANGE)` for it, which most of its local file systems know. Python does not
+offer the call, so the C library is asked.
+
+On Windows a file must be closed before it is renamed, and folders cannot be synced; nor can folders
+that we may not read, and those of file systems that refuse it.
+"""
+
+# ruff: noqa: PTH102, PTH104, PTH105, PTH108, PTH112, PTH120  the steps are system calls
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.replace.temporary import PRIVATE, leads_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parquet_bloomwriter.replace.temporary import Temporary
+
+CLOSE_BEFORE_RENAMING = sys.platform == "win32"
+"""Whether the system refuses to rename files that are open."""
+
+NO_LINKS = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV},
+)
+"""How file systems say that they cannot give this file another name."""
+
+_NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def publish(temporary: Temporary, path: str) -> bool:
+    """Give a complete temporary file a name that no file has.
+
+    Returns:
+        Whether it has the name now; False if the name is taken, and nothing was done.
+
+    Raises:
+        OSError: What any step raises. The name is then as it was.
+    """
+    try:
+        if CLOSE_BEFORE_RENAMING:
+            os.close(temporary.fd)
+            os.rename(temporary.path, path)  # refuses a name that is taken, on Windows
+        else:
+            os.link(temporary.path, path)
+    except FileExistsError:
+        # A network file system may answer so when it sends a request again that was fulfilled.
+        return is_same(temporary.path, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        return _claim_and_rename(temporary, path)
+    return True
+
+
+def _claim_and_rename(temporary: Temporary, path: str) -> bool:
+    try:
+        claim = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    except FileExistsError:
+        return False
+    try:
+        os.replace(temporary.path, path)
+    except BaseException:
+        if leads_to(path, os.fstat(claim)):
+            os.unlink(path)
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(claim)
+    return True
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether both names lead to one file; False if one leads nowhere."""
+    try:
+        return os.path.samestat(os.lstat(one), os.lstat(other))
+    except FileNotFoundError:
+        return False
+
+
+def exchange(one: str, other: str) -> None:
+    """Give each of two files the name of the other.
+
+    Args:
+        one: Path of a file.
+        other: Path of another one in the same file system.
+
+    Raises:
+        OSError: If that failed, and nothing has happened. Systems, file systems and sandboxes that
+            cannot do it say so in many ways (ENOSYS, EINVAL, EPERM); and some need more than a
+            renaming does, as overlayfs, which copies the old file first (ENOSPC).
+    """
+    renameat2 = _renameat2()
+    if renameat2 is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), one, None, other)
+    error = renameat2(os.fsencode(one), os.fsencode(other))
+    if error:
+        raise OSError(error, os.strerror(error), one, None, other)
+
+
+@functools.cache
+def _renameat2() -> Callable[[bytes, bytes], int] | None:
+    """Return the C library's function as one that returns an error number; None without it."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    found = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if found is None:
+        return None
+
+    def call(one: bytes, other: bytes) -> int:
+        if found(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE) == 0:
+            return 0
+        return ctypes.get_errno()
+
+    return call
+
+
+def make_folders(folder: str, *, mode: int = 0o777) -> None:
+    """Make a folder and those above it that are missing.
+
+    Each is on the disk before the next: a power failure leaves none without its parent.
+
+    Args:
+        folder: Absolute path.
+        mode: Permissions of the folders that are made, from which the umask takes.
+    """
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for one in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # another thread was quicker
+            os.mkdir(one, mode)
+        sync_folder(os.path.dirname(one))
+
+
+def sync_folder(folder: str) -> None:
+    """Bring the names in a folder to the disk, where the platform can."""
+    if sys.platform == "win32":
+        return
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(fd)

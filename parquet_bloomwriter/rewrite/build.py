@@ -1,0 +1,138 @@
+"""Build the filters of a file, and write the beginning of the new version meanwhile.
+
+Filters are built by several threads, and taken in the order of the new file. What lies before one
+is copied while it is being built, as far as nothing of it depends on filters still to come.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.filters.build import ODD_INSTANTS, BuiltFilter
+from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
+from parquet_bloomwriter.rewrite.plan import Copy, EmitFilter, make_draft
+from parquet_bloomwriter.rewrite.write import ExpectedFilter, digest_of
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.filters.stored import StoredFilter
+    from parquet_bloomwriter.progress import Progress
+    from parquet_bloomwriter.rewrite.candidates import Candidates, ChunkWork
+    from parquet_bloomwriter.rewrite.layout import Layout
+    from parquet_bloomwriter.rewrite.plan import Chunk, Draft
+    from parquet_bloomwriter.rewrite.write import Assembler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """What became of the chosen column chunks."""
+
+    reports: dict[Chunk, ChunkReport]
+    """Of every chosen chunk; the offsets of new filters are not known yet."""
+
+    drops: dict[Chunk, StoredFilter]
+    """Old filters that are taken out."""
+
+    filters: dict[Chunk, ExpectedFilter] = field(default_factory=dict)
+    """New filters, as they must be found again."""
+
+    lengths: dict[Chunk, int] = field(default_factory=dict)
+    """Bytes of header and bitset of every new filter."""
+
+    @property
+    def changes_file(self) -> bool:
+        """Whether any filter comes or goes."""
+        return bool(self.lengths or self.drops)
+
+
+def build_filters(
+    work: ChunkWork,
+    candidates: Candidates,
+    draft: Draft,
+    *,
+    assembler: Assembler | None,
+    progress: Progress,
+) -> BuildResult:
+    """Build the filters of a draft.
+
+    Args:
+        work: The column chunks of the file.
+        candidates: Those of them that get a new filter, and what is settled about the others.
+        draft: The positions of the new filters.
+        assembler: Writes the beginning of the new version; None builds only, and keeps no filter.
+        progress: Hears of every filter.
+
+    Raises:
+        OSError: If reading or writing fails.
+        BloomwriterError: If a filter lacks a value that was put into it.
+    """
+    result = BuildResult(reports=dict(candidates.settled), drops=dict(candidates.to_drop))
+    ahead = _settled_until(work.layout, draft)
+    copied = 0
+    with work.build_in_order([(i.row_group, i.column) for i in draft.insertions]) as outcomes:
+        for insertion in draft.insertions:
+            is_settled = insertion.position <= ahead
+            # Copy first: the filter is being built meanwhile.
+            if assembler is not None and is_settled and copied < insertion.position:
+                assembler.write(Copy(copied, insertion.position))
+                copied = insertion.position
+            chunk, outcome = next(outcomes)
+            progress.built()
+            if not isinstance(outcome, BuiltFilter):
+                _note_missing(result, chunk, outcome)
+                continue
+            _note_built(result, chunk, outcome, work, reason=candidates.to_build[chunk])
+            if assembler is not None:
+                assembler.add_filter(chunk, outcome.data)
+                if is_settled:
+                    assembler.write(EmitFilter(*chunk, len(outcome.data)))
+    return result
+
+
+def final_draft(layout: Layout, draft: Draft, result: BuildResult) -> Draft:
+    """Return the draft without the old filters that stay because none was built in their place."""
+    if len(result.drops) == len(draft.drops):
+        return draft
+    drops = list(result.drops.values())
+    final = make_draft(layout, list(result.lengths), draft.placement, drops=drops)
+    return dataclasses.replace(final, fallback=draft.fallback)
+
+
+def _note_missing(result: BuildResult, chunk: Chunk, report: ChunkReport) -> None:
+    """Note why a chunk gets no filter, and whether it keeps the one that it has."""
+    if report.reason != ODD_INSTANTS:
+        result.drops.pop(chunk, None)
+    elif chunk in result.drops:
+        reason = f"{report.reason}; the filter that was there is taken out"
+        report = dataclasses.replace(report, reason=reason)
+    result.reports[chunk] = report
+
+
+def _note_built(
+    result: BuildResult, chunk: Chunk, built: BuiltFilter, work: ChunkWork, *, reason: str
+) -> None:
+    result.lengths[chunk] = len(built.data)
+    result.filters[chunk] = ExpectedFilter(
+        digest=digest_of(built.data),
+        sample=built.sample,
+        dialect=work.options[chunk[1]].hash_kind.dialect,
+    )
+    result.reports[chunk] = ChunkReport(
+        row_group=chunk[0],
+        status=Status.BUILT,
+        reason=reason,
+        length=len(built.data),
+        num_bytes=built.num_bytes,
+        ndv=built.ndv,
+        fpp=built.fpp,
+    )
+
+
+def _settled_until(layout: Layout, draft: Draft) -> int:
+    """Return the position in the old file up to which nothing depends on filters not yet built."""
+    if draft.drops:
+        return 0
+    moves = any(i.position < layout.footer.start for i in draft.insertions)
+    indexes = layout.offset_indexes if moves else ()
+    return min((index.start for index in indexes), default=layout.footer.start)

@@ -1,0 +1,110 @@
+"""Try for hours what the tests try for minutes: `make torture`, `python -m tests.torture`.
+
+Each part is a module with `torture(Torture) -> Section`. Its section of docs/reliability.md is
+written anew when the part has ended; then comes a summary, and exit status 1 if anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.torture.section import Section, Torture
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORT = ROOT / "docs" / "reliability.md"
+
+PARTS = {
+    "syscalls": "tests.torture.syscalls.torture",
+    "power": "tests.torture.power.torture",
+    "races": "tests.torture.races.torture",
+    "footers": "tests.torture.hostile.torture_footers",
+    "filters": "tests.torture.hostile.torture_filters",
+    "fuzzing": "tests.torture.fuzzing.torture",
+    "sizes": "tests.torture.sizes.torture",
+    "types": "tests.torture.types.torture",
+    "security": "tests.torture.security.torture",
+    "corpus": "tests.torture.corpus",
+    "queries": "tests.torture.queries",
+}
+
+
+def main() -> int:
+    """Run the chosen parts, one after the other."""
+    options = _options()
+    results: list[tuple[str, Section, float]] = []
+    for name in options.only:
+        _say(f"== {name}")
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix=f"torture-{name}-") as scratch:
+            section = importlib.import_module(PARTS[name]).torture(
+                Torture(share=options.share, seed=options.seed, scratch=Path(scratch), say=_say)
+            )
+        results.append((name, section, time.monotonic() - began))
+        if options.write:
+            _write(name, section, options.share)
+        for problem in section.problems:
+            _say(f"WRONG: {problem}")
+    _say(_summary(results))
+    return int(any(section.problems for _, section, _ in results))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
+    parser.add_argument(
+        "--only",
+        type=lambda text: text.split(","),
+        default=list(PARTS),
+        metavar="PARTS",
+        help=f"some of {','.join(PARTS)} (all)",
+    )
+    parser.add_argument("--share", type=float, default=1.0, help="how much of each part (1.0)")
+    parser.add_argument("--seed", type=int, default=0, help="where random choices begin (0)")
+    parser.add_argument(
+        "--write", action="store_true", help="write the sections of docs/reliability.md anew"
+    )
+    options = parser.parse_args()
+    if unknown := [name for name in options.only if name not in PARTS]:
+        parser.error(f"no part is called {unknown[0]!r}; there are {', '.join(PARTS)}")
+    return options
+
+
+def _write(name: str, section: Section, share: float) -> None:
+    """Put the section in the place of the one that stands in the report."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    old = REPORT.read_text(encoding="utf-8")
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(old):
+        raise LookupError(f"docs/reliability.md has no place for {name}: {begin}...{end}")
+    part = "" if share == 1 else f"\nOf the whole, {share:.0%} were tried.\n"
+    new = f"{begin}\n{_markdown(section)}{part}\n{end}"
+    REPORT.write_text(pattern.sub(lambda _: new, old), encoding="utf-8")
+
+
+def _markdown(section: Section) -> str:
+    table = [section.header, ("---",) * len(section.header), *section.rows]
+    lines = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table)
+    return f"## {section.title}\n\n{section.text.strip()}\n\n" + "\n".join(lines) + "\n"
+
+
+def _summary(results: list[tuple[str, Section, float]]) -> str:
+    lines = [f"{'part':<12}{'tried':>12}{'survived':>12}{'wrong':>8}{'seconds':>10}"]
+    lines += [
+        f"{name:<12}{s.tried:>12,}{s.survived:>12,}{len(s.problems):>8,}{seconds:>10,.0f}"
+        for name, s, seconds in results
+    ]
+    return "\n".join(["", *lines])
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
