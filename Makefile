@@ -37,7 +37,7 @@ help:
 	@echo "make test-sparks"
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
-	@echo "make lint    check style, types and the direction of imports"
+	@echo "make lint    check style, types and the direction of imports, and compile the Java sources"
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
 	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
@@ -66,6 +66,7 @@ lint: $(STAMP)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@PYTHONPATH=.:cli $(BIN)/lint-imports --no-logo
+	@$(BIN)/python -m tests.spark.java_lint
 	@echo "lint: clean"
 
 bench: $(STAMP)

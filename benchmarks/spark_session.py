@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.spark.rules import session
+from parquet_bloomwriter.spark import rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,10 +81,10 @@ def remove_index(table: Path) -> None:
 
 def switch(spark: SparkSession, *, on: bool) -> None:
     """Let queries use indexes, or not."""
-    if on and not session.enable(spark):
+    if on and not rules.enable(spark):
         raise RuntimeError("the rules cannot be added to Spark")
     if not on:
-        session.disable(spark)
+        rules.disable(spark)
 
 
 def seconds(function: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""Bloom filters and their indexes in Spark: jobs, and rules that read less.
+"""Bloom filters and their indexes in Spark: jobs, and optimizer rules that read less.
 
     from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace, bloomify_table
 
@@ -8,8 +8,8 @@
     hs.create_index(spark.read.parquet("events/"), BFIndexConfig("ids", ["id"]))
     hs.enable()
 
-This package alone imports pyspark, and only when it is used. What an index is, and what it says of
-a file, is the business of `parquet_bloomwriter.index`, which knows no Spark.
+Only this package imports pyspark, and only when the package is used. The format of an index and
+lookups in it are in `parquet_bloomwriter.index`, which knows nothing of Spark.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for."""
+    """Import a public name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""What a Bloom filter index is asked to be: its name, its columns, and how good its filters are."""
+"""The configuration of a Bloom filter index: its name, its columns, the rates of its filters."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class BFIndexConfig:
-    """The configuration of a Bloom filter index: one filter for each column, none for pairs."""
+    """The configuration of a Bloom filter index, which has a filter for each column."""
 
     index_name: str
     """One segment of a path: letters, digits, `_`, `.` and `-`."""
 
     indexed_columns: Sequence[str]
-    """Dotted paths of leaf columns; a string is one of them."""
+    """Dotted paths of leaf columns; a string is a single path."""
 
     expected_num_items: int | Mapping[str, int] | None = None
-    """Distinct values expected in the whole table, of every column or by column; None takes the
-    number of rows."""
+    """Distinct values expected in the whole table, for every column or by column; None: the number
+    of rows."""
 
     fpp: float | Mapping[str, float] = 0.01
-    """False positive probability of every column or by column, in (0, 1)."""
+    """False positive probability for every column or by column, in (0, 1)."""
 
     def __post_init__(self) -> None:
         columns = names_of(self.indexed_columns)
@@ -46,20 +46,20 @@ class BFIndexConfig:
 
     @classmethod
     def of(cls, **arguments: Any) -> BFIndexConfig:  # noqa: ANN401  checked by the class
-        """Make one by Hyperspace's names: indexName, indexedColumns, expectedNumItems, fpp."""
+        """Make a configuration by Hyperspace's names, such as `indexName`."""
         return cls(**{_ALIASES.get(name, name): value for name, value in arguments.items()})
 
     @property
     def indexName(self) -> str:  # noqa: N802  Hyperspace's name
-        """The same as `index_name`."""
+        """Return `index_name`."""
         return self.index_name
 
     @property
     def indexedColumns(self) -> Sequence[str]:  # noqa: N802  Hyperspace's name
-        """The same as `indexed_columns`."""
+        """Return `indexed_columns`."""
         return self.indexed_columns
 
     @property
     def expectedNumItems(self) -> int | Mapping[str, int] | None:  # noqa: N802  Hyperspace's name
-        """The same as `expected_num_items`."""
+        """Return `expected_num_items`."""
         return self.expected_num_items

@@ -1,13 +1,14 @@
-"""Builds the filters of an index in tasks of Spark.
+"""The engine that builds the filters of an index in tasks of Spark.
 
-A task is one group of files, and does what a thread of the default engine does with it: it reads
-the files, writes parts into the new version's folder, and returns what it wrote. So executors must
-reach the table and the index by the same paths as the driver. A task that runs twice, because an
-executor was lost or was slow, writes files of other names; only what is returned counts.
+A task works on one group of files, as a thread of the default engine does: it reads the files,
+writes parts into the new version's folder, and returns the names and figures of these parts. So
+executors must reach the table and the index by the same paths as the driver. A task that runs
+twice, because an executor was lost or slow, writes files of other names each time. The index uses
+the files of the run whose result reaches the driver.
 
-There is one group for each core: every group has partial filters of the whole table, up to 128 MiB
-for each column, which are written and joined. Three groups for each core took 2.5 times as long for
-32 million values.
+There is one group for each core, because every group writes partial filters of the whole table, up
+to 128 MiB for each column, which are joined afterwards. Three groups for each core took 2.5 times
+as long for 32 million values.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in plans
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
-from parquet_bloomwriter.spark.progress import lit, watched
+from parquet_bloomwriter.spark.progress import file_recorder, progress_folder
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import BuildPlan, FileTask, GroupResult, Progress
 
     Task = tuple[tuple[FileTask, ...], BuildPlan, str | None]
-    """Files, how, and the folder to tell progress in."""
+    """Files, how to build their filters, and the folder for progress; None without progress."""
 
 _MOST_GROUPS = 256
-"""Whatever Spark's default parallelism is set to."""
+"""Upper limit for any default parallelism of Spark."""
 
 
 class SparkEngine:
@@ -43,14 +44,14 @@ class SparkEngine:
     name = "spark"
 
     def __init__(self, spark: SparkSession, *, num_groups: int | None = None) -> None:
-        """Work with a session, classic or of Spark Connect.
+        """Use a session, classic or of Spark Connect.
 
         Args:
             spark: The session.
-            num_groups: Tasks; by default as many as Spark runs at once.
+            num_groups: Number of tasks; by default as many as Spark runs at once.
 
         Raises:
-            InvalidArgument: If that is less than one.
+            InvalidArgument: If `num_groups` is less than one.
         """
         if num_groups is not None and num_groups < 1:
             raise InvalidArgument(f"{num_groups} tasks cannot do any work")
@@ -59,7 +60,7 @@ class SparkEngine:
 
     @property
     def num_groups(self) -> int:
-        """Groups that make good use of it."""
+        """Return the number of groups that keeps all cores busy."""
         if self._num_groups is None:
             self._num_groups = min(default_parallelism(self._spark), _MOST_GROUPS)
         return self._num_groups
@@ -70,17 +71,17 @@ class SparkEngine:
         """Yield a result for each group, in any order.
 
         Raises:
-            BloomwriterError: If the workers cannot do it.
+            BloomwriterError: If the workers cannot build filters.
             OSError: If parts cannot be written.
         """
-        beacons = None if progress is None else os.path.join(plan.folder, f"p-{uuid.uuid4().hex}")
-        tasks: list[Task] = [(tuple(group), plan, beacons) for group in groups]
+        folder = None if progress is None else os.path.join(plan.folder, f"p-{uuid.uuid4().hex}")
+        tasks: list[Task] = [(tuple(group), plan, folder) for group in groups]
         files = [task for group in groups for task in group]
         columns = ", ".join(column.name for column in plan.columns)
         description = f"bloomify: index of {columns} over {count(len(files), 'file')}"
         with contextlib.ExitStack() as stack:
-            if progress is not None and beacons is not None:
-                stack.enter_context(watched(beacons, progress, files))
+            if progress is not None and folder is not None:
+                stack.enter_context(progress_folder(folder, progress, files))
             yield from run(self._spark, _build, tasks, description=description)
 
 
@@ -88,5 +89,5 @@ def _build(task: Task) -> GroupResult:
     """Build the filters of a group, in a worker."""
     from parquet_bloomwriter.index.build.group import build_group
 
-    files, plan, beacons = task
-    return build_group(files, plan, None if beacons is None else lit(beacons))
+    files, plan, folder = task
+    return build_group(files, plan, None if folder is None else file_recorder(folder))

@@ -1,4 +1,4 @@
-"""The indexes of a session's tables, by the verbs of Hyperspace.
+"""The class `Hyperspace`: the indexes of a session's tables, with the methods of Hyperspace.
 
     hs = Hyperspace(spark)
     hs.create_index(spark.read.parquet("events/"), BFIndexConfig("ids", ["id", "email"]))
@@ -7,8 +7,9 @@
     hs.explain(spark.read.parquet("events/").filter("id = 42"))
 
 An index lies beside its table, in `_bloom_index`, or in the folder of the setting
-`spark.bloomwriter.index.path`. Verbs take its name, and `table=` where that means several or an
-index of a table that this object has not seen. Hyperspace's own names are there too: `createIndex`.
+`spark.bloomwriter.index.path`. Methods take the index's name. They need `table=` if several indexes
+have this name, or if this object has not seen the table. Hyperspace's own names work as well:
+`createIndex`.
 """
 
 # ruff: noqa: N815  Hyperspace's names, beside ours
@@ -22,12 +23,12 @@ from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.config import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from parquet_bloomwriter.index.layout import table_root
 from parquet_bloomwriter.index.log.entry import KIND
+from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
 from parquet_bloomwriter.spark.plan.catalog import KnownHomes
 from parquet_bloomwriter.spark.plan.tables import Table, list_table, table_of
 from parquet_bloomwriter.spark.progress import JobLine
-from parquet_bloomwriter.spark.rules import session
 from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
 
@@ -57,19 +58,19 @@ class Hyperspace:
         *,
         tables: StrPath | Iterable[StrPath] = (),
     ) -> None:
-        """Work with a session, classic or of Spark Connect.
+        """Use a session, classic or of Spark Connect.
 
         Args:
             spark: The session.
-            system_path: Folder for indexes; by default that of `spark.bloomwriter.index.path`, and
-                without that, indexes lie beside their tables.
-            tables: Folders of tables whose indexes are to be found by name.
+            system_path: Folder for indexes; by default the value of `spark.bloomwriter.index.path`.
+                Without either, indexes lie beside their tables.
+            tables: Folders of tables whose indexes can be found by name.
         """
         self.spark = spark
         home = system_path or setting_of(spark, INDEX_PATH) or None
         self._known = KnownHomes(None if home is None else str(home), tables)
 
-    # Making and changing indexes.
+    # Methods that make and change indexes.
 
     def create_index(  # noqa: PLR0913  all by keyword but two
         self,
@@ -81,22 +82,22 @@ class Hyperspace:
         max_total_bytes: int = MAX_TOTAL_BYTES,
         contract: Contract = "checked",
     ) -> IndexReport:
-        """Make an index of a table, by a job.
+        """Make an index of a table by a job of Spark.
 
         Args:
             df: A plain read of the table, or its folder.
             config: The index's name and columns.
             origin: "values", "embedded" or "auto", as for `parquet_bloomwriter.index.create`.
             max_file_bytes: Largest filter of one file and column, bytes.
-            max_total_bytes: Largest index that is begun, bytes, as estimated.
+            max_total_bytes: Largest estimated size of an index that is started, bytes.
             contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
-                cannot be indexed, there is such an index, or it would be too large.
+                cannot be indexed, an index of this name exists, or the index would be too large.
         """
         table = self._table(df)
-        with self._line(f"indexing {_last(table.root)}") as line:
+        with JobLine(f"indexing {_last(table.root)}") as line:
             report = api.create(
                 table.root,
                 config.indexed_columns,
@@ -121,14 +122,14 @@ class Hyperspace:
         """Bring an index up to date with the files that its table has now.
 
         Args:
-            name: The index's.
-            mode: "full" builds it anew, "incremental" adds what was appended, "quick" does so
-                without touching the filter of all files.
-            table: The table's folder.
+            name: Name of the index.
+            mode: "full" builds the index anew, "incremental" adds appended files, "quick" adds them
+                without changing the filter of all values.
+            table: Folder of the table.
         """
         found = self._known.find(name, _root(table))
         files = list_table(self.spark, found.table)
-        with self._line(f"refreshing {name}") as line:
+        with JobLine(f"refreshing {name}") as line:
             return api.refresh(
                 found.table,
                 name=name,
@@ -140,7 +141,7 @@ class Hyperspace:
             )
 
     def optimize_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Join the many small files of an index to few."""
+        """Join many small files of an index into few large ones."""
         return self._do(api.optimize, name, table)
 
     def delete_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
@@ -152,40 +153,43 @@ class Hyperspace:
         return self._do(api.restore, name, table)
 
     def vacuum_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Remove a deleted index's files; those of older versions if it was not deleted."""
+        """Remove the files of a deleted index, or of the older versions of an index in use."""
         return self._do(api.vacuum, name, table)
 
     def cancel(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """End what somebody has begun and not ended; the last stable version is in force again."""
+        """Cancel an action that was not finished; the last stable version is in force again."""
         return self._do(api.cancel, name, table)
 
-    # Looking at indexes.
+    # Methods that list indexes.
 
     def indexes(self) -> DataFrame:
-        """One row for each index that is known."""
+        """Return a DataFrame with one row for each known index."""
         return frame_of_indexes(self.spark, self._known.infos(), kind=KIND)
 
     def index(self, name: str, *, table: StrPath | None = None) -> DataFrame:
-        """One row for each column of an index, with what has changed in the table since."""
+        """Return a DataFrame with one row for each column of an index.
+
+        It also counts the table's files that were added and deleted since the last refresh.
+        """
         found = self._known.find(name, _root(table))
         files = list_table(self.spark, found.table)
         info = api.index(found.table, name=name, home=found.home, files=files)
         return frame_of_details(self.spark, info)
 
-    # Using indexes.
+    # Methods that use indexes.
 
     def enable(self: Hyperspace | SparkSession) -> SparkSession:
         """Let the session's queries use indexes. `Hyperspace.enable(spark)` does the same.
 
         Raises:
-            InvalidArgument: If it is a session of Spark Connect: there, use `where`. If a setting
-                `spark.bloomwriter.*` is set to what it cannot mean.
+            InvalidArgument: If the session is one of Spark Connect, where `where` does the same; or
+                if a setting `spark.bloomwriter.*` has a wrong value.
             BloomwriterError: If the rules cannot be added to this version of Spark.
         """
         spark, homes = _session(self)
         check_settings(spark)
-        if not session.enable(spark, homes=homes):
-            problem = session.problem_of(spark)
+        if not rules.enable(spark, homes=homes):
+            problem = rules.problem_of(spark)
             raise BloomwriterError(
                 problem.text if problem else "the rules cannot be added",
                 remedy="Rules are for Spark 3.5 to 4.3; `where` needs none.",
@@ -193,23 +197,23 @@ class Hyperspace:
         return spark
 
     def disable(self: Hyperspace | SparkSession) -> SparkSession:
-        """Let the session's queries use no index any more."""
+        """Let the session's queries use no index."""
         spark, _ = _session(self)
-        session.disable(spark)
+        rules.disable(spark)
         return spark
 
     def is_enabled(self: Hyperspace | SparkSession) -> bool:
-        """Whether the session's queries use indexes."""
-        return session.is_enabled(_session(self)[0])
+        """Return whether the session's queries use indexes."""
+        return rules.is_enabled(_session(self)[0])
 
     def where(self, filters: object, *, name: str | None = None) -> Where:
-        """Make a condition for `df.transform` that leaves files out by the indexes of what is read.
+        """Return a condition for `df.transform` that leaves out files by the indexes of the table.
 
-        It needs no rules, and works on Spark Connect.
+        A condition needs no rules, and works on Spark Connect.
 
         Args:
             filters: The condition: SQL text, or lists of (column, operator, value).
-            name: The one index to ask; None: all.
+            name: The only index to use; None: all.
         """
         return Where(filters=filters, homes=tuple(self._known.homes()), name=name)
 
@@ -219,15 +223,15 @@ class Hyperspace:
         verbose: bool = False,  # noqa: FBT001, FBT002  as in Hyperspace
         redirect_func: Callable[[str], object] = print,
     ) -> str:
-        """Print, and return, which indexes a query uses, and how much less it reads.
+        """Print and return which indexes a query uses, and how much less it reads.
 
         Args:
             df: The query.
-            verbose: Say of indexes that are not used why, as well.
-            redirect_func: Takes the text instead of `print`.
+            verbose: Whether to add why other indexes are not used.
+            redirect_func: Called with the text, instead of `print`.
 
         Raises:
-            InvalidArgument: On Spark Connect; there, `where(...).explain(df)` tells.
+            InvalidArgument: On Spark Connect, where `where(...).explain(df)` does the same.
         """
         text = explanation(self._decisions(df), verbose=verbose)
         redirect_func(text)
@@ -240,16 +244,16 @@ class Hyperspace:
         extended: bool = False,  # noqa: FBT001, FBT002  as in Hyperspace
         redirect_func: Callable[[str], object] = print,
     ) -> str:
-        """Print, and return, why indexes are not used for a query.
+        """Print and return why indexes are not used for a query.
 
         Args:
             df: The query.
-            index_name: The one index to tell of; "" for all.
-            extended: Say for which relation and condition, and what is used, as well.
-            redirect_func: Takes the text instead of `print`.
+            index_name: The only index to explain; "" for all.
+            extended: Whether to add relations and conditions, and the indexes that are used.
+            redirect_func: Called with the text, instead of `print`.
 
         Raises:
-            InvalidArgument: On Spark Connect; there, `where(...).explain(df)` tells.
+            InvalidArgument: On Spark Connect, where `where(...).explain(df)` does the same.
         """
         known = [info.name for info in self._known.infos()]
         text = reasons(self._decisions(df), name=index_name, known=known, extended=extended)
@@ -257,7 +261,7 @@ class Hyperspace:
         return text
 
     def _decisions(self, df: DataFrame) -> tuple[Decision, ...]:
-        return session.trace(df, homes=self._known.homes())
+        return rules.trace(df, homes=self._known.homes())
 
     def _table(self, df: DataFrame | StrPath) -> Table:
         if isinstance(df, str | os.PathLike):
@@ -270,9 +274,6 @@ class Hyperspace:
     ) -> IndexReport:
         found = self._known.find(name, _root(table))
         return verb(found.table, name=name, home=found.home)
-
-    def _line(self, title: str) -> JobLine:
-        return JobLine(title)
 
     def _engine(self) -> Any:  # noqa: ANN401  SparkEngine
         from parquet_bloomwriter.spark.engine import SparkEngine
@@ -290,9 +291,9 @@ class Hyperspace:
 
 
 def _session(given: Hyperspace | SparkSession) -> tuple[SparkSession, list[str]]:
-    """The session, and the homes that its rules should know."""
+    """Return the session, and the folders of indexes that its rules should know."""
     if isinstance(given, Hyperspace):
-        return given.spark, given._known.homes()  # noqa: SLF001  a friend
+        return given.spark, given._known.homes()  # noqa: SLF001  the class above
     return given, []
 
 

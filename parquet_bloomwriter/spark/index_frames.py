@@ -1,4 +1,4 @@
-"""Indexes as DataFrames: names of columns are spelled as Hyperspace spells them."""
+"""DataFrames that describe indexes; their columns are named as in Hyperspace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DETAILS = """
 
 
 def frame_of_indexes(spark: SparkSession, infos: Iterable[IndexInfo], *, kind: str) -> DataFrame:
-    """One row for each index."""
+    """Return a DataFrame with one row for each index."""
     rows = [
         (
             info.name,
@@ -57,7 +57,10 @@ def frame_of_indexes(spark: SparkSession, infos: Iterable[IndexInfo], *, kind: s
 
 
 def frame_of_details(spark: SparkSession, info: IndexInfo) -> DataFrame:
-    """One row for each column of an index; figures of files are those of the whole index."""
+    """Return a DataFrame with one row for each column of an index.
+
+    Figures about files are figures of the whole index, and the same in every row.
+    """
     state = None if info.state is None else str(info.state)
     rows = [
         (
@@ -75,5 +78,5 @@ def frame_of_details(spark: SparkSession, info: IndexInfo) -> DataFrame:
 
 
 def _contract(info: IndexInfo) -> str | None:
-    """The contract of an index, or None if its log says nothing of it."""
+    """Return the contract of an index, or None if its log cannot be read."""
     return None if info.state is None else contract_of(info.options)

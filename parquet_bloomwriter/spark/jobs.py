@@ -1,17 +1,17 @@
-"""Work of ours as a job of Spark: one task for each argument, one result from each task.
+"""Runs a Python function as a job of Spark: one task for each argument, one result from each task.
 
-    driver   pickles the arguments, each by itself -> spark.range(n), one partition for each
+    driver   pickles each argument by itself -> spark.range(n), one partition for each
     worker   takes the argument of its number, works, and returns the pickled result as a row
 
-Only the DataFrame interface is used, so that it is the same on Spark Connect. `mapInArrow` hands
-batches to Python without a row of Spark's own being made. Errors of ours and of the operating
-system come back as results, and the driver raises them as they are; whatever else goes wrong in a
-worker is a failed task, which Spark tries again as often as it is set to. So work may run twice.
+Only the DataFrame interface is used, so that Spark Connect needs no other code. `mapInArrow` hands
+batches to Python without making rows of Spark's own. A worker returns a `BloomwriterError` or an
+`OSError` as its result, and the driver raises the error. Any other error fails the task, and Spark
+tries the task again as often as its settings say. So work may run twice.
 
-Classic sessions collect, because their `toLocalIterator` runs one partition after the other; the
-tracker of jobs tells meanwhile how many tasks are done. Connect streams results while tasks run.
+Classic sessions collect, because their `toLocalIterator` runs one partition after the other.
+Meanwhile Spark's status tracker counts the finished tasks. Connect streams results while tasks run.
 
-A folder for what this process and its JVM hand to each other; it goes when the process ends.
+This module also has the folder for files that this process and its JVM share.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import re
 import tempfile
 import uuid
 import warnings
+from concurrent.futures import Future
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,27 +36,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    Told = Callable[[int], None]
-    """Told how many tasks are done."""
+    OnProgress = Callable[[int], None]
+    """Called with the number of tasks that are done."""
 
 A = TypeVar("A")
 R = TypeVar("R")
 
 _POLL_S = 0.2
 _MANY_ROWS = 100_000
-"""Rows that Spark spreads over as many partitions as it has by default."""
+"""Enough rows for Spark to make its default number of partitions of them."""
 
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'")
 _ABSENT_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, that has no JVM of its own."""
+    """Return whether a session is one of Spark Connect, which has no JVM of its own."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def default_parallelism(spark: SparkSession) -> int:
-    """Tasks that Spark runs by default, about as many as the cluster has cores."""
+    """Return how many tasks Spark runs at once by default, about the number of cores."""
     if not is_connect(spark):
         return max(1, int(spark.sparkContext.defaultParallelism))
     from pyspark.sql import functions
@@ -71,20 +72,20 @@ def run(
     arguments: Sequence[A],
     *,
     description: str,
-    told: Told | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[R]:
     """Run `work` on each argument, in tasks of Spark, and yield the results in any order.
 
     Args:
         spark: A session, classic or of Spark Connect.
         work: A function of a module that the workers can import.
-        arguments: What can be pickled; the first ones are begun first.
-        description: What Spark's own pages call the job.
-        told: Told in this thread how many tasks are done.
+        arguments: Values that can be pickled; work on the first ones begins first.
+        description: The job's name on Spark's own pages.
+        on_progress: Called in this thread with the number of tasks that are done.
 
     Raises:
-        BloomwriterError: If `work` does, or if the Python of the workers cannot do it.
-        OSError: If `work` does.
+        BloomwriterError: If `work` raises one, or the Python of the workers cannot run `work`.
+        OSError: If `work` raises one.
         PySparkException: If the job fails otherwise.
     """
     if not arguments:
@@ -94,7 +95,7 @@ def run(
     frame = _tasks(spark, work, [pickle.dumps(argument) for argument in arguments])
     rows = _streamed if is_connect(spark) else _collected
     try:
-        for row in rows(frame, description, told or _nobody):
+        for row in rows(frame, description, on_progress or _ignore):
             yield _unpacked(row)
     except Exception as error:
         problem = None if isinstance(error, BloomwriterError) else _worker_problem(str(error))
@@ -108,7 +109,7 @@ def run(
 
 
 def _worker_problem(text: str) -> str | None:
-    """Return what a failed job says of the Python on executors, or None."""
+    """Return what is wrong with the executors' Python by the text of a failed job, or None."""
     missing = _MISSING_MODULE.search(text)
     if missing is not None:
         return f"cannot import {missing.group(1)}"
@@ -127,18 +128,18 @@ def _tasks(spark: SparkSession, work: Callable[[Any], object], packed: list[byte
                 yield _result(work, packed[number], version)
 
     with warnings.catch_warnings():
-        # Of pandas only its presence is asked for.
+        # Spark checks that pandas is there, and does not use it.
         warnings.filterwarnings("ignore", message=".*pandas", category=FutureWarning)
         return spark.range(0, len(packed), 1, len(packed)).mapInArrow(perform, "result binary")
 
 
 def _result(work: Callable[[Any], object], packed: bytes, version: str) -> pa.RecordBatch:
-    """Work, in a worker."""
+    """Run the work of one task, in a worker."""
     import pyarrow as pa
 
     try:
         if version != __version__:
-            raise BloomwriterError(  # noqa: TRY301  it takes the same way as the others
+            raise BloomwriterError(  # noqa: TRY301  handled like errors of the work
                 f"the driver has version {version} of parquet-bloomwriter, a worker {__version__}",
                 remedy="Install the same version everywhere.",
             )
@@ -148,19 +149,19 @@ def _result(work: Callable[[Any], object], packed: bytes, version: str) -> pa.Re
     return pa.record_batch([pa.array([pickle.dumps(result)], pa.binary())], names=["result"])
 
 
-def _unpacked(row: Any) -> Any:  # noqa: ANN401  what the work returned
+def _unpacked(row: Any) -> Any:  # noqa: ANN401  the result of the work
     succeeded, result = pickle.loads(bytes(row[0]))  # noqa: S301  a worker of this very job
     if not succeeded:
         raise result
     return result
 
 
-def _streamed(frame: DataFrame, _: str, told: Told) -> Iterator[Any]:
+def _streamed(frame: DataFrame, _: str, on_progress: OnProgress) -> Iterator[Any]:
     spark, tag = frame.sparkSession, f"bloomify-{uuid.uuid4().hex}"
     spark.addTag(tag)
     try:
         for done, row in enumerate(frame.toLocalIterator(), 1):
-            told(done)
+            on_progress(done)
             yield row
     except BaseException:
         spark.interruptTag(tag)
@@ -169,30 +170,28 @@ def _streamed(frame: DataFrame, _: str, told: Told) -> Iterator[Any]:
         spark.removeTag(tag)
 
 
-def _collected(frame: DataFrame, description: str, told: Told) -> Iterator[Any]:
+def _collected(frame: DataFrame, description: str, on_progress: OnProgress) -> Iterator[Any]:
     from pyspark import InheritableThread
 
     context, group = frame.sparkSession.sparkContext, f"bloomify-{uuid.uuid4().hex}"
-    rows: list[Any] = []
-    problems: list[BaseException] = []
+    collected: Future[list[Any]] = Future()
 
     def collect() -> None:
         try:
             context.setJobGroup(group, description)
-            rows.extend(frame.collect())
-        except BaseException as error:  # noqa: BLE001  raised below, in the caller's thread
-            problems.append(error)
+            collected.set_result(frame.collect())
+        except BaseException as error:  # noqa: BLE001  raised in the caller's thread
+            collected.set_exception(error)
 
     thread = InheritableThread(collect, name="bloomify-job")
     thread.start()
     try:
-        _watch(thread, lambda: told(_num_done(context, group)))
+        _watch(thread, lambda: on_progress(_num_done(context, group)))
     except BaseException:
         context.cancelJobGroup(group)
         raise
-    if problems:
-        raise problems[0]
-    told(len(rows))
+    rows = collected.result()
+    on_progress(len(rows))
     yield from rows
 
 
@@ -203,14 +202,14 @@ def _watch(thread: threading.Thread, look: Callable[[], None]) -> None:
 
 
 def _num_done(context: Any, group: str) -> int:  # noqa: ANN401  pyspark's context
-    """Tasks of the group's jobs that are done."""
+    """Count the finished tasks of a group's jobs."""
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
     return sum(stage.numCompletedTasks for stage in stages if stage)
 
 
-def _nobody(_: int) -> None: ...
+def _ignore(_: int) -> None: ...
 
 
 @cache
@@ -219,5 +218,5 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def scratch_folder() -> str:
-    """Its path; nobody else can read it."""
+    """Return the path of a folder that only this user can read, removed when the process ends."""
     return _folder().name

@@ -1,12 +1,12 @@
-"""How far a job of Spark is: the bar that the command has, too.
+"""The progress of a job of Spark: a bar, and the counts of tasks and files that move it on.
 
-How far tasks are, while they run: told through a folder that they share with the driver.
+Spark reports a task when it ends. A task of an index takes as long as all files of one core, so its
+workers also report each file, through a folder that they share with the driver:
 
-    <folder>/<digits>    one for each task: the size of every file that it is done with, one a line
-
-Spark tells of a task when it ends. A task of an index takes as long as all files of one core.
+    <folder>/<digits>    one for each task: the bytes of each file that is done, one file a line
 """
 
+# ruff: noqa: PTH103, PTH118, PTH123  paths are strings, as in plans
 from __future__ import annotations
 
 import contextlib
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.engine import FileTask, Progress
 
+_POLL_S = 0.2
+
 
 class JobLine(Bar):
-    """The bar of a job, which a context manager takes away at the end; a `Progress` for engines."""
+    """The progress bar of a job: a `Progress` for engines. Leaving its context removes the bar."""
 
     def __init__(
         self,
@@ -39,12 +41,13 @@ class JobLine(Bar):
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Draw on `stream`, by default standard error; if it is no terminal, nothing.
+        """Draw on a terminal.
 
         Args:
-            title: What is being done to what, "indexing events".
-            stream: Where to write.
-            clock: Seconds.
+            title: What the job does, such as "indexing events".
+            stream: Where to draw, by default standard error. A stream that is no terminal gets
+                nothing.
+            clock: Returns seconds.
         """
         target = sys.stderr if stream is None else stream
         is_watched = target is not None and target.isatty()
@@ -53,35 +56,29 @@ class JobLine(Bar):
         )
 
 
-class Teller:
-    """Tells of tasks that are done, as if they were done in the order in which they are begun."""
+class TaskProgress:
+    """Turns numbers of finished tasks into files and bytes, as if tasks ended in their order."""
 
     def __init__(self, sizes: Sequence[tuple[int, int]], progress: Progress) -> None:
-        """Tell `progress`.
+        """Report to `progress`.
 
         Args:
-            sizes: Files and bytes of each task.
-            progress: Who is told; knows already how much there is to do.
+            sizes: Number of files and bytes of each task.
+            progress: What to call for finished files; it has been told the totals.
         """
         self._sizes = iter(sizes)
         self._progress = progress
-        self._told = 0
+        self._reported = 0
 
     def __call__(self, done: int) -> None:
-        """Hear how many tasks are done."""
-        for num_files, num_bytes in itertools.islice(self._sizes, max(0, done - self._told)):
+        """Report the files of newly finished tasks, given how many tasks are done."""
+        for num_files, num_bytes in itertools.islice(self._sizes, max(0, done - self._reported)):
             self._progress.done(num_files=num_files, num_bytes=num_bytes)
-        self._told = max(self._told, done)
+        self._reported = max(self._reported, done)
 
 
-# ruff: noqa: PTH103, PTH118, PTH123  paths are strings, as in plans
-
-
-_POLL_S = 0.2
-
-
-def lit(folder: str) -> Callable[[FileTask], None]:
-    """Return what a worker calls for every file that is done."""
+def file_recorder(folder: str) -> Callable[[FileTask], None]:
+    """Return the function that a worker calls for every file that is done."""
     path = os.path.join(folder, uuid.uuid4().hex)
 
     def done(task: FileTask) -> None:
@@ -92,15 +89,16 @@ def lit(folder: str) -> Callable[[FileTask], None]:
 
 
 @contextlib.contextmanager
-def watched(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[None]:
-    """Tell of what workers are done with, as long as the body of the `with` statement runs.
+def progress_folder(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[None]:
+    """Report the files that workers finish while the body of the `with` statement runs.
 
     Args:
-        folder: Made here, and removed at the end.
-        progress: Told from another thread; in the end of all files, unless there is an error.
-        tasks: All of them.
+        folder: Path of the folder to create. It is removed at the end.
+        progress: Called from another thread. At the end it has been told all files, unless the body
+            raises an error.
+        tasks: The files of all workers.
     """
-    watcher = _Watcher(folder, progress, tasks)
+    watcher = _FolderWatcher(folder, progress, tasks)
     stop = threading.Event()
 
     def watch() -> None:
@@ -119,31 +117,33 @@ def watched(folder: str, progress: Progress, tasks: list[FileTask]) -> Iterator[
     watcher.finish()
 
 
-class _Watcher:
-    """Knows what was told of, and tells of no more than there is: tasks may run twice."""
+class _FolderWatcher:
+    """Reports new files in the folder, but never more than there are: tasks may run twice."""
 
     def __init__(self, folder: str, progress: Progress, tasks: list[FileTask]) -> None:
         self._folder = Path(folder)
         self._progress = progress
         self._total = (len(tasks), sum(task.file.size for task in tasks))
-        self._told = (0, 0)
+        self._reported = (0, 0)
 
     def look(self) -> None:
-        """Tell of what is new."""
+        """Report the files that were finished since the last call."""
         sizes: list[int] = []
         with contextlib.suppress(OSError):
             for path in self._folder.iterdir():
                 whole, _, _ = path.read_text().rpartition("\n")
                 sizes.extend(map(int, whole.split()))
-        self._tell((len(sizes), sum(sizes)))
+        self._report((len(sizes), sum(sizes)))
 
     def finish(self) -> None:
-        """Tell of what is left."""
-        self._tell(self._total)
+        """Report all files that were not reported yet."""
+        self._report(self._total)
 
-    def _tell(self, done: tuple[int, int]) -> None:
+    def _report(self, done: tuple[int, int]) -> None:
         now = (min(done[0], self._total[0]), min(done[1], self._total[1]))
-        num_files, num_bytes = (max(0, new - old) for new, old in zip(now, self._told, strict=True))
+        num_files, num_bytes = (
+            max(0, new - old) for new, old in zip(now, self._reported, strict=True)
+        )
         if num_files or num_bytes:
-            self._told = (self._told[0] + num_files, self._told[1] + num_bytes)
+            self._reported = (self._reported[0] + num_files, self._reported[1] + num_bytes)
             self._progress.done(num_files=num_files, num_bytes=num_bytes)

@@ -1,11 +1,11 @@
-"""Settings of a Spark session, `spark.bloomwriter.*`, and what they are by default.
+"""Settings of a Spark session, `spark.bloomwriter.*`, and their default values.
 
-    bytes      10485760, 10MB, 10m, 1GiB, as Spark's own settings; units are powers of 1024
+    bytes      10485760, 10MB, 10m, 1GiB, as in Spark's own settings; units are powers of 1024
     flags      true, false
-    ratios     numbers from 0 to 1, as 0.3; not 30%, which no setting of Spark takes
+    ratios     numbers from 0 to 1, such as 0.3; not 30%, which no setting of Spark takes
 
-`Hyperspace.enable` refuses a setting that is none of these. If one is set later, a query must not
-fail for it: the first query says so in the log, and the default counts.
+`Hyperspace.enable` refuses any other value. A query must not fail for a wrong value that is set
+later: the first query that reads the value logs a warning, and the default counts.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 _PREFIX = "spark.bloomwriter."
 
 INDEX_PATH: Final = f"{_PREFIX}index.path"
-"""Folder of indexes, instead of `_bloom_index` in each table; "" for the latter."""
+"""Folder of indexes; "" for the folder `_bloom_index` in each table."""
 
 HYBRID_ENABLED: Final = f"{_PREFIX}hybridScan.enabled"
-"""Whether indexes are used for tables whose files have changed since."""
+"""Whether indexes are used for tables whose files have changed since the last refresh."""
 
 MAX_APPENDED: Final = f"{_PREFIX}hybridScan.maxAppendedRatio"
-"""Largest share of bytes in files that an index does not know, for it to be used for joins."""
+"""Largest share of bytes in files that an index does not know, with which joins use the index."""
 
 MAX_APPENDED_BYTES: Final = f"{_PREFIX}hybridScan.maxAppendedBytes"
-"""Bytes of files that an index does not know, up to which the driver reads them for a join."""
+"""Largest total size of unknown files that the driver reads for a join, bytes."""
 
 MAX_DELETED: Final = f"{_PREFIX}hybridScan.maxDeletedRatio"
-"""Largest share of bytes in files that an index knows and the table has no more, likewise."""
+"""Largest share of bytes in files that the table has lost, with which joins use the index."""
 
 MIN_JOIN_BYTES: Final = f"{_PREFIX}join.minBytes"
-"""Sides of joins that Spark takes to be smaller are not filtered."""
+"""Smallest side of a join that is filtered, bytes, by Spark's estimate."""
 
 DEFAULTS: Final = {
     INDEX_PATH: "",
@@ -56,8 +56,8 @@ _UNITS = ("", "k", "m", "g", "t", "p")
 _MAX_BYTES = (1 << 63) - 1
 
 _log = logging.getLogger(__name__)
-_told: set[tuple[str, str]] = set()
-"""Settings and their values that were warned of."""
+_warned: set[tuple[str, str]] = set()
+"""Names and texts of settings that a warning was logged for."""
 
 
 def setting_of(spark: SparkSession, name: str) -> str:
@@ -67,22 +67,22 @@ def setting_of(spark: SparkSession, name: str) -> str:
 
 
 def number_of(spark: SparkSession, name: str) -> float:
-    """Return the value of a setting in bytes, or of a ratio; the default if it is no such value."""
-    return understood(name, setting_of(spark, name))
+    """Return the value of a setting in bytes, or of a ratio; the default if the text is wrong."""
+    return read_setting(name, setting_of(spark, name))
 
 
 def flag_of(spark: SparkSession, name: str) -> bool:
-    """Return the value of a flag; the default if it is neither true nor false."""
-    return bool(understood(name, setting_of(spark, name)))
+    """Return the value of a flag; the default if the text is neither true nor false."""
+    return bool(read_setting(name, setting_of(spark, name)))
 
 
-def understood(name: str, text: str) -> float:
-    """Return what the text of a setting means; if it means nothing, the default, and warn once."""
+def read_setting(name: str, text: str) -> float:
+    """Return the value of a setting's text; for a wrong text warn once, and return the default."""
     try:
         return _READERS[name](text.strip())
     except ValueError as error:
-        if (name, text) not in _told:
-            _told.add((name, text))
+        if (name, text) not in _warned:
+            _warned.add((name, text))
             _log.warning(
                 "%s; the default counts, %s", safe(_refusal(name, text, error)), DEFAULTS[name]
             )
@@ -93,7 +93,7 @@ def check_settings(spark: SparkSession) -> None:
     """Check the settings of a session.
 
     Raises:
-        InvalidArgument: If one of them is set to what it cannot mean.
+        InvalidArgument: If a setting has a wrong value.
     """
     for name, read in _READERS.items():
         text = setting_of(spark, name)

@@ -1,8 +1,9 @@
 """The Python that Spark starts for tasks, which need not be the driver's.
 
-It is the one that `PYSPARK_PYTHON` names, and else the first `python3` of the `PATH`. If its
-version differs or packages are missing, the first task fails, with a long stack of Java. A local
-Spark starts that Python on this machine, so it can be checked before the first job.
+`PYSPARK_PYTHON` names this Python; without it, Spark starts the first `python3` of the `PATH`. If
+its version differs from the driver's, or packages are missing, the first task fails with a long
+stack of Java. A local Spark starts the Python on this machine, so it is checked before the first
+job.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ _PATIENCE_S = 60
 
 
 def check_worker_python(spark: SparkSession) -> None:
-    """Check that the Python of a local classic session's tasks can do the work.
+    """Check that the Python of a local classic session's tasks can run our code.
 
     Raises:
-        BloomwriterError: If it is not found, has another version, or lacks packages.
+        BloomwriterError: If this Python is not found, has another version, or lacks packages.
     """
     context: Any = spark.sparkContext
     if not _LOCAL.match(context.master):
         return
-    # Packages that Spark brings to its tasks itself are known to no other process.
+    # Packages that Spark itself brings to its tasks are not found by other processes.
     modules = () if context._python_includes else _MODULES  # noqa: SLF001  no public way
     problem = _problem(context.pythonExec, modules, _environment(context))
     if problem:
@@ -78,20 +79,20 @@ def _problem(command: str, modules: tuple[str, ...], environment: Mapping[str, s
 def _answer(
     executable: str, modules: tuple[str, ...], environment: tuple[tuple[str, str], ...]
 ) -> tuple[list[int], list[str]]:
-    """Ask a Python for its version, and which modules it lacks; errors are not remembered."""
-    told = subprocess.run(  # noqa: S603  what Spark would run as well
+    """Return the version of a Python and the modules that it lacks; errors are not cached."""
+    printed = subprocess.run(  # noqa: S603  what Spark would run as well
         [executable, "-c", _QUESTION, *modules],
         capture_output=True,
         check=True,
         timeout=_PATIENCE_S,
         env=dict(environment),
     ).stdout
-    version, missing = json.loads(told)
+    version, missing = json.loads(printed)
     return version, missing
 
 
 def _environment(context: Any) -> dict[str, str]:  # noqa: ANN401  a SparkContext
-    """Return the variables that a local Spark starts the Python of tasks with."""
+    """Return the environment of the Python that a local Spark starts for tasks."""
     given: dict[str, str] = context.environment
     paths = [one.get("PYTHONPATH") for one in (given, os.environ)]
     return {**os.environ, **given, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -13,7 +13,7 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code
-from parquet_bloomwriter.spark.plan.catalog import candidates
+from parquet_bloomwriter.spark.plan.catalog import matching_indexes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +120,7 @@ def test_part_of_a_table_that_has_become_such_a_table_is_not_excluded(
         assert f"{folder} ({kind})" in use.reason.text
     assert [use.name for use in report.indexes] == ["ids", "others"]
     assert index.lookup(table / "day=2", "id = 1").num_kept == 0
-    assert [one for _, one in candidates([str(day / asked)], [])] == [
+    assert [one for _, one in matching_indexes([str(day / asked)], [])] == [
         use.reason for use in report.indexes
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import rules
 from tests.spark.generated.comparing import canonical
 from tests.spark.metrics import Metrics, metrics_of
 from tests.support.spark_session import local_session

@@ -39,8 +39,9 @@ TESTS = (
     "test_foreign.py",
     "test_settings.py",
     "generated",
+    "protocol",
 )
-"""Of tests/spark: create, refresh, both rules, explain, `where` and `bloomify_table`."""
+"""Tests of these things: create, refresh, both rules, explain, `where` and `bloomify_table`."""
 
 _NEEDS = (
     "pandas<3",

@@ -13,8 +13,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index import api
-from parquet_bloomwriter.spark import SparkEngine, bloomify_table
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import SparkEngine, bloomify_table, rules
 from tests.spark.metrics import metrics_of
 from tests.support.spark_session import WORKERS, quiet
 

@@ -16,8 +16,8 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.report import Code
+from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
-from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.both_ways import both_ways, eager_session, set_for_now
 from tests.spark.metrics import metrics_of
 

@@ -18,7 +18,7 @@ from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.spark import SparkEngine, jobs
-from parquet_bloomwriter.spark.progress import JobLine, Teller
+from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -142,7 +142,9 @@ def test_every_argument_gets_one_result(spark: SparkSession) -> None:
         return number**2
 
     told: list[int] = []
-    results = jobs.run(spark, square, list(range(20)), description="squares", told=told.append)
+    results = jobs.run(
+        spark, square, list(range(20)), description="squares", on_progress=told.append
+    )
     assert sorted(results) == [number**2 for number in range(20)]
     assert told == sorted(told)
     assert told[-1] == 20
@@ -228,7 +230,7 @@ def test_tasks_are_told_of_once() -> None:
         def done(self, *, num_files: int, num_bytes: int) -> None:
             told.append((num_files, num_bytes))
 
-    teller = Teller([(1, 10), (2, 20), (3, 30)], Listener())
+    teller = TaskProgress([(1, 10), (2, 20), (3, 30)], Listener())
     for done in (0, 2, 1, 2, 3, 5):
         teller(done)
     assert told == [(1, 10), (2, 20), (3, 30)]

@@ -15,8 +15,8 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.report import Code
+from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.adaptor import compiler
-from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.both_ways import both_ways, eager_session
 from tests.spark.metrics import metrics_of
 

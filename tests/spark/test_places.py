@@ -11,7 +11,7 @@ import pytest
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.report import Code
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import rules
 from tests.spark.both_ways import both_ways, eager_session, set_for_now
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.index.report import Code
-from parquet_bloomwriter.spark import Hyperspace
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import Hyperspace, rules
+from parquet_bloomwriter.spark.rules import session as rules_session
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 
@@ -474,13 +474,21 @@ def test_a_broken_index_changes_nothing(changing: str, session: SparkSession) ->
     assert decision.reason.code is Code.INDEX_BROKEN
 
 
+def test_caches_can_be_cleared(table: str, session: SparkSession) -> None:
+    session.read.parquet(table).createOrReplaceTempView("a")
+    sql = f"SELECT * FROM a WHERE id = {an_id(table, 2)}"  # noqa: S608
+    for _ in range(2):
+        assert metrics_of(same_answer(session, sql)).num_files == 1
+        rules.clear_caches()
+
+
 def test_an_error_in_python_changes_nothing(
     table: str, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr("parquet_bloomwriter.spark.rules.bridge.candidates", fail)
+    monkeypatch.setattr("parquet_bloomwriter.spark.rules.bridge.matching_indexes", fail)
     session.read.parquet(table).createOrReplaceTempView("a")
     df = same_answer(session, f"SELECT * FROM a WHERE id = {an_id(table, 2)}")  # noqa: S608
     assert metrics_of(df).num_files == NUM_FILES
@@ -540,7 +548,7 @@ def test_whatever_fails_while_rules_are_added_leaves_queries_alone(
     def fail(*_: object) -> str:
         raise TypeError("'JavaPackage' object is not callable")
 
-    monkeypatch.setattr(rules, "put_jar", fail)
+    monkeypatch.setattr("parquet_bloomwriter.spark.rules.session.put_jar", fail)
     another = spark.newSession()
     assert not rules.enable(another)
     with pytest.raises(BloomwriterError, match=r"cannot be added .*'JavaPackage' object is not"):
@@ -552,7 +560,9 @@ def test_the_jar_of_the_rules_may_lie_in_any_folder(
 ) -> None:
     folder = tmp_path / "a b#c%20d'e"
     folder.mkdir()
-    monkeypatch.setattr(rules, "scratch_folder", lambda: str(folder))
+    monkeypatch.setattr(
+        "parquet_bloomwriter.spark.rules.session.scratch_folder", lambda: str(folder)
+    )
     another = spark.newSession()
     assert rules.enable(another)
     loader: Any = another._jsparkSession.sharedState().jarClassLoader()
@@ -562,7 +572,7 @@ def test_the_jar_of_the_rules_may_lie_in_any_folder(
 
 
 def test_a_plan_too_deep_for_the_rules_stays_as_it_is(session: SparkSession) -> None:
-    adaptor: Any = rules._adaptors[session]
+    adaptor: Any = rules_session._adaptors[session]
     context: Any = session.sparkContext
     java, jvm = adaptor.java, context._jvm
     error = jvm.java.lang.StackOverflowError("too deep")

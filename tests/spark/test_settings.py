@@ -12,8 +12,7 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code
-from parquet_bloomwriter.spark import Hyperspace, settings
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import Hyperspace, rules, settings
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.parametrize(("name", "text"), pairs(GOOD))
 def test_what_is_understood(name: str, text: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert settings.understood(name, text) == GOOD[name][text]
+    assert settings.read_setting(name, text) == GOOD[name][text]
     assert caplog.records == []
 
 
@@ -69,9 +68,9 @@ def test_what_is_understood(name: str, text: str, caplog: pytest.LogCaptureFixtu
 def test_what_is_not_is_told_once_and_the_default_counts(
     name: str, text: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "_told", set())
-    usual = settings.understood(name, settings.DEFAULTS[name])
-    assert [settings.understood(name, text) for _ in range(3)] == [usual] * 3
+    monkeypatch.setattr(settings, "_warned", set())
+    usual = settings.read_setting(name, settings.DEFAULTS[name])
+    assert [settings.read_setting(name, text) for _ in range(3)] == [usual] * 3
     (record,) = caplog.records
     assert (record.levelno, name in record.getMessage()) == (logging.WARNING, True)
     assert f'set to "{text}"' in record.getMessage()

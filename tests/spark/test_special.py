@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import rules
 from tests.spark.both_ways import all_both_ways, both_ways, eager_session, set_for_now
 from tests.spark.generated.tables import quoted
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.spark.rules import session as rules
+from parquet_bloomwriter.spark import rules
 from tests.spark.metrics import metrics_of
 from tests.support.spark_session import local_session
 

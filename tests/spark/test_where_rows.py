@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code
+from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
-from parquet_bloomwriter.spark.rules import session as rules
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:

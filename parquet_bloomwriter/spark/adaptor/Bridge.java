@@ -1,132 +1,131 @@
 package bloomwriter;
 
+import bloomwriter.Protocol.FilesAnswer;
+import bloomwriter.Protocol.JoinAnswer;
+import bloomwriter.Protocol.JoinCandidate;
+import bloomwriter.Protocol.JoinFilter;
+import bloomwriter.Protocol.JoinFilterAnswer;
+import bloomwriter.Protocol.PruneAnswer;
+import bloomwriter.Protocol.Reason;
+import bloomwriter.Protocol.SettingAnswer;
+import bloomwriter.Protocol.Subject;
+import bloomwriter.Protocol.Usage;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Function;
-import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CommandExecutionMode;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.internal.SessionState;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What the rules ask of the driver's Python, and what they remember of its answers.
+ * The way from the rules to the driver's Python, and a cache of answers that are used again.
  *
- * Requests and answers are JSON texts. Whatever fails is logged, and the rules leave the plan as it is.
+ * Whatever fails is logged, and the rules leave the plan as it is.
  */
 public final class Bridge {
-    static final Logger LOG = LoggerFactory.getLogger("bloomwriter");
-    static final ObjectMapper JSON = new ObjectMapper();
-    private static final int MAX_ROOTS = 64;
-    private static final int MAX_KNOWN = 16;
+    private static final Logger LOG = LoggerFactory.getLogger("bloomwriter");
+    /** Entries of each cache. */
+    private static final int MAX_KEPT = 16;
 
-    private volatile Function python;
-    /** Whether the rules are there for queries that are traced only. */
+    private volatile Function<String, String> python;
+    /** Whether the rules work only on queries that are traced. */
     private volatile boolean isForTracing;
-    private final ThreadLocal traced = new ThreadLocal();
-    private final Map known = new LinkedHashMap(16, 0.75f, true);
-    private final Map probes = new LinkedHashMap(16, 0.75f, true);
+    /** Set while this thread traces a query. */
+    private final ThreadLocal<Boolean> traced = new ThreadLocal<Boolean>();
+    /** Files by snapshot. */
+    private final Map<String, KnownFiles> files = cache();
+    /** Probes by the id of their filter. */
+    private final Map<String, SbbfProbe> probes = cache();
 
-    /** Ask this from now on: a proxy of a Python object. */
-    public void setPython(Function python) {
+    /** Set the object of Python's that answers requests. */
+    public void setPython(Function<String, String> python) {
         this.python = python;
     }
 
-    static ObjectNode request(String question, FileIndex location) {
-        ObjectNode request = JSON.createObjectNode();
-        request.put("ask", question);
-        ArrayNode roots = request.putArray("roots");
-        Iterator names = rootsOf(location).iterator();
-        while (names.hasNext()) {
-            roots.add((String) names.next());
-        }
-        return request;
+    /** Forget all answers that are kept. */
+    public synchronized void clear() {
+        this.files.clear();
+        this.probes.clear();
     }
 
-    /** The root paths on the local file system, or the folders that they lie in if they are many. */
-    static Set rootsOf(FileIndex location) {
-        scala.collection.Seq paths = location.rootPaths();
-        Set roots = new java.util.LinkedHashSet();
-        boolean areMany = paths.length() > MAX_ROOTS;
-        for (scala.collection.Iterator i = paths.iterator(); i.hasNext();) {
-            Path path = (Path) i.next();
-            Path place = areMany && path.getParent() != null ? path.getParent() : path;
-            if (isLocal(place)) {
-                roots.add(place.toUri().getPath());
-            }
-        }
-        return roots;
+    PruneAnswer prune(Subject subject, ObjectNode condition, boolean isCaseSensitive)
+            throws Exception {
+        return new PruneAnswer(this.ask(Protocol.prune(subject, condition, isCaseSensitive)));
     }
 
-    static boolean isLocal(Path path) {
-        String scheme = path.toUri().getScheme();
-        return scheme == null || scheme.equals("file");
+    List<JoinCandidate> join(
+            Subject subject, List<String> column, String type, boolean isCaseSensitive)
+            throws Exception {
+        ObjectNode request = Protocol.join(subject, column, type, isCaseSensitive);
+        return new JoinAnswer(this.ask(request)).candidates;
     }
 
-    /** Ask Python. The answer is an object. */
-    JsonNode ask(ObjectNode request) throws Exception {
-        request.put("traced", this.isTraced());
-        return JSON.readTree((String) this.python.apply(request.toString()));
+    /** Return the filter that an index has for just the files that are read, or null. */
+    JoinFilter joinFilter(Subject subject, String type, JoinCandidate candidate, FilesRead read)
+            throws Exception {
+        ObjectNode request = Protocol.joinFilter(subject, type, candidate, read);
+        return new JoinFilterAnswer(this.ask(request)).filter;
     }
 
-    /** What the text of a setting means: Python knows, and says so if it means nothing. */
+    /** Return what the text of a setting means. Python logs a text that means nothing. */
     double setting(String name, String text) throws Exception {
         if (text.matches("[0-9]{1,18}")) {
             return Double.parseDouble(text);
         }
-        ObjectNode request = JSON.createObjectNode();
-        request.put("ask", "setting").put("name", name).put("text", text);
-        return this.ask(request).get("value").asDouble();
+        return new SettingAnswer(this.ask(Protocol.setting(name, text))).value;
     }
 
-    /** The files of a snapshot, by what they are known by, with their place in its manifest. */
+    /** Return the files of a snapshot. */
     synchronized KnownFiles files(String snapshot) throws Exception {
-        KnownFiles files = (KnownFiles) this.known.get(snapshot);
-        if (files == null) {
-            ObjectNode request = JSON.createObjectNode();
-            request.put("ask", "files");
-            request.put("snapshot", snapshot);
-            files = KnownFiles.of(this.ask(request));
-            remember(this.known, snapshot, files);
+        KnownFiles found = (KnownFiles) this.files.get(snapshot);
+        if (found == null) {
+            found = KnownFiles.of(new FilesAnswer(this.ask(Protocol.files(snapshot))));
+            keep(this.files, snapshot, found);
         }
-        return files;
+        return found;
     }
 
-    /** The probe of a filter, which executors get once. */
-    synchronized SbbfProbe probe(JsonNode filter, org.apache.spark.SparkContext context)
-            throws Exception {
-        String id = filter.get("id").asText();
-        SbbfProbe probe = (SbbfProbe) this.probes.get(id);
-        if (probe == null) {
-            probe = SbbfProbe.of(filter, context);
-            remember(this.probes, id, probe);
+    /** Return the probe of a filter, which is sent to executors once. */
+    synchronized SbbfProbe probe(JoinFilter filter, SparkContext context) throws Exception {
+        SbbfProbe found = (SbbfProbe) this.probes.get(filter.id);
+        if (found == null) {
+            found = SbbfProbe.of(filter, context);
+            keep(this.probes, filter.id, found);
         }
-        return probe;
+        return found;
     }
 
-    private static void remember(Map map, Object key, Object value) {
-        map.put(key, value);
-        if (map.size() > MAX_KNOWN) {
-            Iterator eldest = map.keySet().iterator();
+    private JsonNode ask(ObjectNode request) throws Exception {
+        request.put("traced", this.isTraced());
+        return Protocol.parse((String) this.python.apply(request.toString()));
+    }
+
+    private static <V> Map<String, V> cache() {
+        return new LinkedHashMap<String, V>(16, 0.75f, true);
+    }
+
+    private static <V> void keep(Map<String, V> cache, String key, V value) {
+        cache.put(key, value);
+        if (cache.size() > MAX_KEPT) {
+            Iterator<String> eldest = cache.keySet().iterator();
             eldest.next();
             eldest.remove();
         }
     }
 
-    /** Whether the rules leave all plans as they are, but those that are traced. */
+    /** Set whether the rules work only on queries that are traced. */
     public void setForTracing(boolean isForTracing) {
         this.isForTracing = isForTracing;
     }
 
-    /** Optimize a query anew, run nothing, and report what the rules decide, for this thread only. */
+    /** Optimize a query anew and report what the rules decide about it. The query is not run. */
     public void trace(SessionState state, LogicalPlan analyzed) {
         this.traced.set(Boolean.TRUE);
         try {
@@ -140,47 +139,42 @@ public final class Bridge {
         return this.traced.get() != null;
     }
 
-    /** Whether the rules work on what this thread plans. */
+    /** Return whether the rules work on what this thread plans. */
     boolean isOn() {
         return !this.isForTracing || this.isTraced();
     }
 
-    /** Report why a rule leaves a relation as it is. */
-    void explain(ObjectNode about, String rule, String code, String why) {
-        if (this.isTraced()) {
-            ObjectNode report = about.deepCopy();
-            report.put("rule", rule);
-            report.put("code", code);
-            report.put("why", why);
-            this.report(report);
-        }
+    /** Report to Python, if the query is traced, that a rule uses indexes. */
+    void reportUse(String rule, Subject subject, Usage usage) {
+        this.report(rule, subject, usage, null);
     }
 
-    /** Tell Python what a rule did or did not do, if it wants to know; nothing depends on it. */
-    void report(ObjectNode report) {
+    /** Report to Python, if the query is traced, why a rule does not use any index. */
+    void explain(String rule, Subject subject, Reason reason) {
+        this.report(rule, subject, null, reason);
+    }
+
+    /** Report to Python, if the query is traced, what a rule decided. No plan depends on it. */
+    void report(String rule, Subject subject, Usage usage, Reason reason) {
         if (!this.isTraced()) {
             return;
         }
         try {
-            report.put("ask", "report").put("traced", true);
-            this.python.apply(report.toString());
+            this.ask(Protocol.report(rule, subject, usage, reason));
         } catch (Throwable error) {
             LOG.debug("a decision could not be reported", error);
         }
     }
 
-    /** Log in one line, and report, that a rule has left a plan as it was because of an error. */
+    /** Log in one line, and report, that a rule left a plan as it was because of an error. */
     void failed(String rule, Throwable error) {
         boolean isOfMachine = error instanceof VirtualMachineError || error instanceof ThreadDeath;
-        if (isOfMachine && !(error instanceof StackOverflowError)) { // that is a plan too deep for us
+        if (isOfMachine && !(error instanceof StackOverflowError)) { // a plan too deep for the rules
             throw (Error) error;
         }
-        String line = String.valueOf(error).split("\n", 2)[0];
-        LOG.warn(rule + " left the plan as it is: " + line);
+        String text = String.valueOf(error);
+        LOG.warn(rule + " left the plan as it is: " + text.split("\n", 2)[0]);
         LOG.debug(rule, error);
-        ObjectNode report = JSON.createObjectNode();
-        report.put("rule", rule);
-        report.put("error", String.valueOf(error));
-        this.report(report);
+        this.explain(rule, Subject.of(""), new Reason("INTERNAL_ERROR", text));
     }
 }

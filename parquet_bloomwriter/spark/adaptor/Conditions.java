@@ -2,8 +2,9 @@ package bloomwriter;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.Base64;
-import java.util.Iterator;
+import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -37,17 +38,18 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  *     {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
  *
- * What cannot be answered is left out of an AND; an OR with such a part is left out as a whole.
+ * A part that filters cannot answer is left out of an AND; an OR with such a part is left out whole.
+ * Values are texts: days, microseconds, Base64 of bytes; see `rules/catalyst.py`, which reads them.
  */
 final class Conditions {
     private final HadoopFsRelation relation;
 
-    /** Conditions right above a relation. */
+    /** Take conditions that stand right above a relation. */
     Conditions(HadoopFsRelation relation) {
         this.relation = relation;
     }
 
-    /** The condition, or null if nothing of it can be answered. */
+    /** Return the JSON of a condition, or null if filters can answer no part of it. */
     ObjectNode of(Expression condition) {
         if (condition instanceof And) {
             And and = (And) condition;
@@ -67,11 +69,11 @@ final class Conditions {
         }
         if (condition instanceof In) {
             In in = (In) condition;
-            return membership(in.value(), Scala.list(in.list()), false);
+            return equalities(in.value(), Scala.list(in.list()));
         }
         if (condition instanceof InSet) {
             InSet in = (InSet) condition;
-            return membership(in.child(), Scala.list(in.hset().toSeq()), true);
+            return membership(in.child(), Scala.list(in.hset().toSeq()));
         }
         return null;
     }
@@ -80,7 +82,7 @@ final class Conditions {
         if (left == null || right == null) {
             return how.equals("or") ? null : left == null ? right : left;
         }
-        ObjectNode both = Bridge.JSON.createObjectNode();
+        ObjectNode both = Protocol.object();
         ArrayNode parts = both.putArray(how);
         append(parts, how, left);
         append(parts, how, right);
@@ -99,59 +101,68 @@ final class Conditions {
         boolean isReversed = left instanceof Literal;
         Expression column = isReversed ? right : left;
         Expression literal = isReversed ? left : right;
-        return membership(column, java.util.Collections.singletonList(literal), false);
+        return equalities(column, Collections.singletonList(literal));
     }
 
-    private ObjectNode membership(Expression column, List items, boolean areValues) {
-        ArrayNode path = pathOf(column);
+    private ObjectNode equalities(Expression column, List<Expression> literals) {
+        List<Object> values = new ArrayList<Object>();
+        for (Expression literal : literals) {
+            boolean isComparable =
+                    literal instanceof Literal && literal.dataType().equals(column.dataType());
+            if (!isComparable) {
+                return null;
+            }
+            values.add(((Literal) literal).value());
+        }
+        return membership(column, values);
+    }
+
+    private ObjectNode membership(Expression column, List<Object> items) {
+        List<String> path = pathOf(column);
         String type = path == null ? null : nameOf(column.dataType());
         if (type == null) {
             return null;
         }
-        ObjectNode condition = Bridge.JSON.createObjectNode();
-        condition.set("in", path);
-        condition.put("type", type);
-        ArrayNode values = condition.putArray("values");
-        for (Iterator i = items.iterator(); i.hasNext();) {
-            Object item = i.next();
-            if (!areValues) {
-                if (!(item instanceof Literal)) {
-                    return null;
-                }
-                Literal literal = (Literal) item;
-                if (!literal.dataType().equals(column.dataType())) {
-                    return null;
-                }
-                item = literal.value();
+        List<String> values = new ArrayList<String>();
+        for (Object item : items) {
+            if (item != null) {
+                values.add(textOf(item, type));
+            } else if (items.size() == 1) { // `<=> NULL` finds nulls, which filters do not hold
+                return null;
             }
-            if (item == null) {
-                if (items.size() == 1) { // <=> NULL finds nulls, of which filters know nothing
-                    return null;
-                }
-                continue;
-            }
-            values.add(textOf(item, type));
         }
+        ObjectNode condition = Protocol.object();
+        condition.set("in", Protocol.texts(path));
+        condition.put("type", type);
+        condition.set("values", Protocol.texts(values));
         return condition;
     }
 
-    /** Names from a stored column to a leaf in it; null if it is anything else. */
-    private ArrayNode pathOf(Expression column) {
+    /** Return names from a stored column to a leaf in it; null for any other expression. */
+    private List<String> pathOf(Expression column) {
         if (column instanceof AttributeReference) {
             String name = ((AttributeReference) column).name();
-            boolean isStored = Relations.isStored(this.relation, name);
-            return isStored ? Bridge.JSON.createArrayNode().add(name) : null;
+            return Relations.isStored(this.relation, name) ? listOf(name) : null;
         }
         if (column instanceof GetStructField) {
             GetStructField field = (GetStructField) column;
-            ArrayNode path = pathOf(field.child());
+            List<String> path = pathOf(field.child());
             StructType struct = (StructType) field.child().dataType();
-            return path == null ? null : path.add(struct.fields()[field.ordinal()].name());
+            if (path != null) {
+                path.add(struct.fields()[field.ordinal()].name());
+            }
+            return path;
         }
         return null;
     }
 
-    /** What Python calls the type; null if values of it are not looked up. */
+    private static List<String> listOf(String name) {
+        List<String> list = new ArrayList<String>();
+        list.add(name);
+        return list;
+    }
+
+    /** Return the name of a type in messages; null if values of it are not looked up. */
     static String nameOf(DataType type) {
         if (type instanceof DecimalType) {
             return type.simpleString();

@@ -1,64 +1,65 @@
 package bloomwriter;
 
+import bloomwriter.Protocol.PrunedIndex;
 import java.util.Arrays;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
 /** The files that one index rules out. */
 final class Exclusion {
+    private final PrunedIndex pruned;
     private final KnownFiles files;
-    /** One bit for each file of the manifest, the lowest bit of the first byte first. */
-    private final byte[] excluded;
-    /** Whether files are looked at before they are left out, because listings may be old. */
-    private final boolean isChecked;
-    final String index;
-    private final String snapshot;
 
-    Exclusion(
-            String index,
-            String snapshot,
-            KnownFiles files,
-            byte[] excluded,
-            boolean isChecked) {
-        this.index = index;
-        this.snapshot = snapshot;
+    Exclusion(PrunedIndex pruned, KnownFiles files) {
+        if (8 * pruned.excluded.length < files.count) {
+            throw new IllegalStateException("an answer has fewer bits than the index has files");
+        }
+        this.pruned = pruned;
         this.files = files;
-        this.excluded = excluded;
-        this.isChecked = isChecked;
+    }
+
+    /** Return the name of the index. */
+    String index() {
+        return this.pruned.name;
     }
 
     /**
-     * Whether a file is known, and can hold nothing that is asked for.
+     * Return whether a file is known, and cannot hold rows that the condition asks for.
      *
-     * @param looks whether it must be known as it is now, and not only as it was listed
+     * @param looks whether the file must have its listed size and time now, if the index is checked
      */
-    boolean rulesOut(Path path, long size, long modified, boolean looks) {
-        return this.isExcluded(this.files.placeOf(path, size, modified))
+    boolean rulesOut(FileStatusWithMetadata file, boolean looks) {
+        Path path = file.getPath();
+        long size = file.getLen();
+        long modified = file.getModificationTime();
+        return this.isExcluded(this.files.positionOf(path, size, modified))
                 && (!looks
-                        || !this.isChecked
+                        || !this.pruned.isChecked
                         || LocalFiles.isUnchanged(path, size, modified));
     }
 
-    /** Whether a file that is not ruled out is one of those that the index was made of. */
-    boolean knows(Path path, long size, long modified) {
-        int place = this.files.placeOf(path, size, modified);
-        return place >= 0 && !this.isExcluded(place); // else it is another one by now
+    /** Return whether a file that is not ruled out is known; a file that was replaced is not. */
+    boolean knows(FileStatusWithMetadata file) {
+        int position =
+                this.files.positionOf(file.getPath(), file.getLen(), file.getModificationTime());
+        return position >= 0 && !this.isExcluded(position);
     }
 
-    private boolean isExcluded(int place) {
-        return place >= 0 && (this.excluded[place >> 3] >> (place & 7) & 1) != 0;
+    private boolean isExcluded(int position) {
+        return position >= 0 && (this.pruned.excluded[position >> 3] >> (position & 7) & 1) != 0;
     }
 
     public boolean equals(Object other) {
         if (!(other instanceof Exclusion)) {
             return false;
         }
-        Exclusion that = (Exclusion) other;
-        return this.snapshot.equals(that.snapshot)
-                && this.isChecked == that.isChecked
-                && Arrays.equals(this.excluded, that.excluded);
+        PrunedIndex that = ((Exclusion) other).pruned;
+        return this.pruned.snapshot.equals(that.snapshot)
+                && this.pruned.isChecked == that.isChecked
+                && Arrays.equals(this.pruned.excluded, that.excluded);
     }
 
     public int hashCode() {
-        return 31 * this.snapshot.hashCode() + Arrays.hashCode(this.excluded);
+        return 31 * this.pruned.snapshot.hashCode() + Arrays.hashCode(this.pruned.excluded);
     }
 }

@@ -8,70 +8,82 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 
-/** Files in one state each, to be looked at later, whatever a listing of Spark's shows by then. */
+/** Local files with their sizes and times of modification, to find out later whether one changed. */
 final class LocalFiles {
-    private static final LinkOption[] FOLLOWING = new LinkOption[0];
     private static final long GONE = -1;
 
-    private final List paths = new ArrayList();
-    private final List sizes = new ArrayList();
-    private final List times = new ArrayList();
+    private final List<State> states = new ArrayList<State>();
 
-    /** Add a file with this size and this time of modification. */
+    /** Add a file with this size in bytes and this time of modification in milliseconds. */
     void add(Path path, long size, long modified) {
-        this.paths.add(path);
-        this.sizes.add(Long.valueOf(size));
-        this.times.add(Long.valueOf(modified));
+        this.states.add(new State(path, size, modified));
     }
 
-    /** Add a file as it is now. */
+    /** Add a file with its present size and time of modification. */
     void addAsItIs(Path path) {
         try {
-            BasicFileAttributes now = look(path);
+            BasicFileAttributes now = attributes(path);
             this.add(path, now.size(), now.lastModifiedTime().toMillis());
         } catch (Exception error) {
             this.add(path, GONE, GONE);
         }
     }
 
-    /** Whether all files are still what they were when they were added. */
+    /** Return whether all files have the sizes and times that they were added with. */
     boolean areUnchanged() {
-        for (int i = 0; i < this.paths.size(); i++) {
-            long size = ((Long) this.sizes.get(i)).longValue();
-            long modified = ((Long) this.times.get(i)).longValue();
-            if (!isUnchanged((Path) this.paths.get(i), size, modified)) {
+        for (State state : this.states) {
+            if (!isUnchanged(state.path, state.size, state.modified)) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Whether a file has this size and this time of modification; false if it cannot be told. */
+    /** Return whether a file has this size and time; false if the file cannot be looked at. */
     static boolean isUnchanged(Path path, long size, long modified) {
         try {
-            BasicFileAttributes now = look(path);
+            BasicFileAttributes now = attributes(path);
             return now.size() == size && now.lastModifiedTime().toMillis() == modified;
         } catch (Exception error) {
             return false;
         }
     }
 
-    private static BasicFileAttributes look(Path path) throws Exception {
+    private static BasicFileAttributes attributes(Path path) throws Exception {
         java.nio.file.Path local = Paths.get(path.toUri().getPath(), new String[0]);
-        return Files.readAttributes(local, BasicFileAttributes.class, FOLLOWING);
+        return Files.readAttributes(local, BasicFileAttributes.class, new LinkOption[0]);
     }
 
     public boolean equals(Object other) {
-        if (!(other instanceof LocalFiles)) {
-            return false;
-        }
-        LocalFiles that = (LocalFiles) other;
-        return this.paths.equals(that.paths)
-                && this.sizes.equals(that.sizes)
-                && this.times.equals(that.times);
+        return other instanceof LocalFiles && this.states.equals(((LocalFiles) other).states);
     }
 
     public int hashCode() {
-        return 31 * this.paths.hashCode() + this.times.hashCode();
+        return this.states.hashCode();
+    }
+
+    private static final class State {
+        final Path path;
+        final long size;
+        final long modified;
+
+        State(Path path, long size, long modified) {
+            this.path = path;
+            this.size = size;
+            this.modified = modified;
+        }
+
+        public boolean equals(Object other) {
+            if (!(other instanceof State)) {
+                return false;
+            }
+            State that = (State) other;
+            boolean isSameState = this.size == that.size && this.modified == that.modified;
+            return isSameState && this.path.equals(that.path);
+        }
+
+        public int hashCode() {
+            return 31 * this.path.hashCode() + Long.hashCode(this.modified);
+        }
     }
 }

@@ -2,6 +2,8 @@ package bloomwriter;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -10,47 +12,45 @@ import scala.Option;
 import scala.collection.Seq;
 
 /**
- * The files of a relation but for those that indexes rule out.
+ * The files of a relation without those that indexes rule out.
  *
- * It asks the relation's own FileIndex every time, so that a refreshed listing counts, and looks at
- * the files that it leaves out, unless their index says that they never change. Files that no index
- * knows stay.
+ * Every listing is asked of the relation's own FileIndex, so that a refreshed listing counts. Files are
+ * looked at before they are left out, unless the index is `immutable`. Files that no index knows stay.
  */
 public final class PrunedFileIndex implements FileIndex {
     private final FileIndex all;
-    private final List exclusions;
+    private final List<Exclusion> exclusions;
     private final long sizeInBytes;
 
-    PrunedFileIndex(FileIndex all, List exclusions, long sizeInBytes) {
+    PrunedFileIndex(FileIndex all, List<Exclusion> exclusions, long sizeInBytes) {
         this.all = all;
         this.exclusions = exclusions;
         this.sizeInBytes = sizeInBytes;
     }
 
-    /** The relation's own. */
+    /** Return the relation's own FileIndex. */
     FileIndex all() {
         return this.all;
     }
 
-    public scala.collection.immutable.Seq rootPaths() {
+    public scala.collection.immutable.Seq<Path> rootPaths() {
         return Shims.immutable(this.all.rootPaths());
     }
 
-    /** What Spark calls before 4.0. */
-    public scala.collection.immutable.Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    /** The signature that Spark calls before 4.0. */
+    public scala.collection.immutable.Seq<PartitionDirectory> listFiles(
+            Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
         return this.listFiles(Shims.immutable(partitionFilters), Shims.immutable(dataFilters));
     }
 
-    public scala.collection.immutable.Seq listFiles(
-            scala.collection.immutable.Seq partitionFilters,
-            scala.collection.immutable.Seq dataFilters) {
-        List kept = new ArrayList();
-        Seq directories = this.all.listFiles(partitionFilters, dataFilters);
-        for (scala.collection.Iterator i = directories.iterator(); i.hasNext();) {
-            PartitionDirectory directory = (PartitionDirectory) i.next();
-            List files = new ArrayList();
-            for (scala.collection.Iterator j = directory.files().iterator(); j.hasNext();) {
-                FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
+    public scala.collection.immutable.Seq<PartitionDirectory> listFiles(
+            scala.collection.immutable.Seq<Expression> partitionFilters,
+            scala.collection.immutable.Seq<Expression> dataFilters) {
+        List<PartitionDirectory> kept = new ArrayList<PartitionDirectory>();
+        for (PartitionDirectory directory :
+                Scala.list(this.all.listFiles(partitionFilters, dataFilters))) {
+            List<FileStatusWithMetadata> files = new ArrayList<FileStatusWithMetadata>();
+            for (FileStatusWithMetadata file : Scala.list(directory.files())) {
                 if (!rulesOut(this.exclusions, file, true)) {
                     files.add(file);
                 }
@@ -62,21 +62,18 @@ public final class PrunedFileIndex implements FileIndex {
         return Scala.seq(kept);
     }
 
-    static boolean rulesOut(List exclusions, FileStatusWithMetadata file, boolean looks) {
-        for (int i = 0; i < exclusions.size(); i++) {
-            Exclusion exclusion = (Exclusion) exclusions.get(i);
-            long modified = file.getModificationTime();
-            if (exclusion.rulesOut(file.getPath(), file.getLen(), modified, looks)) {
+    static boolean rulesOut(List<Exclusion> exclusions, FileStatusWithMetadata file, boolean looks) {
+        for (Exclusion exclusion : exclusions) {
+            if (exclusion.rulesOut(file, looks)) {
                 return true;
             }
         }
         return false;
     }
 
-    static boolean isKnown(List exclusions, FileStatusWithMetadata file) {
-        for (int i = 0; i < exclusions.size(); i++) {
-            Exclusion exclusion = (Exclusion) exclusions.get(i);
-            if (exclusion.knows(file.getPath(), file.getLen(), file.getModificationTime())) {
+    static boolean isKnown(List<Exclusion> exclusions, FileStatusWithMetadata file) {
+        for (Exclusion exclusion : exclusions) {
+            if (exclusion.knows(file)) {
                 return true;
             }
         }
@@ -99,7 +96,7 @@ public final class PrunedFileIndex implements FileIndex {
         return this.all.partitionSchema();
     }
 
-    public Option metadataOpsTimeNs() {
+    public Option<Object> metadataOpsTimeNs() {
         return this.all.metadataOpsTimeNs();
     }
 
@@ -119,12 +116,12 @@ public final class PrunedFileIndex implements FileIndex {
         return 31 * this.all.hashCode() + this.exclusions.hashCode();
     }
 
-    /** Shown by explain(). */
+    /** Return the text that explain() shows. */
     public String toString() {
-        StringBuilder names = new StringBuilder();
-        for (int i = 0; i < this.exclusions.size(); i++) {
-            names.append(i == 0 ? "" : ", ").append(((Exclusion) this.exclusions.get(i)).index);
+        List<String> names = new ArrayList<String>();
+        for (Exclusion exclusion : this.exclusions) {
+            names.add(exclusion.index());
         }
-        return this.all + " pruned by " + names;
+        return this.all + " pruned by " + String.join(", ", names);
     }
 }

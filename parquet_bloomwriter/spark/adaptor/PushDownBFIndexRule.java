@@ -1,12 +1,13 @@
 package bloomwriter;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
+import bloomwriter.Protocol.PruneAnswer;
+import bloomwriter.Protocol.PrunedIndex;
+import bloomwriter.Protocol.Reason;
+import bloomwriter.Protocol.Subject;
+import bloomwriter.Protocol.Usage;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -15,11 +16,9 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import scala.collection.Seq;
 
-/** Takes files out of relations that cannot hold what a filter right above them asks for. */
-public final class PushDownBFIndexRule extends Rule {
+/** Takes files out of relations that hold no row for the filter right above the relation. */
+public final class PushDownBFIndexRule extends Rule<TreeNode<?>> {
     static final String NAME = "PushDownBFIndexRule";
     private final Bridge bridge;
 
@@ -27,129 +26,117 @@ public final class PushDownBFIndexRule extends Rule {
         this.bridge = bridge;
     }
 
-    public TreeNode apply(TreeNode plan) {
+    public TreeNode<?> apply(TreeNode<?> plan) {
         if (!this.bridge.isOn()) {
             return plan;
         }
         try {
-            return new Pruning(this).ofQuery((LogicalPlan) plan);
+            return new Pruner(this).ofQuery((LogicalPlan) plan);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return plan;
         }
     }
 
-    /** The filter over the fewer files; the filter itself if there is nothing to take out. */
+    /** Return the filter over fewer files; the filter itself if no file can be taken out. */
     Filter pruned(Filter filter) {
-        LogicalRelation leaf = (LogicalRelation) filter.child();
-        HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
         try {
-            String problem = Relations.problem(relation);
-            FileIndex all = problem == null ? Relations.pinned(relation.location()) : null;
-            ObjectNode request = Bridge.request("prune", all == null ? relation.location() : all);
-            request.put("text", filter.condition().sql());
-            if (problem != null) {
-                this.bridge.explain(request, NAME, Relations.UNSUPPORTED, problem);
-                return filter;
-            }
-            ObjectNode condition = new Conditions(relation).of(filter.condition());
-            if (condition == null) {
-                String why = "no column is compared with literals by =, <=> or IN";
-                this.bridge.explain(request, NAME, "NO_USABLE_CONDITION", why);
-                return filter;
-            }
-            request.set("condition", condition);
-            request.put("case_sensitive", filter.conf().caseSensitiveAnalysis());
-            JsonNode answer = this.bridge.ask(request);
-            List exclusions = this.exclusions(answer.get("indexes"));
-            if (exclusions.isEmpty()) {
-                return filter;
-            }
-            ObjectNode report = Bridge.JSON.createObjectNode();
-            report.setAll(request);
-            boolean isHybrid = answer.get("hybrid").asBoolean();
-            boolean looks = !isHybrid || this.bridge.isTraced(); // else the scan does, later
-            FileIndex fewer = withoutExcluded(all, exclusions, looks, report);
-            boolean isChanged = report.get("num_unknown").asInt() > 0;
-            if (isChanged && !isHybrid) {
-                String why = "files were added since, and hybrid scans are switched off";
-                this.bridge.explain(report, NAME, "SOURCE_DATA_CHANGED", why);
-                return filter;
-            }
-            report.put("rule", NAME);
-            this.bridge.report(report);
-            Filter pruned = filter.copy(filter.condition(), Relations.with(leaf, fewer));
-            pruned.copyTagsFrom(filter);
-            return pruned;
+            return this.prunedByIndexes(filter);
         } catch (Throwable error) {
             this.bridge.failed(NAME, error);
             return filter;
         }
     }
 
-    private List exclusions(JsonNode indexes) throws Exception {
-        List exclusions = new ArrayList();
-        for (int i = 0; i < indexes.size(); i++) {
-            JsonNode index = (JsonNode) indexes.get(i);
-            String snapshot = index.get("snapshot").asText();
-            byte[] excluded = Base64.getDecoder().decode(index.get("excluded").asText());
-            KnownFiles files = this.bridge.files(snapshot);
-            if (8 * excluded.length < files.count) {
-                throw new IllegalStateException("an answer is about fewer files than there are");
-            }
-            String name = index.get("name").asText();
-            boolean isChecked = index.get("checked").asBoolean();
-            exclusions.add(new Exclusion(name, snapshot, files, excluded, isChecked));
+    private Filter prunedByIndexes(Filter filter) throws Exception {
+        LogicalRelation leaf = (LogicalRelation) filter.child();
+        HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
+        String text = filter.condition().sql();
+        String problem = Relations.problem(relation);
+        if (problem != null) {
+            Subject whole = Subject.of(relation.location(), text);
+            this.bridge.explain(NAME, whole, new Reason(Relations.UNSUPPORTED, problem));
+            return filter;
         }
-        return exclusions;
+        FileIndex all = Relations.pinned(relation.location());
+        Subject subject = Subject.of(all, text);
+        ObjectNode condition = new Conditions(relation).of(filter.condition());
+        if (condition == null) {
+            String why = "no column is compared with literals by =, <=> or IN";
+            this.bridge.explain(NAME, subject, new Reason("NO_USABLE_CONDITION", why));
+            return filter;
+        }
+        boolean isCaseSensitive = filter.conf().caseSensitiveAnalysis();
+        PruneAnswer answer = this.bridge.prune(subject, condition, isCaseSensitive);
+        if (answer.indexes.isEmpty()) {
+            return filter;
+        }
+        List<Exclusion> exclusions = this.exclusions(answer);
+        boolean looks = !answer.isHybrid || this.bridge.isTraced(); // else the scan looks later
+        Remaining remaining = new Remaining(all, exclusions, looks);
+        if (remaining.numUnknown > 0 && !answer.isHybrid) {
+            String why = "files were added since, and hybrid scans are switched off";
+            Reason reason = new Reason("SOURCE_DATA_CHANGED", why);
+            this.bridge.report(NAME, subject, remaining.usage(), reason);
+            return filter;
+        }
+        this.bridge.reportUse(NAME, subject, remaining.usage());
+        FileIndex fewer = new PrunedFileIndex(all, exclusions, remaining.bytesKept);
+        Filter pruned = filter.copy(filter.condition(), Relations.with(leaf, fewer));
+        pruned.copyTagsFrom(filter);
+        return pruned;
     }
 
-    private static FileIndex withoutExcluded(
-            FileIndex all, List exclusions, boolean looks, ObjectNode report) {
-        int files = 0;
-        int kept = 0;
-        int unknown = 0;
-        long bytes = 0;
-        long bytesKept = 0;
-        scala.collection.immutable.Seq none = Scala.seq(new ArrayList());
-        for (scala.collection.Iterator i = all.listFiles(none, none).iterator(); i.hasNext();) {
-            Seq found = ((PartitionDirectory) i.next()).files();
-            for (scala.collection.Iterator j = found.iterator(); j.hasNext();) {
-                FileStatusWithMetadata file = (FileStatusWithMetadata) j.next();
-                files += 1;
-                bytes += file.getLen();
-                if (!PrunedFileIndex.rulesOut(exclusions, file, looks)) {
-                    kept += 1;
-                    bytesKept += file.getLen();
-                    unknown += PrunedFileIndex.isKnown(exclusions, file) ? 0 : 1;
-                }
-            }
+    private List<Exclusion> exclusions(PruneAnswer answer) throws Exception {
+        List<Exclusion> exclusions = new ArrayList<Exclusion>();
+        for (PrunedIndex index : answer.indexes) {
+            exclusions.add(new Exclusion(index, this.bridge.files(index.snapshot)));
         }
-        report.put("num_files", files);
-        report.put("num_kept", kept);
-        report.put("num_unknown", unknown);
-        report.put("num_bytes", bytes);
-        report.put("bytes_kept", bytesKept);
-        ArrayNode names = report.putArray("indexes");
-        for (int i = 0; i < exclusions.size(); i++) {
-            names.add(((Exclusion) exclusions.get(i)).index);
-        }
-        return new PrunedFileIndex(all, exclusions, bytesKept);
+        return exclusions;
     }
 
     private void leave(Filter filter) {
         HadoopFsRelation relation =
                 (HadoopFsRelation) ((LogicalRelation) filter.child()).relation();
-        ObjectNode about = Bridge.request("prune", relation.location());
-        about.put("text", filter.condition().sql());
-        this.bridge.explain(about, NAME, Rewriting.CODE, Rewriting.WHY);
+        Subject subject = Subject.of(relation.location(), filter.condition().sql());
+        this.bridge.explain(NAME, subject, PlanRewriter.DEPENDS_ON_PLACE);
+    }
+
+    /** Counts of files before and after exclusions. */
+    private static final class Remaining {
+        final List<String> indexes = new ArrayList<String>();
+        int numFiles;
+        int numKept;
+        int numUnknown;
+        long numBytes;
+        long bytesKept;
+
+        Remaining(FileIndex all, List<Exclusion> exclusions, boolean looks) {
+            for (Exclusion exclusion : exclusions) {
+                this.indexes.add(exclusion.index());
+            }
+            for (FileStatusWithMetadata file : Relations.files(all)) {
+                this.numFiles += 1;
+                this.numBytes += file.getLen();
+                if (!PrunedFileIndex.rulesOut(exclusions, file, looks)) {
+                    this.numKept += 1;
+                    this.bytesKept += file.getLen();
+                    this.numUnknown += PrunedFileIndex.isKnown(exclusions, file) ? 0 : 1;
+                }
+            }
+        }
+
+        Usage usage() {
+            return new Usage(
+                    this.indexes, this.numFiles, this.numKept, this.numBytes, this.bytesKept);
+        }
     }
 
     /** Prunes the relations right below filters. */
-    private static final class Pruning extends Rewriting {
+    private static final class Pruner extends PlanRewriter {
         private final PushDownBFIndexRule rule;
 
-        Pruning(PushDownBFIndexRule rule) {
+        Pruner(PushDownBFIndexRule rule) {
             this.rule = rule;
         }
 

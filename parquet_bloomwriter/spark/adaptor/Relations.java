@@ -1,22 +1,31 @@
 package bloomwriter;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.StructField;
 
-/** Relations that indexes are about, and the same over other files. */
+/** Relations that read files: whether indexes are about them, their files, and copies over others. */
 final class Relations {
     /** The code of `problem`. */
     static final String UNSUPPORTED = "UNSUPPORTED_RELATION";
 
+    private static final int MAX_ROOTS = 64;
+
     private Relations() {}
 
-    /** Whether it reads columns of files by name, not as a stream, and is not pruned yet. */
+    /** Return whether a relation reads columns of files by name, is no stream and is not pruned. */
     static boolean isIndexable(LogicalRelation leaf) {
         if (leaf.isStreaming() || !(leaf.relation() instanceof HadoopFsRelation)) {
             return false;
@@ -28,18 +37,18 @@ final class Relations {
     }
 
     /**
-     * Why nothing is known of what a relation reads, or null.
+     * Return why the rules must leave a relation as it is, or null.
      *
      * Table formats derive classes of their own from Spark's: they map columns to others, hide rows
-     * of a file, or find their listing by its class. So only Spark's very own classes are touched.
+     * of a file, or find their listing by its class. So only Spark's own classes are touched.
      */
     static String problem(HadoopFsRelation relation) {
-        Class format = relation.fileFormat().getClass();
+        Class<?> format = relation.fileFormat().getClass();
         if (format != ParquetFileFormat.class) {
             return "its files are read by " + format.getName() + ", not by Spark's own Parquet reader";
         }
         FileIndex own = own(relation.location());
-        Class location = own.getClass();
+        Class<?> location = own.getClass();
         boolean isKnown = location == InMemoryFileIndex.class || location == CatalogFileIndex.class;
         return isKnown
                 ? null
@@ -50,25 +59,53 @@ final class Relations {
         return location instanceof PrunedFileIndex ? ((PrunedFileIndex) location).all() : location;
     }
 
-    /** Whether a column comes from the files: one of a partition hides theirs of the same name. */
+    /** Return whether a column comes from files: a partition's column hides theirs of that name. */
     static boolean isStored(HadoopFsRelation relation, String name) {
-        StructField[] partitions = relation.partitionSchema().fields();
-        for (int i = 0; i < partitions.length; i++) {
-            if (partitions[i].name().equalsIgnoreCase(name)) {
+        for (StructField field : relation.partitionSchema().fields()) {
+            if (field.name().equalsIgnoreCase(name)) {
                 return false;
             }
         }
         return true;
     }
 
-    /** The files as they are listed now and stay, of a relation that has no problem. */
+    /** Return a listing of the present files that does not change, if a relation has no problem. */
     static FileIndex pinned(FileIndex location) {
         return location instanceof CatalogFileIndex
-                ? ((CatalogFileIndex) location).filterPartitions(Scala.seq(new ArrayList()))
+                ? ((CatalogFileIndex) location).filterPartitions(Scala.<Expression>empty())
                 : location;
     }
 
-    /** The relation with the same attributes, but over other files. */
+    /** List the files of all partitions. */
+    static List<FileStatusWithMetadata> files(FileIndex location) {
+        List<FileStatusWithMetadata> files = new ArrayList<FileStatusWithMetadata>();
+        for (PartitionDirectory directory :
+                Scala.list(location.listFiles(Scala.<Expression>empty(), Scala.<Expression>empty()))) {
+            files.addAll(Scala.list(directory.files()));
+        }
+        return files;
+    }
+
+    /** Return the local paths of the root folders and files; if they are many, of their folders. */
+    static List<String> rootsOf(FileIndex location) {
+        List<Path> paths = Scala.list(location.rootPaths());
+        Set<String> roots = new LinkedHashSet<String>();
+        boolean areMany = paths.size() > MAX_ROOTS;
+        for (Path path : paths) {
+            Path root = areMany && path.getParent() != null ? path.getParent() : path;
+            if (isLocal(root)) {
+                roots.add(root.toUri().getPath());
+            }
+        }
+        return new ArrayList<String>(roots);
+    }
+
+    static boolean isLocal(Path path) {
+        String scheme = path.toUri().getScheme();
+        return scheme == null || scheme.equals("file");
+    }
+
+    /** Return a relation with the same attributes over other files. */
     static LogicalRelation with(LogicalRelation leaf, FileIndex location) {
         HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
         HadoopFsRelation other =

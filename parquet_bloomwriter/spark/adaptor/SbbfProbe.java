@@ -1,6 +1,6 @@
 package bloomwriter;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import bloomwriter.Protocol.JoinFilter;
 import java.io.RandomAccessFile;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
@@ -9,19 +9,20 @@ import java.util.Objects;
 import java.util.function.LongPredicate;
 import org.apache.spark.SparkContext;
 import org.apache.spark.broadcast.Broadcast;
+import scala.reflect.ClassTag;
 
 /**
- * A split block Bloom filter, asked for every row of one side of a join.
+ * A split block Bloom filter that is asked for every row of one side of a join.
  *
- * Whether asking pays is watched: where nearly every row passes, most rows are not asked about. Rows
- * that are not asked about pass, which is never wrong.
+ * The probe counts how many rows pass. Where nearly every row passes, it pauses: most rows are not
+ * looked up then. Rows that are not looked up pass, which is never wrong.
  *
  * A query may run long after it was planned. Spark sends its probes to the tasks of each stage when the
- * stage begins: if a file that the filter was made of is another by then, a probe is sent that passes
- * every row.
+ * stage begins. If a file that the filter was made of has changed by then, a probe is sent that lets
+ * every row pass.
  *
- * Spark's generated code knows a probe as a LongPredicate, a class of Java's own: this class is in a
- * jar that the loaders of many threads do not have.
+ * Spark's generated code calls a probe as a LongPredicate, a class of Java's own: this class is in a
+ * jar that the class loaders of many threads do not know.
  */
 public final class SbbfProbe implements LongPredicate, Serializable {
     private static final long serialVersionUID = 1L;
@@ -40,8 +41,8 @@ public final class SbbfProbe implements LongPredicate, Serializable {
     private final String id;
     private final String text;
     /** The filter; null lets every row pass. */
-    private final Broadcast broadcast;
-    /** What the filter was made of, known to the driver only. */
+    private final Broadcast<int[]> broadcast;
+    /** The files that the filter was made of; known to the driver only. */
     private final transient LocalFiles files;
     private transient int[] words;
     private transient int asked;
@@ -49,42 +50,42 @@ public final class SbbfProbe implements LongPredicate, Serializable {
     private transient int pause;
     private transient int paused;
 
-    private SbbfProbe(String id, String text, Broadcast broadcast, LocalFiles files) {
+    private SbbfProbe(String id, String text, Broadcast<int[]> broadcast, LocalFiles files) {
         this.id = id;
         this.text = text;
         this.broadcast = broadcast;
         this.files = files;
     }
 
-    /** Read {"id", "text", "path", "offset", "num_bytes"}: a probe that heeds no files. */
-    static SbbfProbe of(JsonNode filter, SparkContext context) throws Exception {
-        byte[] bitset = new byte[filter.get("num_bytes").asInt()];
-        RandomAccessFile file = new RandomAccessFile(filter.get("path").asText(), "r");
+    /** Read a filter and send it to executors; the probe watches no files. */
+    static SbbfProbe of(JoinFilter filter, SparkContext context) throws Exception {
+        byte[] bitset = new byte[filter.numBytes];
+        RandomAccessFile file = new RandomAccessFile(filter.path, "r");
         try {
-            file.seek(filter.get("offset").asLong());
+            file.seek(filter.offset);
             file.readFully(bitset);
         } finally {
             file.close();
         }
         int[] words = new int[bitset.length / 4];
         ByteBuffer.wrap(bitset).order(ByteOrder.LITTLE_ENDIAN).asIntBuffer().get(words);
-        Broadcast sent =
-                context.broadcast(words, scala.reflect.ClassTag$.MODULE$.apply(int[].class));
-        return new SbbfProbe(filter.get("id").asText(), filter.get("text").asText(), sent, new LocalFiles());
+        ClassTag<int[]> tag = scala.reflect.ClassTag$.MODULE$.apply(int[].class);
+        Broadcast<int[]> sent = (Broadcast<int[]>) context.broadcast(words, tag);
+        return new SbbfProbe(filter.id, filter.text, sent, new LocalFiles());
     }
 
-    /** The same probe for as long as these files stay what they are. */
-    SbbfProbe heeding(LocalFiles files) {
+    /** Return the same probe, to be used only as long as these files do not change. */
+    SbbfProbe watching(LocalFiles files) {
         return new SbbfProbe(this.id, this.text, this.broadcast, files);
     }
 
-    /** What Java writes in the place of this, whenever it is sent; Janino has no private writeObject. */
+    /** Return what Java writes in place of a probe that is sent; Janino has no private writeObject. */
     public Object writeReplace() {
         boolean isCurrent = this.files == null || this.files.areUnchanged(); // tasks know no files
         return isCurrent ? this : new SbbfProbe(this.id, this.text, null, null);
     }
 
-    /** Whether the filter might contain the hash. */
+    /** Return whether the filter might contain the hash. */
     public boolean test(long hash) {
         if (this.broadcast == null) {
             return true;
@@ -126,10 +127,6 @@ public final class SbbfProbe implements LongPredicate, Serializable {
                 != 0;
     }
 
-    String id() {
-        return this.id;
-    }
-
     public boolean equals(Object other) {
         if (!(other instanceof SbbfProbe)) {
             return false;
@@ -142,7 +139,7 @@ public final class SbbfProbe implements LongPredicate, Serializable {
         return this.id.hashCode();
     }
 
-    /** Shown by explain(). */
+    /** Return the text that explain() shows. */
     public String toString() {
         return this.text;
     }

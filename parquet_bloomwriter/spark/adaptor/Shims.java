@@ -2,36 +2,39 @@ package bloomwriter;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.List;
+import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import scala.collection.mutable.ListBuffer;
 
 /**
- * Calls that differ between the lines of Spark, from 3.5 (Scala 2.12) to 4.3 (Scala 2.13).
+ * Calls that differ between Spark 3.5 (Scala 2.12) and Spark 4.0 to 4.3 (Scala 2.13).
  *
- * The sources are compiled against the Spark that runs, so whatever all lines spell alike needs no
- * shim. Spark's `Seq` is `scala.collection.Seq` before 4.0 and `scala.collection.immutable.Seq` since:
- * sources take the former, which both are, and hand over the latter, which both take.
+ * The sources are compiled against the Spark that runs, so calls that are spelled the same in all
+ * versions need no shim. Spark's `Seq` is `scala.collection.Seq` before 4.0 and
+ * `scala.collection.immutable.Seq` since. Sources take the former, a supertype of both, and return the
+ * latter, a subtype of both.
  */
 final class Shims {
     private Shims() {}
 
-    /** Return an immutable sequence; the converters between collections moved in Scala 2.13. */
-    static scala.collection.immutable.Seq seq(java.util.List list) {
-        ListBuffer items = new ListBuffer();
-        for (int i = 0; i < list.size(); i++) {
-            items.$plus$eq(list.get(i));
-        }
-        return items.toList();
+    /**
+     * Return an immutable sequence.
+     *
+     * Scala's converters have other names in 2.12 and 2.13. Its builders have methods that differ only
+     * in what they return, among which Janino finds the right one on some runs only.
+     */
+    static <T> scala.collection.immutable.Seq<T> seq(List<T> list) {
+        return immutable(PythonUtils.toSeq(list));
     }
 
     /** Return an immutable sequence of the same items. */
-    static scala.collection.immutable.Seq immutable(scala.collection.Seq seq) {
+    static <T> scala.collection.immutable.Seq<T> immutable(scala.collection.Seq<T> seq) {
         return seq.toList();
     }
 
-    /** Return the same leaf over another relation: since 4.0, leaves have a fifth argument. */
+    /** Return the same leaf over another relation. Since Spark 4.0 a leaf has a fifth argument. */
     static LogicalRelation with(LogicalRelation leaf, HadoopFsRelation relation) {
         Object[] arguments = new Object[leaf.productArity()];
         for (int i = 0; i < arguments.length; i++) {
@@ -41,11 +44,11 @@ final class Shims {
         return (LogicalRelation) leaf.makeCopy(arguments);
     }
 
-    /** Whether an index lists the files of an earlier version of its table; known since 4.3. */
+    /** Return whether an index lists files of an earlier version of its table; new in Spark 4.3. */
     static boolean isTimeTravel(FileIndex location) {
         Method method;
         try {
-            method = FileIndex.class.getMethod("isTimeTravel", new Class[0]);
+            method = FileIndex.class.getMethod("isTimeTravel", new Class<?>[0]);
         } catch (NoSuchMethodException error) {
             return false;
         }

@@ -1,7 +1,7 @@
-"""Java sources -> a jar, made once for each version of Spark and kept in a folder for caches.
+"""Compiles the Java sources to a jar, once for each version of Spark; a cache folder keeps the jar.
 
-Spark brings Janino, a compiler in Java; no JDK is needed. It compiles against the classes that the
-driver has loaded, so a jar fits the very Spark it was made by.
+Spark brings Janino, a compiler written in Java, so no JDK is needed. Janino compiles against the
+classes that the driver has loaded, so a jar fits exactly the Spark that compiled it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _SOURCES = Path(__file__).parent
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time of every entry: equal sources make equal jars."""
+"""The time of every entry, so that equal sources make equal jars."""
 
 
 def put_jar(spark: Any, folder: str) -> str:  # noqa: ANN401  a SparkSession; py4j has no types
-    """Put the jar of the rules for a Spark session into a folder that is ours alone.
+    """Put the jar of the rules for a Spark session into a folder that only this user can write to.
 
     Returns:
-        Its path.
+        The path of the jar.
 
     Raises:
-        OSError: If it cannot be written.
+        OSError: If the jar cannot be written.
         py4j.protocol.Py4JError: If the sources do not compile with this Spark.
     """
     scala = spark.sparkContext._jvm.scala.util.Properties.versionNumberString()  # noqa: SLF001  the way to the JVM
@@ -42,7 +42,7 @@ def put_jar(spark: Any, folder: str) -> str:  # noqa: ANN401  a SparkSession; py
 
 
 def sources() -> list[Path]:
-    """The Java files."""
+    """Return the Java files."""
     return sorted(_SOURCES.glob("*.java"))
 
 
@@ -62,13 +62,18 @@ def _kept(name: str) -> bytes | None:
 
 def _made(spark: Any, name: str) -> bytes:  # noqa: ANN401  as above
     with tempfile.TemporaryDirectory(prefix="bloomwriter-") as scratch:
-        _compile(spark.sparkContext._gateway, Path(scratch))  # noqa: SLF001  the way to the JVM
+        compile_sources(spark.sparkContext._gateway, Path(scratch))  # noqa: SLF001  the way to the JVM
         data = _packed(Path(scratch))
     keep(name, data)
     return data
 
 
-def _compile(gateway: Any, target: Path) -> None:  # noqa: ANN401  as above
+def compile_sources(gateway: Any, target: Path) -> None:  # noqa: ANN401  as above
+    """Compile the Java files in the JVM of a py4j gateway.
+
+    Raises:
+        py4j.protocol.Py4JError: If the sources do not compile.
+    """
     jvm = gateway.jvm
     janino = jvm.org.codehaus.janino
     compiler = janino.Compiler()

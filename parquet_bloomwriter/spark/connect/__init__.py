@@ -1,1 +1,1 @@
-"""Files left out without optimizer rules: what works on Spark Connect, too."""
+"""Leaves out files by a filter on `_metadata`, without optimizer rules; works on Spark Connect."""

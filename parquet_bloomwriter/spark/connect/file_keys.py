@@ -1,14 +1,14 @@
-"""How Spark names a file in `_metadata`, and the condition that leaves files out by it.
+"""Names of files in Spark's `_metadata`, and the condition that leaves files out by these names.
 
 `_metadata.file_path` is a URI as `java.net.URI` composes it of its parts:
 
     file:/data/a%20b/café.parquet
 
-Escaped, as `%` and two digits for each byte of UTF-8, are the characters of ASCII that no path of a
-URI has, and blanks and control characters of all others. Whatever else is spelled as it is.
+ASCII characters that a path of a URI cannot have, and blanks and control characters beyond ASCII,
+are written as `%` and two hexadecimal digits for each byte of UTF-8. Others are unchanged.
 
-A file is left out by path, size and time of modification together, and only ever left out: a file
-that is spelled another way than here is read, not lost.
+The condition names a file by path, size and time of modification, and only leaves files out. If
+Spark spells a path in another way than this module does, the file is read, not lost.
 
 Source: RFC 2396, section 3.3; java.net.URI, "Character categories"; Hadoop, Path.
 """
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ODD = re.compile(r"[^a-zA-Z0-9_\-!.~'()*,;:$&+=@/]")
-"""A character that is not certainly spelled as it is."""
+"""A character that may be escaped."""
 
 _ESCAPED_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
-"""Java's isSpaceChar and isISOControl."""
+"""Categories of characters beyond ASCII that Java escapes: isSpaceChar and isISOControl."""
 
 _KEY = (
     "concat_ws('|', _metadata.file_path, _metadata.file_size, "
@@ -35,14 +35,14 @@ _KEY = (
 
 
 def file_uri(path: str) -> str:
-    """Return what `_metadata.file_path` has for an absolute local path."""
+    """Return the value of `_metadata.file_path` for an absolute local path."""
     return "file:" + _ODD.sub(lambda odd: _spelled(odd[0]), path)
 
 
 def file_key(path: str, size: int, modified_ms: int) -> str | None:
     """Return a file's key: URI, bytes, microseconds since 1970.
 
-    None if the path has bytes that are no UTF-8, which Java cannot spell.
+    Return None if the path has bytes that are not UTF-8, which Java cannot represent.
     """
     try:
         path.encode()
@@ -52,10 +52,10 @@ def file_key(path: str, size: int, modified_ms: int) -> str | None:
 
 
 def leaving_out(keys: Iterable[str]) -> str:
-    """Return the SQL condition that is false for rows of these files only.
+    """Return the SQL condition that is false for the rows of exactly these files.
 
-    Quotation marks are the only characters of a key that SQL takes for something else: backslashes
-    and braces are escaped in it.
+    The only special characters of SQL in a key are quotation marks: URIs escape backslashes and
+    braces.
     """
     listed = ",".join(["'" + key.replace("'", "\\'") + "'" for key in keys])
     return f"NOT ({_KEY} IN ({listed}))"

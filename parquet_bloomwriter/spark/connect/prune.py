@@ -1,4 +1,4 @@
-"""Which files of a relation its indexes exclude, by their names in Spark."""
+"""Finds the files of a relation that its indexes exclude, and their names in Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
-from parquet_bloomwriter.spark.plan.catalog import candidates, column_of
+from parquet_bloomwriter.spark.plan.catalog import column_of, matching_indexes
 from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
 from parquet_bloomwriter.spark.rules.decision import Decision
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.spark.connect.safe_predicate import Columns
 
 MAX_EXCLUDED = 100_000
-"""Files that are left out by name, the largest first. Spark takes about a second and a half to
-analyze so many names."""
+"""Most files to leave out by name; the largest are taken first. Spark takes about 1.5 s to analyze
+so many names."""
 
 _MANY_LOCATIONS = 64
 _PLAIN_NAME = re.compile(r"[\w .-]+")
@@ -33,63 +33,63 @@ _PLAIN_NAME = re.compile(r"[\w .-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """What the indexes say."""
+    """The files that indexes exclude, and the decisions about the indexes."""
 
     keys: tuple[str, ...] = ()
-    """Of files to leave out, as in `file_keys`."""
+    """Keys of files to leave out, as in `file_keys`."""
 
     decisions: tuple[Decision, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Excluded:
-    """What one index says."""
+    """The files that one index excludes."""
 
     sizes: dict[str, int]
-    """Bytes of the files to leave out, by key."""
+    """Sizes of the files to leave out in bytes, by key."""
 
     decision: Decision
 
 
 def no_exclusion(condition: str, locations: Sequence[str], reason: Reason) -> Exclusion:
-    """Exclude nothing, for a reason that concerns no index in particular."""
+    """Return an exclusion of no files, for a reason that is about no index in particular."""
     return Exclusion(decisions=(_decision(condition, locations, None, reason),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of indexes."""
+    """A condition, and the relation that it filters."""
 
     tree: Expression
-    """What is certain of the condition, in the DataFrame's names of leaf columns."""
+    """The safe part of the condition, with the DataFrame's names of leaf columns."""
 
     columns: Columns
-    """The DataFrame's."""
+    """The columns of the DataFrame."""
 
     locations: Sequence[str]
-    """What is read, absolute."""
+    """Absolute paths of the folders and files that are read."""
 
 
 def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Exclusion:
-    """Ask the indexes.
+    """Return the files that indexes exclude.
 
     Args:
-        question: The condition, and what it is asked about.
+        question: The condition and the relation.
         homes: Folders of indexes that do not lie beside their tables.
-        name: The one index to ask; None: all.
+        name: The only index to use; None: all.
     """
     condition, locations = to_text(question.tree), question.locations
     sizes: dict[str, int] = {}
     decisions = []
-    for index, snapshot in candidates(locations, homes):
+    for index, snapshot in matching_indexes(locations, homes):
         if name not in (None, index):
             continue
         if isinstance(snapshot, Reason):
             decisions.append(_decision(condition, locations, index, snapshot))
             continue
-        said = _ask(snapshot, question)
-        sizes |= said.sizes
-        decisions.append(said.decision)
+        excluded = _excluded_by(snapshot, question)
+        sizes |= excluded.sizes
+        decisions.append(excluded.decision)
     if not decisions:
         wanted = "no index" if name is None else f'no index "{name}"'
         text = f"{wanted} is found beside the files, nor in the folders of indexes that are known"
@@ -98,7 +98,7 @@ def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Ex
     return Exclusion(keys=tuple(largest), decisions=tuple(decisions))
 
 
-def _ask(snapshot: Snapshot, question: Question) -> _Excluded:
+def _excluded_by(snapshot: Snapshot, question: Question) -> _Excluded:
     import numpy as np
 
     index, condition = snapshot.entry.name, to_text(question.tree)
@@ -154,14 +154,14 @@ def _all_changed() -> Reason:
 
 
 def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
-    """Return the files that are as the index knows them, as far as its contract asks for that."""
+    """Return the files that have not changed; by contract `immutable`, all."""
     if snapshot.entry.contract == "immutable":
         return places
     return places[snapshot.files.are_unchanged(snapshot.root, places)]
 
 
 def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any]) -> dict[str, int]:
-    """Return the sizes of files, by their keys."""
+    """Return the sizes of files in bytes, by their keys."""
     files, root = snapshot.files, snapshot.root.rstrip("/")
     paths = files.paths.take(places).to_pylist()
     facts = zip(
@@ -175,11 +175,11 @@ def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any]) -> dict[str, int]:
     return found
 
 
-# Which of an index's files are read.
+# Files of an index that are read.
 
 
 def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
-    """Which files may be read; all of them if that is not easily told."""
+    """Return which files may be read; all files if that is not easy to find out."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -196,11 +196,14 @@ def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
     return present
 
 
-# Columns by their names in an index.
+# Names of columns in an index.
 
 
 def _name_of(snapshot: Snapshot, column: str, question: Question) -> str | None:
-    """The index's name of a column; None if it has none, or Spark shows it otherwise."""
+    """Return the index's name of a column.
+
+    Return None if the index does not have the column, or Spark does not show the stored values.
+    """
     path = column.split(".")
     name = column_of(snapshot, path, case_sensitive=False)
     found = question.columns.find(column)
@@ -210,7 +213,7 @@ def _name_of(snapshot: Snapshot, column: str, question: Question) -> str | None:
 
 
 def _is_in_paths(snapshot: Snapshot, name: str) -> bool:
-    """Whether a folder might be named for a column, `id=42`: Spark prefers that to the files'."""
+    """Return whether a folder may name a column, as in `id=42`: it hides the files' column."""
     import pyarrow.compute as pc
 
     pattern = f"(^|/){re.escape(name)}=" if _PLAIN_NAME.fullmatch(name) else "="

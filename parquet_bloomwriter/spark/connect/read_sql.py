@@ -1,17 +1,17 @@
-r"""Conditions in Spark's SQL, read as far as they mean the same to our own parser.
+r"""Reads conditions in Spark's SQL that mean the same to the parser of `predicate`.
 
-Spark evaluates the text itself; here it is only read to find out which files to leave out. So what
-Spark might understand in another way than the parser (which follows PostgreSQL) must not be
-understood at all. Only these tokens are:
+Spark evaluates the text itself; this module reads it only to find files to leave out. A text that
+Spark might understand in another way than the parser, which follows PostgreSQL, is refused. These
+tokens are read:
 
-    name  `name`  a.b    columns; before a parenthesis, functions, of which nothing is known
+    name  `name`  a.b    columns; before a parenthesis, functions, whose values are not known
     12  1.5              numbers without suffix or exponent
-    'text'               without \ (Spark's escapes), ${ (its variables) or another string beside
+    'text'               without \ (Spark's escapes), ${ (its variables) or an adjacent string
     X'00'  DATE '...'  TIMESTAMP '...'
     =  ==  <=>  !=  <>  <  <=  >  >=  +  -  *  /  (  )  ,
     AND OR NOT IN IS NULL BETWEEN LIKE ILIKE TRUE FALSE DISTINCT FROM
 
-and every other word must be a column. "Double quotes", which are strings to Spark, are not taken.
+Every other word must be a column. "Double quotes", which Spark takes for strings, are refused.
 """
 
 from __future__ import annotations
@@ -52,24 +52,23 @@ _NO_NEIGHBOURS = {
     ("typed", "string"),
     ("hex", "string"),
 }
-"""Spark joins strings that stand side by side, and takes some before which a word stands for
-another kind."""
+"""Spark joins adjacent strings, and a word before a string may give the string another type."""
 
 _NOT_TOUCHING = {("sign", "sign"), ("sign", "operator"), ("operator", "operator")}
-"""Together these are comments, arrows and other operators."""
+"""Tokens that would form comments, arrows and other operators without a space between them."""
 
 _NO_COLUMNS = frozenset(
     {"current_date", "current_time", "current_timestamp", "current_user", "localtimestamp"}
     | {"session_user", "user"}
 )
-"""Words that are functions without parentheses under some settings."""
+"""Words that are functions without parentheses under some settings of Spark."""
 
 _UNKNOWN = '"(...)"'
-"""A name that no column has, for what is not known."""
+"""A name that no column has; it stands for values that are not known."""
 
 
 class NotUnderstood(Exception):
-    """The text may mean something else to Spark; the argument says where, a clause."""
+    """The text may mean something else to Spark; the argument is a clause that says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +82,14 @@ class _Token:
 
 
 def read_condition(text: str, columns: Collection[str]) -> Expression:
-    """Make a tree of a condition.
+    """Return the tree of a condition.
 
     Args:
         text: The condition, in Spark's SQL.
         columns: Names of the DataFrame's columns.
 
     Raises:
-        NotUnderstood: If it may mean something else to Spark.
+        NotUnderstood: If the text may mean something else to Spark.
     """
     from parquet_bloomwriter.predicate import parse
 
@@ -121,7 +120,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _spelled(tokens: Sequence[_Token], known: Collection[str]) -> Iterator[str]:
-    """Yield the tokens as the parser takes them: names in quotation marks, functions as one."""
+    """Yield tokens for the parser: names in quotation marks, and one unknown name for each call."""
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -136,7 +135,7 @@ def _spelled(tokens: Sequence[_Token], known: Collection[str]) -> Iterator[str]:
 
 
 def _past_call(tokens: Sequence[_Token], at: int) -> int:
-    """Return the position past the parenthesis that closes the one at a position."""
+    """Return the position after the parenthesis that closes the parenthesis at a position."""
     depth = 0
     for position in range(at, len(tokens)):
         depth += {"open": 1, "close": -1}.get(tokens[position].kind, 0)

@@ -1,11 +1,11 @@
-"""The part of a condition of which it is certain what Spark makes of it.
+"""The safe part of a condition: comparisons that Spark is certain to evaluate on stored values.
 
-Whatever is not becomes `Opaque`: nothing is concluded from it. A comparison stays if
+Every other part becomes `Opaque`, and excludes no file. A comparison is safe if
 
-- its name means one column of the DataFrame, that is one of the files' columns, unchanged;
-- the column's type and the literal's compare in Spark as they are stored: no time zone, rounding,
-  collation or padding comes in between;
-- it is no date before 1900, which Spark may show otherwise than it is stored.
+- its name means one column of the DataFrame, which is a column of the files, unchanged;
+- Spark compares the stored values with the literal, without a time zone, rounding, collation or
+  padding in between;
+- its literal is no date before 1900: Spark may show another date than the stored one.
 
 Source: Spark, AnsiTypeCoercion, DecimalPrecision, DataSourceUtils.
 """
@@ -42,13 +42,13 @@ _EXACT_IN_DOUBLE = 1 << 53
 _INT_LIMIT = 1 << 31
 _INT_DIGITS, _LONG_DIGITS = 10, 20
 _MAX_DIGITS = 15
-"""Of decimal literals: so many are exact as DOUBLE, and leave room beside any integer."""
+"""Most digits of a decimal literal: so many are exact as DOUBLE, and fit beside any integer."""
 
 _MAX_PRECISION = 38
 _MAX_TEXT_DIGITS = 18
 _OLDEST = instant_of(date(1900, 1, 2)).nanoseconds
-"""Nanoseconds. Before 1900 (dates: before 1582-10-15), calendars and zones are matters of settings.
-A day more than that, for zones."""
+"""Nanoseconds. Before 1900 (dates: before 1582-10-15), settings of Spark decide on calendars and
+zones. One day is added for zones."""
 
 _CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 _FIELD_ID = "parquet.field.id"
@@ -56,17 +56,17 @@ _FIELD_ID = "parquet.field.id"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The columns of a DataFrame, and which of them are columns of files."""
+    """The columns of a DataFrame, and whether they are columns of files."""
 
     schema: StructType
     is_stored: Callable[[int], bool]
-    """By ordinal, 0-based."""
+    """Whether the column of an ordinal, 0-based, is a column of files."""
 
     def find(self, name: str) -> tuple[str, DataType] | None:
-        """Find the leaf that a dotted path means: its path as the schema spells it, its type.
+        """Find the leaf that a dotted path means; return the schema's spelling and the type.
 
-        None if it might mean something else: a name that differs from another in case only; a path
-        with an alias of the table in it, of which only Spark knows; a name with dots.
+        Return None if the path might mean another column: a name that differs from another name
+        only in case, a path that may begin with an alias of the table, or a name with dots.
         """
         first, *rest = name.split(".")
         tops = {one.name.casefold() for one in self.schema.fields}
@@ -79,13 +79,13 @@ class Columns:
         return ".".join(field.name for field in path), path[-1].dataType
 
 
-def certain(tree: Expression, columns: Columns) -> Expression:
-    """Replace what is not certain by `Opaque`, and names by those of the schema."""
+def safe_part(tree: Expression, columns: Columns) -> Expression:
+    """Replace unsafe parts by `Opaque`, and names by the schema's spellings."""
     match tree:
         case Not(operand):
-            return Not(certain(operand, columns))
+            return Not(safe_part(operand, columns))
         case And(operands) | Or(operands):
-            return type(tree)(tuple(certain(one, columns) for one in operands))
+            return type(tree)(tuple(safe_part(one, columns) for one in operands))
         case Comparison(name, "=" | "!=", value):
             return _renamed(tree, columns.find(name), (value,))
         case IsIn(name, values):
@@ -104,7 +104,7 @@ def _renamed(
 
 
 def _path(struct: DataType, names: tuple[str, ...]) -> list[StructField] | None:
-    """The fields that names lead to, from a struct inwards."""
+    """Return the fields that names lead to, from a struct inwards, or None."""
     path: list[StructField] = []
     for name in names:
         field = _only(path[-1].dataType if path else struct, name)
@@ -115,7 +115,7 @@ def _path(struct: DataType, names: tuple[str, ...]) -> list[StructField] | None:
 
 
 def _only(struct: Any, name: str) -> StructField | None:  # noqa: ANN401  any DataType
-    """The only field of a name, case ignored, that Spark finds by it in files."""
+    """Return the only field of a name, case ignored, if Spark finds it by its name in files."""
     wanted = name.casefold()
     found = [one for one in getattr(struct, "fields", ()) if one.name.casefold() == wanted]
     if len(found) != 1 or "." in found[0].name:
@@ -125,11 +125,11 @@ def _only(struct: Any, name: str) -> StructField | None:  # noqa: ANN401  any Da
     return None if is_padded or _FIELD_ID in metadata else found[0]
 
 
-# What compares as it is stored.
+# Comparisons with stored values.
 
 
 def _compares(data_type: DataType, value: Value) -> bool:
-    """Whether a column of Spark's type compares with a literal as its stored values do."""
+    """Return whether Spark compares stored values of a column of this type with the literal."""
     check = _CHECKS.get(data_type.typeName())
     return check is not None and not isinstance(value, bool) and check(data_type, value)
 
@@ -164,7 +164,7 @@ def _has_few_digits(value: Value) -> bool:
 
 
 def _with_decimal(data_type: Any, value: Value) -> bool:  # noqa: ANN401  DecimalType
-    """Whether Spark finds a common type that cuts no digits."""
+    """Return whether Spark finds a common type that cuts no digits."""
     whole, scale = _INT_DIGITS, 0
     if isinstance(value, int):
         if abs(value) >= _EXACT_IN_DOUBLE:
@@ -200,7 +200,7 @@ def _with_timestamp(_: DataType, value: Value) -> bool:
 
 
 def _with_timestamp_ntz(_: DataType, value: Value) -> bool:
-    """Texts only: typed literals have the session's zone."""
+    """Return whether a text has no zone; typed literals have the session's zone, and are unsafe."""
     moment = _moment(value) if isinstance(value, str) else None
     return moment is not None and not moment.is_zoned and moment.nanoseconds >= _OLDEST
 
@@ -224,4 +224,4 @@ _CHECKS: dict[str, Callable[[Any, Value], bool]] = {
     "timestamp": _with_timestamp,
     "timestamp_ntz": _with_timestamp_ntz,
 }
-"""By pyspark's name of the type."""
+"""By PySpark's name of the type."""

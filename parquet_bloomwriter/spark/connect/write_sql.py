@@ -1,8 +1,8 @@
-r"""Trees as conditions in Spark's SQL.
+r"""Writes trees as conditions in Spark's SQL.
 
-Literals are written such that their type is plain, and no setting of the session reads them in
-another way: strings with quotation marks, backslashes, dollars or control characters as their
-bytes, naive moments as TIMESTAMP_NTZ, zoned ones in UTC.
+The text of a literal fixes its type, and no setting of the session changes its meaning. Strings
+with quotation marks, backslashes, dollars or control characters are written as bytes, times without
+a zone as TIMESTAMP_NTZ, and times with a zone in UTC.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _AS_BYTES = frozenset("'\\$")
 
 
 def write_condition(tree: Expression, columns: Collection[str]) -> str:  # noqa: PLR0911  by kind
-    """Spell a tree.
+    """Return the SQL of a tree.
 
     Args:
         tree: The condition.
-        columns: Names of the DataFrame's columns; a dotted name that is none of them is a path.
+        columns: Names of the DataFrame's columns; any other name with dots is a path.
 
     Raises:
-        InvalidArgument: If it has parts that cannot be spelled.
+        InvalidArgument: If Spark's SQL has no way to write a part of the tree.
     """
     match tree:
         case Comparison(name, operator, value):
@@ -61,7 +61,7 @@ def write_condition(tree: Expression, columns: Collection[str]) -> str:  # noqa:
             return str(value).upper()
         case Opaque(text):
             raise InvalidArgument(
-                f"this part of the condition is nothing that Spark could evaluate: {text}",
+                f"Spark cannot evaluate this part of the condition: {text}",
                 remedy="Give the whole condition as SQL text.",
             )
 

@@ -1,7 +1,6 @@
-"""Indexes by name: where a session's indexes are, and which of them a name means.
+"""The indexes that a session knows: found by name, or by the files of a relation."""
 
-The indexes that are about the files of a relation.
-"""
+# ruff: noqa: PTH112, PTH118, PTH119, PTH120  paths are strings, as in the log
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ from parquet_bloomwriter.index.layout import (
 )
 from parquet_bloomwriter.index.query.lookup import is_about
 from parquet_bloomwriter.index.query.snapshot import open_snapshots
-from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
-from parquet_bloomwriter.spark.rules.catalyst import data_type_of
+from parquet_bloomwriter.spark.plan.stored_types import data_type_of, shows_as_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,54 +36,52 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.query.snapshot import Snapshot
     from parquet_bloomwriter.index.report import Reason
 
-# ruff: noqa: PTH112, PTH118, PTH119, PTH120  paths are strings, as in the log
-
-
 _SHOWN = 5
+"""Names in an error message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Where an index is."""
+class FoundIndex:
+    """The place of an index."""
 
     name: str
     home: str
     table: str
-    """Its root; empty if its log cannot be read."""
+    """Root of the table."""
 
 
 class KnownHomes:
-    """The homes of indexes that a session knows: one of its own, and those of some tables."""
+    """The folders of indexes that a session knows: its own folder, and those of some tables."""
 
     def __init__(self, system_path: str | None, tables: StrPath | Iterable[StrPath]) -> None:
         self.system_path = None if system_path is None else local_path(system_path)
         self._tables = dict.fromkeys(table_root(table) for table in paths_of(tables))
 
     def add(self, root: str) -> None:
-        """Know one more table."""
+        """Add the root of a table."""
         self._tables[root] = None
 
     def homes(self, table: str | None = None) -> list[str]:
-        """All homes, or those where indexes of one table can be."""
+        """Return all folders of indexes, or those where indexes of one table can be."""
         roots = self._tables if table is None else {table: None}
         own = [] if self.system_path is None else [self.system_path]
         return list(dict.fromkeys([*own, *(os.path.join(root, HOME) for root in roots)]))
 
     def infos(self) -> Iterator[IndexInfo]:
-        """Describe the indexes in all homes, in their order and by name."""
+        """Describe the indexes in all folders, in the order of the folders and by name."""
         folders = (folder for home in self.homes() for folder in index_folders(home))
         yield from (info for info in map(describe, folders) if info is not None)
 
-    def find(self, name: str, table: str | None = None) -> Found:
-        """Find the index that a name means.
+    def find(self, name: str, table: str | None = None) -> FoundIndex:
+        """Find an index by name.
 
         Args:
-            name: The index's.
-            table: Root of its table, if there are several indexes of that name.
+            name: Name of the index.
+            table: Root of its table, if several indexes have that name.
 
         Raises:
-            IndexNotFound: If none is known.
-            InvalidArgument: If several are, or the name cannot be one.
+            IndexNotFound: If no index of that name is known.
+            InvalidArgument: If several are known, or the name is malformed.
         """
         check_name(name)
         candidates = [os.path.join(home, name) for home in self.homes(table)]
@@ -100,7 +96,7 @@ class KnownHomes:
             problem = f'there are {len(infos)} indexes of the name "{name}", of {tables}'
             raise InvalidArgument(problem, remedy="Say which: give its table as table=.")
         home = os.path.dirname(infos[0].folder)
-        return Found(name=name, home=home, table=infos[0].root or _beside(home))
+        return FoundIndex(name=name, home=home, table=infos[0].root or _beside(home))
 
     def _not_found(self, name: str, table: str | None) -> IndexNotFound:
         names = list(dict.fromkeys(info.name for info in self.infos()))
@@ -116,14 +112,14 @@ def _beside(home: str) -> str:
     return os.path.dirname(home) if os.path.basename(home) == HOME else home
 
 
-def candidates(
+def matching_indexes(
     roots: Sequence[str], homes: Iterable[str]
 ) -> Iterator[tuple[str, Snapshot | Reason]]:
-    """Yield the indexes of tables that hold some of the roots, or lie in one, by name.
+    """Yield the indexes, by name, of tables that contain a root or lie in a root.
 
     Args:
         roots: Absolute paths of folders and files.
-        homes: Homes of indexes that do not lie beside their tables.
+        homes: Folders of indexes that do not lie beside their tables.
     """
     beside = (home for root in roots for home in find_homes(root))
     folders = (
@@ -135,9 +131,9 @@ def candidates(
 
 
 def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) -> str | None:
-    """The column of an index that a path from a column to a leaf in it means; None if none.
+    """Return the column of an index for the path from a column to a leaf in it, or None.
 
-    Names with dots in them are ambiguous, and mean none.
+    Names with dots in them are ambiguous: no column is returned.
     """
     if any("." in name for name in path):
         return None
@@ -154,7 +150,7 @@ def column_of(snapshot: Snapshot, path: Sequence[str], *, case_sensitive: bool) 
 def column_for(
     snapshot: Snapshot, path: Sequence[str], type_: str, *, case_sensitive: bool
 ) -> str | None:
-    """The same, if values of Catalyst's type are those that the files store."""
+    """Return `column_of` if the files store the values of Catalyst's type, else None."""
     name = column_of(snapshot, path, case_sensitive=case_sensitive)
     if name is None or not shows_as_stored(snapshot, name, data_type_of(type_)):
         return None

@@ -1,14 +1,14 @@
-"""What a DataFrame reads, as far as that can be told for certain.
+"""Finds out which files a DataFrame reads, if that is certain.
 
 Filters by file name may be added to a DataFrame only if its columns are those of the files: if `id`
 were another column renamed, an index of the files' `id` would lose rows. So a DataFrame counts as a
-relation only if it is one read of plain Parquet files, with nothing above it but filters, aliases
-and, where it can be told which columns they pass on as they are, selections.
+relation only if it is one read of plain Parquet files below nothing but filters, aliases and, where
+it is known which columns they pass on unchanged, selections.
 
     classic session   the analyzed plan, by way of the JVM
     Spark Connect     the plan that the client sends: a read of paths with the format "parquet"
 
-Views and tables are resolved by the server, so that a Connect client cannot see through them.
+The server resolves views and tables, so a Connect client cannot know what they read.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ class Relation:
     """One read of Parquet files."""
 
     locations: tuple[str, ...]
-    """What is read, local paths of folders or files; of a glob, the folder before it."""
+    """Local paths of the folders or files that are read; for a glob, the folder before the glob."""
 
     is_exact: bool
-    """Whether there was no glob."""
+    """Whether no path has a glob."""
 
     is_whole: bool
-    """Whether nothing above the read takes rows or columns away."""
+    """Whether nothing above the read drops rows or columns."""
 
     is_stored: Callable[[int], bool]
-    """Whether the DataFrame's column of this ordinal, 0-based, is one of the read's, unchanged; one
-    that is known to come from the names of folders is not."""
+    """Whether the DataFrame's column of this ordinal, 0-based, is a column of the read, unchanged,
+    and not known to come from the names of folders."""
 
 
 def relation_of(df: DataFrame) -> Relation | Reason:
-    """Find out what a DataFrame reads, or why that cannot be told."""
+    """Return what a DataFrame reads, or why that is not certain."""
     return _by_client_plan(df) if is_connect(df.sparkSession) else _by_analyzed_plan(df)
 
 
@@ -102,9 +102,9 @@ def _by_analyzed_plan(df: DataFrame) -> Relation | Reason:
 
 
 def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  objects of the JVM
-    """Compare by the ids that Catalyst gives expressions: whatever changes a column has a new one.
+    """Compare ids of expressions: in Catalyst, an expression that changes a column has a new id.
 
-    Names of the read's columns are compared as well, for partition columns are among them.
+    Names are compared as well, because columns of partitions are among the read's columns.
     """
     stored, output = read.outputSet(), top.output()
     partitioned = {one.casefold() for one in read.relation().partitionSchema().fieldNames()}
@@ -117,7 +117,7 @@ def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  o
 
 
 def _local_paths(paths: list[str]) -> tuple[str, ...] | Reason:
-    """Take paths as Hadoop writes them: a scheme, perhaps an authority, and nothing escaped."""
+    """Return paths that Hadoop wrote: with a scheme, perhaps an authority, and nothing escaped."""
     if not all(one.startswith("file:/") for one in paths):
         return _refused("its files are not on a local or mounted disk")
     return tuple(f"/{one.removeprefix('file:').lstrip('/')}" for one in paths)
@@ -139,7 +139,7 @@ def _java(df: DataFrame) -> Any:  # noqa: ANN401  an object of the JVM
 
 
 def reads_named_table(df: DataFrame) -> bool:
-    """Whether the plan of a Connect client is a table's or a view's name and nothing else."""
+    """Return whether the plan of a Connect client is only the name of a table or a view."""
     if not is_connect(df.sparkSession):
         return False
     message = _message(df)
@@ -170,14 +170,14 @@ def _by_client_plan(df: DataFrame) -> Relation | Reason:
 
 
 def _message(df: DataFrame) -> Any:  # noqa: ANN401  a message of the protocol
-    """Return the relation that the client sends. Plans of the client have no public name."""
+    """Return the relation that the client sends; PySpark has no public name for it."""
     return df._plan.plan(df.sparkSession.client)  # type: ignore[operator]  # noqa: SLF001
 
 
 def _locations(df: DataFrame, paths: tuple[str, ...]) -> tuple[str, ...] | Reason:
-    """Take paths as they were given to `read`: with a scheme or without, and globs in them.
+    """Return the local paths of arguments of `read`: with or without a scheme, and with globs.
 
-    Relative ones are relative to the server's working directory, so the server is asked.
+    A relative path is relative to the server's working directory, so the server is asked.
     """
     if any(not _HAS_SCHEME.match(one) and not one.startswith("/") for one in paths):
         files = files_of(df)
@@ -192,7 +192,7 @@ def _before_glob(path: str) -> str:
 
 
 def _resolves_metadata(df: DataFrame) -> bool:
-    """Ask the server. A column of that name which is not the files' has other fields."""
+    """Ask the server whether `_metadata` is that of files: any other column has other fields."""
     from pyspark.errors import PySparkException
 
     fields = ("file_path", "file_size", "file_modification_time")

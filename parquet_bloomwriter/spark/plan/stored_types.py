@@ -1,10 +1,10 @@
-"""Whether Spark shows a column's values as they are stored.
+"""Checks whether Spark shows the stored values of a column, or converts them.
 
-A DataFrame's schema need not be that of a file: it is given by the user, by a table, or merged from
-several files. Spark then converts what is stored, or takes its bits for another type: a decimal of
-two places as BIGINT is 4200 where 42.00 is stored, an INT32 as TINYINT loses its upper bytes, and
-the row-based reader rounds decimals. An index knows what is stored, so it is asked only where both
-are the same value.
+A DataFrame's schema may differ from that of a file: the user or a table gives the schema, or it is
+merged from several files. Spark then converts stored values, or takes their bits for another type:
+a decimal of two places as BIGINT is 4200 where 42.00 is stored, an INT32 as TINYINT loses its upper
+bytes, and the row-based reader rounds decimals. An index knows stored values, so it is used only
+where Spark shows the same values.
 
 Source: Spark 4.3, ParquetVectorUpdaterFactory and ParquetRowConverter, tried out.
 """
@@ -26,26 +26,42 @@ if TYPE_CHECKING:
 
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Digits of integers, by their width in bits; 19 are enough for signed ones of 64."""
+"""Digits of integers, by their width in bits; signed integers of 64 bits need only 19."""
+
+
+def data_type_of(type_: str) -> DataType:
+    """Return PySpark's type for the name that Catalyst gives it."""
+    from pyspark.sql import types
+
+    name, _, digits = type_.rstrip(")").partition("(")
+    if digits:
+        precision, scale = map(int, digits.split(","))
+        return types.DecimalType(precision, scale)
+    plain: tuple[type[DataType], ...] = (
+        *(types.ByteType, types.ShortType, types.IntegerType, types.LongType),
+        *(types.FloatType, types.DoubleType, types.StringType, types.BinaryType),
+        *(types.DateType, types.TimestampType, types.TimestampNTZType),
+    )
+    return {kind.typeName(): kind for kind in plain}[name]()
 
 
 def shows_as_stored(snapshot: Snapshot, column: str, data_type: DataType) -> bool:
-    """Whether Spark shows a column so in all files of an index.
+    """Return whether Spark shows the stored values of a column in all files of an index.
 
     Args:
         snapshot: The index.
-        column: Its name of the column.
-        data_type: Spark's.
+        column: The index's name of the column.
+        data_type: Spark's type of the column.
 
     Returns:
-        False if the index cannot be read, too; its `problem` says why.
+        False also if the index cannot be read; its `problem` says why.
     """
     leaves = snapshot.types(column)
     return bool(leaves) and all(is_shown_as_stored(data_type, leaf) for leaf in leaves)
 
 
 def is_shown_as_stored(data_type: DataType, leaf: Leaf) -> bool:
-    """Whether a column of Spark's type has the values that a leaf of a file stores."""
+    """Return whether a column of Spark's type has the values that a leaf of a file stores."""
     name, stored = data_type.typeName(), type_of(leaf)
     if name in _BITS:
         return _is_integer(stored, _BITS[name])
@@ -54,7 +70,7 @@ def is_shown_as_stored(data_type: DataType, leaf: Leaf) -> bool:
 
 
 def _is_integer(stored: ColumnType, bits: int) -> bool:
-    """Unsigned integers need one bit more. Spark has no type of its own for 64 of them."""
+    """Return whether integers fit; unsigned integers need one bit more than signed ones."""
     return stored.kind is Kind.INTEGER and stored.bits + (not stored.is_signed) <= bits
 
 
@@ -97,4 +113,4 @@ _CHECKS: dict[str, Callable[[Any, ColumnType], bool]] = {
     "timestamp": _is_timestamp,
     "timestamp_ntz": _is_timestamp_ntz,
 }
-"""By pyspark's name of the type."""
+"""By PySpark's name of the type."""

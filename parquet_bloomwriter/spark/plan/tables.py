@@ -1,4 +1,4 @@
-"""Which table a DataFrame is a read of, and which files a table has, both as Spark says."""
+"""Finds the table that a DataFrame reads, and the files of a table, by asking Spark."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ _SPECIAL = re.compile(r"([\\*?\[\]{}])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table, as it was read."""
+    """A table and the files that Spark lists for it."""
 
     root: str
-    """Its folder, absolute."""
+    """Absolute path of the folder."""
 
     files: tuple[str, ...]
-    """Absolute, sorted."""
+    """Absolute paths, sorted."""
 
 
 def table_of(df: DataFrame) -> Table:
     """Find the table that a DataFrame reads.
 
-    Its root is the folder that was read; of several folders or files, the one that holds them all,
-    without the folders of partitions, `year=2024`.
+    The root is the folder that is read. For several folders or files, it is the folder above all of
+    them, and above folders of partitions such as `year=2024`.
 
     Raises:
-        InvalidArgument: If it is not a plain read of local Parquet files, or reads none.
+        InvalidArgument: If the DataFrame is not a plain read of local Parquet files, or reads no
+            files.
     """
     relation = relation_of(df)
     if isinstance(relation, Reason) and not reads_named_table(df):
@@ -59,7 +60,7 @@ def table_of(df: DataFrame) -> Table:
 
 
 def list_table(spark: SparkSession, root: str) -> tuple[str, ...]:
-    """List the files of a table, whatever their names end in, absolute and sorted.
+    """Return the absolute paths of a table's files, of any suffix, sorted.
 
     Raises:
         InvalidArgument: If Spark lists files that are not local.

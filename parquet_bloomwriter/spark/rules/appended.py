@@ -1,8 +1,8 @@
-"""Filters of files that an index does not know yet, made when a join needs them.
+"""Filters of files that were appended to a table since its index was refreshed, made for a join.
 
-Hybrid scan, for joins: a filter of all values must know the appended files too. If they are a small
-share of the table, and small, they are read on the spot, in the driver, and remembered. Files that
-are gone do no harm but for the rate.
+A filter that drops rows of a join must hold the values of all files that are read. Appended files
+are read at once, in the driver, if they are few and a small share of the table, and their filters
+are kept. Files that are gone only make the filter larger than it need be.
 """
 
 # ruff: noqa: PTH110, PTH116, PTH118, PTH202  paths are strings, as in the index
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.build.group import filter_of_file
 from parquet_bloomwriter.index.report import Code, Reason
@@ -26,88 +27,90 @@ from parquet_bloomwriter.spark.settings import (
 from parquet_bloomwriter.text import count, percent, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
     from parquet_bloomwriter.index.build.group import FileFilter
     from parquet_bloomwriter.index.query.snapshot import Snapshot
+    from parquet_bloomwriter.spark.rules.protocol import JoinFilterRequest
 
 _MAX_KEPT = 1024
 _MAX_FILE_BYTES = 16 * 1024 * 1024
-"""Largest filter of one file."""
+"""Largest filter of one file, bytes."""
 
 _MAX_LOOKED_FOR = 20_000
-"""Files that are looked for when some of the index's are not read."""
+"""Files of the index whose existence is checked when a query does not read them."""
 
-Made = list["FileFilter"] | Reason
+_Key = tuple[str, str, float, int, int, int, int]
+"""Path, column, rate, inode, size, time of modification, time of change."""
 
 
-class Appended:
-    """Makes and keeps filters of appended files for one session."""
+class AppendedFilters:
+    """Makes filters of appended files for one session, and keeps the last ones."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Any, ...], FileFilter | str] = {}
+        self._kept: dict[_Key, FileFilter | str] = {}
+
+    def clear(self) -> None:
+        """Forget all filters."""
+        self._kept.clear()
 
     def filters_of(
         self,
         spark: SparkSession,
         snapshot: Snapshot,
         present: NDArray[np.bool_],
-        question: dict[str, Any],
-    ) -> Made:
-        """The filters of the files that a relation reads besides those that the index knows.
+        request: JoinFilterRequest,
+    ) -> list[FileFilter] | Reason:
+        """Return the filters of the files that a relation reads and the index does not know.
 
         Args:
-            spark: Whose settings count.
-            snapshot: Of the index.
-            present: Which of its files are read.
-            question: The rule's: "unknown", absolute paths, "num_unknown", "indexed_column".
+            spark: The session with the settings for appended files.
+            snapshot: The index.
+            present: Which files of the index are read.
+            request: The rule's request, with the unknown files.
         """
-        paths = question["unknown"]
-        problem = _problem(spark, snapshot, present, question)
+        problem = _problem(spark, snapshot, present, request)
         if problem is not None:
             return problem
-        column = snapshot.entry.column(question["indexed_column"])
+        column = snapshot.entry.column(request.indexed_column)
         fpp = 0.01 if column is None else column.fpp
         with ThreadPoolExecutor(default_jobs()) as pool:
-            make: Callable[[str], FileFilter | str] = lambda path: self._filter_of(  # noqa: E731
-                path, question["indexed_column"], fpp
-            )
-            made = list(pool.map(make, paths))
-        for path, filter_ in zip(paths, made, strict=True):
+            make = partial(self._filter_of, column=request.indexed_column, fpp=fpp)
+            made = list(pool.map(make, request.unknown))
+        for path, filter_ in zip(request.unknown, made, strict=True):
             if isinstance(filter_, str):
                 text = f"the appended file {path} has no filter: {filter_}"
                 return Reason(code=Code.NO_GLOBAL_FILTER, text=text)
         return [one for one in made if not isinstance(one, str)]
 
-    def _filter_of(self, path: str, column: str, fpp: float) -> FileFilter | str:
+    def _filter_of(self, path: str, *, column: str, fpp: float) -> FileFilter | str:
         found = os.stat(path)
         key = (path, column, fpp, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        if key not in self._kept:
-            made = filter_of_file(path, column, fpp=fpp, max_bytes=_MAX_FILE_BYTES)
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = filter_of_file(path, column, fpp=fpp, max_bytes=_MAX_FILE_BYTES)
             while len(self._kept) >= _MAX_KEPT:
                 self._kept.pop(next(iter(self._kept)), None)
-            self._kept[key] = made
-        return self._kept[key]
+            self._kept[key] = kept
+        return kept
 
 
 def _problem(
     spark: SparkSession,
     snapshot: Snapshot,
     present: NDArray[np.bool_],
-    question: dict[str, Any],
+    request: JoinFilterRequest,
 ) -> Reason | None:
-    """Why an index is not used for a table that has changed."""
-    paths = question["unknown"]
+    """Return why an index is not used for a table that has changed, or None."""
+    paths = request.unknown
     missing = next((path for path in paths if not os.path.exists(path)), None)
     if missing is not None:
         text = f"Spark lists {missing}, which is gone; refresh Spark's listing of the table"
         return Reason(code=Code.SOURCE_DATA_CHANGED, text=text)
     gone = _bytes_gone(snapshot, present)
-    if not question["num_unknown"] and not gone:
+    if not request.num_unknown and not gone:
         return None
     if not flag_of(spark, HYBRID_ENABLED):
         text = "files of the table have changed, and hybrid scans are switched off"
@@ -115,10 +118,10 @@ def _problem(
     known = int(snapshot.files.sizes[present].sum())
     appended = sum(os.path.getsize(path) for path in paths)
     share = appended / max(1, appended + known)
-    too_many = len(paths) < question["num_unknown"]
+    too_many = len(paths) < request.num_unknown
     most = number_of(spark, MAX_APPENDED_BYTES)
     if too_many or appended > most or share > number_of(spark, MAX_APPENDED):
-        what = f"{count(question['num_unknown'], 'file')} of {size(appended)} ({percent(share)})"
+        what = f"{count(request.num_unknown, 'file')} of {size(appended)} ({percent(share)})"
         text = f"{what} are not in the index yet; refresh it"
         return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
     share = gone / max(1, gone + known)
@@ -129,7 +132,10 @@ def _problem(
 
 
 def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
-    """Bytes in files of the index that are no more; others may just not be read by the query."""
+    """Return the bytes in files of the index that do not exist any more.
+
+    Files that exist and are not present are only not read by the query.
+    """
     import numpy as np
 
     if snapshot.entry.contract == "immutable":

@@ -1,27 +1,45 @@
-"""The Python that the rules ask: which files a condition rules out, which filter a join can have.
+"""The Python end of the rules: which files does a condition rule out, which filter has a join?
 
-Requests and answers are JSON. A request never fails: what goes wrong here is logged, and answered
-with "nothing is known", which leaves the plan as it is.
+`protocol` describes requests and answers. A request never fails: an error here is logged, and the
+answer is that no index helps, which leaves the plan unchanged.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import logging
 import traceback
 import weakref
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.spark.plan.catalog import candidates, column_for, column_of
+from parquet_bloomwriter.spark.plan.catalog import column_for, column_of, matching_indexes
 from parquet_bloomwriter.spark.rules.catalyst import expression_of
 from parquet_bloomwriter.spark.rules.decision import Decision
 from parquet_bloomwriter.spark.rules.joins import Joins
-from parquet_bloomwriter.spark.settings import understood
+from parquet_bloomwriter.spark.rules.protocol import (
+    FilesAnswer,
+    FilesRequest,
+    JoinAnswer,
+    JoinCandidate,
+    JoinFilterAnswer,
+    JoinFilterRequest,
+    JoinRequest,
+    NoAnswer,
+    PruneAnswer,
+    PrunedIndex,
+    PruneRequest,
+    Report,
+    Request,
+    SettingAnswer,
+    SettingRequest,
+    read_request,
+    write_answer,
+)
+from parquet_bloomwriter.spark.settings import read_setting
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -30,118 +48,158 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from parquet_bloomwriter.index.query.snapshot import Snapshot
-    from parquet_bloomwriter.spark.rules.decision import Rule
+    from parquet_bloomwriter.spark.rules.protocol import Answer
 
 _log = logging.getLogger(__name__)
 _MAX_KEPT = 32
-_NOTHING = {"prune": {"indexes": []}, "join": {"candidates": []}, "join_filter": {"filter": None}}
-"""Answers that leave a plan as it is."""
+_HARMLESS: dict[type[Request], Answer] = {
+    PruneRequest: PruneAnswer(),
+    JoinRequest: JoinAnswer(),
+    JoinFilterRequest: JoinFilterAnswer(),
+}
+"""Answers that leave a plan unchanged."""
+
+
+class Trace:
+    """The decisions about one traced query."""
+
+    def __init__(self) -> None:
+        self.decisions: tuple[Decision, ...] = ()
+
+    def add(self, decision: Decision) -> None:
+        """Add a decision, unless it is known: Spark applies a rule until the plan is stable."""
+        if not any(_are_alike(decision, other) for other in self.decisions):
+            self.decisions += (decision,)
 
 
 class Bridge:
-    """Answers the rules of one session."""
+    """Answers the requests of one session's rules."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.homes: set[str] = set()
         self._snapshots: dict[str, Snapshot] = {}
         self._keys: weakref.WeakKeyDictionary[Snapshot, str] = weakref.WeakKeyDictionary()
         self._joins = Joins(spark)
-        self._decisions: list[Decision] | None = None
+        self._trace: Trace | None = None
 
-    def apply(self, request: str) -> str:
-        """Answer one request."""
-        question = json.loads(request)
+    def apply(self, text: str) -> str:
+        """Answer one request; both are JSON."""
+        request = Request()
         try:
-            answer = getattr(self, f"_{question['ask']}")(question)
+            request = read_request(text)
+            answer = self._answer(request)
         except Exception as error:  # noqa: BLE001  a query never fails for an index
             _log.warning("no index is used: %s", safe(str(error)))
             _log.debug("%s", safe(traceback.format_exc()))
-            self._note(question, None, Reason(code=Code.INTERNAL_ERROR, text=str(error)))
-            answer = _NOTHING.get(question["ask"], {})
-        return json.dumps(answer)
+            self._note(request, None, Reason(code=Code.INTERNAL_ERROR, text=str(error)))
+            answer = _HARMLESS.get(type(request), NoAnswer())
+        return write_answer(answer)
 
     @contextmanager
-    def traced(self) -> Iterator[list[Decision]]:
-        """Collect what is decided about traced queries; one thread at a time."""
-        decisions: list[Decision] = []
-        self._decisions = decisions
+    def traced(self) -> Iterator[Trace]:
+        """Collect the decisions about traced queries; one thread at a time."""
+        self._trace = trace = Trace()
         try:
-            yield decisions
+            yield trace
         finally:
-            self._decisions = None
+            self._trace = None
 
-    # What is asked.
+    def clear(self) -> None:
+        """Forget snapshots and filters."""
+        self._snapshots.clear()
+        self._joins.clear()
 
-    def _prune(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, request: Request) -> Answer:
+        match request:
+            case PruneRequest():
+                return self._prune(request)
+            case FilesRequest():
+                snapshot = self._snapshots[request.snapshot]
+                return FilesAnswer(root=snapshot.root, files=_listed(snapshot))
+            case JoinRequest():
+                return self._join(request)
+            case JoinFilterRequest():
+                return self._join_filter(request)
+            case SettingRequest():
+                return SettingAnswer(value=read_setting(request.name, request.text))
+            case Report():
+                self._report(request)
+        return NoAnswer()
+
+    def _prune(self, request: PruneRequest) -> PruneAnswer:
         indexes = []
-        for name, snapshot in candidates(question["roots"], self.homes):
+        for name, snapshot in matching_indexes(request.roots, self.homes):
             if isinstance(snapshot, Reason):
-                self._note(question, name, snapshot)
+                self._note(request, name, snapshot)
                 continue
-            name_of = partial(column_for, snapshot, case_sensitive=question["case_sensitive"])
-            expression = expression_of(question["condition"], name_of)
+            name_of = partial(column_for, snapshot, case_sensitive=request.case_sensitive)
+            expression = expression_of(request.condition, name_of)
             if not snapshot.could_exclude(expression):
                 text = "no column of the index is compared for equality"
                 unusable = Reason(code=Code.NO_USABLE_CONDITION, text=text)
-                self._note(question, name, snapshot.problem or unusable)
+                self._note(request, name, snapshot.problem or unusable)
                 continue
             excluded = ~snapshot.might_match(expression)
             if not excluded.any():
                 text = "every file that the index knows might hold such rows"
                 useless = Reason(code=Code.NOTHING_EXCLUDED, text=text)
-                self._note(question, name, snapshot.problem or useless)
+                self._note(request, name, snapshot.problem or useless)
                 continue
-            bits = _packed(excluded)
-            indexes.append({**self._about(name, snapshot), "excluded": bits})
-        return {"indexes": indexes, "hybrid": self._joins.is_hybrid}
+            indexes.append(
+                PrunedIndex(
+                    name=name,
+                    snapshot=self._keep(snapshot),
+                    checked=snapshot.entry.contract == "checked",
+                    excluded=_packed(excluded),
+                )
+            )
+        return PruneAnswer(indexes=tuple(indexes), hybrid=self._joins.is_hybrid)
 
-    def _files(self, question: dict[str, Any]) -> dict[str, Any]:
-        snapshot = self._snapshots[question["snapshot"]]
-        return {"root": snapshot.root, "files": _listed(snapshot)}
-
-    def _join(self, question: dict[str, Any]) -> dict[str, Any]:
-        found = []
-        for name, snapshot in candidates(question["roots"], self.homes):
+    def _join(self, request: JoinRequest) -> JoinAnswer:
+        candidates = []
+        for name, snapshot in matching_indexes(request.roots, self.homes):
             if isinstance(snapshot, Reason):
-                self._note(question, name, snapshot)
+                self._note(request, name, snapshot)
                 continue
-            sensitive = question["case_sensitive"]
-            column = column_of(snapshot, question["column"], case_sensitive=sensitive)
+            sensitive = request.case_sensitive
+            column = column_of(snapshot, request.column, case_sensitive=sensitive)
             if column is None:
-                text = f"the index has no column {'.'.join(question['column'])}"
-                self._note(question, name, Reason(code=Code.MISSING_INDEXED_COL, text=text))
+                text = f"the index has no column {'.'.join(request.column)}"
+                self._note(request, name, Reason(code=Code.MISSING_INDEXED_COL, text=text))
                 continue
-            found.append({**self._about(name, snapshot), "column": column})
-        return {"candidates": found}
+            candidates.append(
+                JoinCandidate(
+                    name=name,
+                    snapshot=self._keep(snapshot),
+                    checked=snapshot.entry.contract == "checked",
+                    column=column,
+                )
+            )
+        return JoinAnswer(candidates=tuple(candidates))
 
-    def _join_filter(self, question: dict[str, Any]) -> dict[str, Any]:
-        snapshot = self._snapshots[question["snapshot"]]
-        column = question["indexed_column"]
-        filter_ = self._joins.filter_of(snapshot, column, question)
-        if isinstance(filter_, Reason):
-            self._note(question, snapshot.entry.name, filter_)
-            return {"filter": None}
-        return {"filter": filter_}
+    def _join_filter(self, request: JoinFilterRequest) -> JoinFilterAnswer:
+        snapshot = self._snapshots[request.snapshot]
+        found = self._joins.filter_of(snapshot, request)
+        if isinstance(found, Reason):
+            self._note(request, snapshot.entry.name, found)
+            return JoinFilterAnswer()
+        return JoinFilterAnswer(filter=found)
 
-    def _setting(self, question: dict[str, Any]) -> dict[str, Any]:
-        return {"value": understood(question["name"], question["text"])}
-
-    def _report(self, report: dict[str, Any]) -> dict[str, Any]:
-        reason = _reason_of(report)
-        names = report.get("indexes")
-        if names is None and report.get("roots"):
-            names = [name for name, _ in candidates(report["roots"], self.homes)]
-        for name in [None] if names is None else names:
+    def _report(self, report: Report) -> None:
+        reason = None if report.code is None else Reason(code=Code(report.code), text=report.why)
+        names: list[str | None] = [None]
+        if report.indexes is not None:
+            names = list(report.indexes)
+        elif report.roots:
+            names = [name for name, _ in matching_indexes(report.roots, self.homes)]
+        for name in names:
             self._note(report, name, reason)
-        return {}
-
-    def _about(self, name: str, snapshot: Snapshot) -> dict[str, Any]:
-        """What every answer says of an index."""
-        is_checked = snapshot.entry.contract == "checked"
-        return {"name": name, "snapshot": self._keep(snapshot), "checked": is_checked}
 
     def _keep(self, snapshot: Snapshot) -> str:
-        """Keep a snapshot for questions to come, by what its files are; the rule keeps these."""
+        """Keep a snapshot for later requests, and return the digest of its list of files.
+
+        The rules keep lists of files by this digest.
+        """
         key = self._keys.get(snapshot)
         if key is None:
             text = f"{snapshot.root}\0{_listed(snapshot)}"
@@ -151,40 +209,35 @@ class Bridge:
             self._snapshots.pop(next(iter(self._snapshots)), None)
         return key
 
-    def _note(self, question: dict[str, Any], index: str | None, reason: Reason | None) -> None:
+    def _note(self, request: Request, index: str | None, reason: Reason | None) -> None:
         """Remember a decision if it is about a traced query."""
-        if self._decisions is None or not question.get("traced"):
+        if self._trace is None or not request.traced:
             return
-        is_join = question.get("ask", "").startswith("join")
-        rule: Rule = "JoinBFIndexRule" if is_join else "PushDownBFIndexRule"
         decision = Decision(
-            rule=question.get("rule", rule),
-            relation=", ".join(question.get("roots", [])),
+            rule=request.rule,
+            relation=", ".join(request.roots),
             index=index,
-            condition=question.get("text", ""),
-            num_files=question.get("num_files", 0),
-            num_kept=question.get("num_kept", 0),
-            num_bytes=question.get("num_bytes", 0),
-            bytes_kept=question.get("bytes_kept", 0),
+            condition=request.text,
             reason=reason,
         )
-        if not any(_are_alike(decision, other) for other in self._decisions):
-            self._decisions.append(decision)
+        if isinstance(request, Report):
+            decision = replace(
+                decision,
+                num_files=request.num_files,
+                num_kept=request.num_kept,
+                num_bytes=request.num_bytes,
+                bytes_kept=request.bytes_kept,
+            )
+        self._trace.add(decision)
 
     class Java:
-        """What py4j looks for."""
+        """Declares to py4j which interface of Java a bridge implements."""
 
         implements: ClassVar = ["java.util.function.Function"]
 
 
-def _reason_of(report: dict[str, Any]) -> Reason | None:
-    if "error" in report:
-        return Reason(code=Code.INTERNAL_ERROR, text=report["error"])
-    return Reason(code=Code(report["code"]), text=report["why"]) if "code" in report else None
-
-
 def _are_alike(one: Decision, other: Decision) -> bool:
-    """Whether two decisions say the same; rules look at a plan until nothing changes any more."""
+    """Return whether two decisions say the same."""
     same = (one.rule, one.relation, one.index) == (other.rule, other.relation, other.index)
     if one.reason is None or other.reason is None:
         return same and one.reason is other.reason and one.condition == other.condition
@@ -192,7 +245,7 @@ def _are_alike(one: Decision, other: Decision) -> bool:
 
 
 def _listed(snapshot: Snapshot) -> str:
-    """The files of a snapshot, as the rule reads them."""
+    """Return the files of a snapshot as `FilesAnswer` has them."""
     files = snapshot.files
     lines = zip(
         files.sizes.tolist(), files.modified_ms.tolist(), files.paths.to_pylist(), strict=True
@@ -200,8 +253,8 @@ def _listed(snapshot: Snapshot) -> str:
     return "".join(f"{size} {modified} {path}\0" for size, modified, path in lines)
 
 
-def _packed(flags: Any) -> str:  # noqa: ANN401  an array of NumPy
-    """Bits, the lowest of the first byte first, as base64."""
+def _packed(flags: Any) -> bytes:  # noqa: ANN401  an array of NumPy
+    """Return flags as bits, the lowest bit of the first byte first."""
     import numpy as np
 
-    return base64.b64encode(np.packbits(flags, bitorder="little").tobytes()).decode()
+    return np.packbits(flags, bitorder="little").tobytes()

@@ -1,12 +1,13 @@
-"""Conditions as Catalyst has them -> the tree that indexes take.
+"""Turns Catalyst's conditions into the trees that indexes take.
 
     {"and": [...]}   {"or": [...]}   {"in": ["s", "x"], "type": "long", "values": ["1", "2"]}
 
-Values are texts of what Catalyst holds: days, microseconds, base64 of bytes.
+Values are texts of Catalyst's own representation: days, microseconds, Base64 of bytes. See
+`Conditions.java`, which writes them.
 
-Files that old versions of Spark wrote hold days and times of the Julian calendar, and readers move
-them to the Gregorian one, as far as the two differ: days before 1582-10-15, and, because of zones,
-times before 1900. What such values are stored as is not known, so nothing is concluded from them.
+Files of old versions of Spark hold days and times of the Julian calendar. Readers convert those
+that differ in the Gregorian calendar: days before 1582-10-15 and, because of zones, times before
+1900. How a file stores such a value is not known, so no file is excluded by it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.predicate.expression import And, Expression, Instant, IsIn, Opaque, Or
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql.types import DataType
+    from collections.abc import Callable, Mapping
 
     from parquet_bloomwriter.predicate.expression import Value
 
@@ -38,18 +37,18 @@ _ANY = Opaque("any")
 
 
 class _Unknown(ValueError):
-    """A value of which nothing is concluded."""
+    """A value that no file may be excluded by."""
 
 
 def expression_of(
-    condition: dict[str, Any], name_of: Callable[[list[str], str], str | None]
+    condition: Mapping[str, Any], name_of: Callable[[list[str], str], str | None]
 ) -> Expression:
     """Return the tree for a condition.
 
     Args:
-        condition: As above.
-        name_of: Finds the column of an index by its path and Catalyst's type; None if the index has
-            nothing to say about it.
+        condition: JSON, as at the head of this module.
+        name_of: Returns the index's column for a path and Catalyst's type; None if the index has no
+            such column, or does not store its values as that type.
     """
     if "and" in condition:
         return And(tuple(expression_of(part, name_of) for part in condition["and"]))
@@ -63,22 +62,6 @@ def expression_of(
     except _Unknown:
         return _ANY
     return IsIn(name, values)
-
-
-def data_type_of(type_: str) -> DataType:
-    """Return PySpark's type for the name of one."""
-    from pyspark.sql import types
-
-    name, _, digits = type_.rstrip(")").partition("(")
-    if digits:
-        precision, scale = map(int, digits.split(","))
-        return types.DecimalType(precision, scale)
-    plain: tuple[type[DataType], ...] = (
-        *(types.ByteType, types.ShortType, types.IntegerType, types.LongType),
-        *(types.FloatType, types.DoubleType, types.StringType, types.BinaryType),
-        *(types.DateType, types.TimestampType, types.TimestampNTZType),
-    )
-    return {kind.typeName(): kind for kind in plain}[name]()
 
 
 def _value(text: str, type_: str) -> Value:

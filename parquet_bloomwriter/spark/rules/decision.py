@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import Reason
-
-Rule = Literal["PushDownBFIndexRule", "JoinBFIndexRule"]
+    from parquet_bloomwriter.spark.rules.protocol import Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One index, or none, and one relation: used or why not."""
+    """Whether a rule uses an index for a relation, and if not, why."""
 
     rule: Rule
     relation: str
-    """Where the relation that is read less lies: its root paths, joined by ", "."""
+    """Root paths of the relation that the rule reads less of, joined by ", "."""
 
     index: str | None
-    """Name of the index; None if no index is concerned."""
+    """Name of the index; None if the decision is about no index."""
 
     condition: str
-    """The condition, or the equality of a join, for people."""
+    """The condition, or the equality of a join, in SQL."""
 
     num_files: int = 0
     """Files of the relation before the rule. For joins: of the indexed side."""
 
     num_kept: int = 0
+    """Files that are left to read."""
+
     num_bytes: int = 0
     bytes_kept: int = 0
     reason: Reason | None = None
@@ -36,5 +37,5 @@ class Decision:
 
     @property
     def was_used(self) -> bool:
-        """Whether the rule changed the plan."""
+        """Return whether the rule changed the plan."""
         return self.reason is None

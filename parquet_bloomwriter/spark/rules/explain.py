@@ -1,4 +1,4 @@
-"""Decisions of the rules as text: which index was used for what, and why others were not."""
+"""Texts of decisions: which indexes a query uses, and why it does not use others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BAR = "=" * 64
 
 
 def explanation(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
-    """Say which indexes are used, with files and bytes before and after.
+    """Return a text that names the indexes used, with files and bytes before and after.
 
     Args:
-        decisions: All of one query.
-        verbose: Say of indexes that are not used why, as well.
+        decisions: All decisions about one query.
+        verbose: Whether to add why other indexes are not used.
     """
     used = [one for one in decisions if one.was_used]
     unused = [one for one in decisions if not one.was_used]
@@ -35,13 +35,13 @@ def explanation(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 def reasons(
     decisions: Sequence[Decision], *, name: str = "", known: Iterable[str] = (), extended: bool
 ) -> str:
-    """Say why indexes are not used for a query.
+    """Return a text that says why indexes are not used for a query.
 
     Args:
-        decisions: All of one query.
-        name: The one index to tell of; "" for all.
-        known: Names of the indexes that there are.
-        extended: Say for which relation and condition, and which indexes are used, as well.
+        decisions: All decisions about one query.
+        name: The only index to explain; "" for all.
+        known: Names of all known indexes.
+        extended: Whether to add relations and conditions, and the indexes that are used.
     """
     about = [one for one in decisions if name in ("", one.index) or one.index is None]
     unused = [one for one in about if not one.was_used]
@@ -51,8 +51,8 @@ def reasons(
         parts.append("Used:\n" + _used_table(used))
     if name and not any(one.index == name for one in decisions):
         is_known = name in set(known)
-        told = "is not about any relation of the query" if is_known else "is not known"
-        parts.append(f'The index "{name}" {told}.')
+        problem = "is not about any relation of the query" if is_known else "is not known"
+        parts.append(f'The index "{name}" {problem}.')
     return "\n".join(parts or [_nothing_to_say(used)]) + "\n"
 
 
@@ -102,7 +102,7 @@ def _sentence(decision: Decision) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out as Spark's `show` does; sentences stay whole."""
+    """Lay out a table like Spark's `show`; sentences are not cut."""
     lines = [tuple(head)]
     lines += [tuple(_shortened(*pair) for pair in zip(row, head, strict=True)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -113,7 +113,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _shortened(cell: str, column: str) -> str:
-    """Cut paths in front, and all else but sentences behind."""
+    """Shorten a cell: paths lose their beginning, other texts but sentences their end."""
     text = safe(" ".join(cell.split()))
     if column == "why" or len(text) <= _MAX_WIDTH:
         return text

@@ -1,32 +1,32 @@
-"""Filters for joins: from an index, for just the files that a relation reads.
+"""Filters for joins: the filter that an index has for just the files that a relation reads.
 
-A filter is of use if the key's hash by Catalyst is the hash of what is stored: for one physical
-type in all files, and the type that Spark reads it as.
+A filter can be asked for a key if Catalyst's hash of the key is the hash of the stored bytes. That
+is so for the types below, if the column has the same physical type in all files:
 
     int, date                    INT32       plain
     long, timestamp (micros)     INT64       plain
     float, double                            plain; Catalyst hashes -0.0 as 0.0, both are in filters
     string, binary               BYTE_ARRAY  plain
-    decimal                      INT32, INT64, of the same scale: of the unscaled value
+    decimal                      INT32, INT64, of the same scale: the unscaled value is hashed
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import uuid
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.sbbf import decode_header
 from parquet_bloomwriter.spark.jobs import scratch_folder
-from parquet_bloomwriter.spark.plan.stored_types import is_shown_as_stored
-from parquet_bloomwriter.spark.rules.appended import Appended
-from parquet_bloomwriter.spark.rules.catalyst import FIRST_DAY, FIRST_MICROSECOND, data_type_of
+from parquet_bloomwriter.spark.plan.stored_types import data_type_of, is_shown_as_stored
+from parquet_bloomwriter.spark.rules.appended import AppendedFilters
+from parquet_bloomwriter.spark.rules.catalyst import FIRST_DAY, FIRST_MICROSECOND
+from parquet_bloomwriter.spark.rules.protocol import ProbeFilter
 from parquet_bloomwriter.spark.settings import HYBRID_ENABLED, flag_of
 from parquet_bloomwriter.text import rate, size
 
@@ -39,82 +39,83 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.query.snapshot import Snapshot
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.metadata.logical_types import ColumnType
+    from parquet_bloomwriter.spark.rules.protocol import HashMode, JoinFilterRequest
 
-_MAX_KEPT = 16
 _MICROSECOND = 1000
 """Nanoseconds."""
 
 
 class Joins:
-    """Makes filters for the joins of one session, and keeps the last few."""
+    """Makes filters for the joins of one session, and remembers which of them are in files."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = weakref.ref(spark)
-        self._appended = Appended()
-        self._kept: dict[str, dict[str, Any]] = {}
+        self._appended = AppendedFilters()
+        self._written: dict[str, Path] = {}
+        """Files of filters, by the digest of their bytes."""
 
-    def filter_of(
-        self, snapshot: Snapshot, column: str, question: dict[str, Any]
-    ) -> dict[str, Any] | Reason:
-        """The filter for the rule, or why there is none.
+    def clear(self) -> None:
+        """Forget all filters."""
+        self._appended.clear()
+        self._written.clear()
 
-        Args:
-            snapshot: Of the index.
-            column: Its column.
-            question: "present": which of its files are read, bits as base64; "unknown": other files
-                that are read; "num_unknown"; "type": of the key, Catalyst's.
-        """
+    def filter_of(self, snapshot: Snapshot, request: JoinFilterRequest) -> ProbeFilter | Reason:
+        """Return the filter for a rule, or why there is none."""
         spark = self._spark()
         if spark is None:
             return Reason(code=Code.INTERNAL_ERROR, text="the session is no more")
-        present = _unpacked(question["present"], len(snapshot.files.sizes))
-        appended = self._appended.filters_of(spark, snapshot, present, question)
+        present = _unpacked(request.present, len(snapshot.files.sizes))
+        appended = self._appended.filters_of(spark, snapshot, present, request)
         if isinstance(appended, Reason):
             return appended
         extra = [one.bits for one in appended if one.num_values]
-        found = snapshot.join_filter(column, present, extra)
+        found = snapshot.join_filter(request.indexed_column, present, extra)
         if isinstance(found, Reason):
             return found
         leaves = [found.leaf, *(one.leaf for one in appended if one.num_values)]
-        modes = [mode_of(leaf, question["type"]) for leaf in leaves]
-        problem = next((mode for mode in modes if isinstance(mode, Reason)), None)
-        if problem is None and len(set(modes)) > 1:
+        modes = [mode_of(leaf, request.type) for leaf in leaves]
+        mode = next((one for one in modes if isinstance(one, Reason)), modes[0])
+        if isinstance(mode, Reason):
+            return mode
+        if any(other != mode for other in modes):
             text = "the key has several types in the files"
-            problem = Reason(code=Code.KEY_TYPE_MISMATCH, text=text)
-        return problem or self._written(snapshot, column, found, str(modes[0]))
+            return Reason(code=Code.KEY_TYPE_MISMATCH, text=text)
+        return self._probe_filter(snapshot, request.indexed_column, found, mode)
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether indexes are used for tables whose files have changed."""
+        """Return whether indexes are used for tables whose files have changed."""
         spark = self._spark()
         return spark is not None and flag_of(spark, HYBRID_ENABLED)
 
-    def _written(
-        self, snapshot: Snapshot, column: str, found: JoinFilter, mode: str
-    ) -> dict[str, Any]:
-        """Put the filter where Java can read it."""
+    def _probe_filter(
+        self, snapshot: Snapshot, column: str, found: JoinFilter, mode: HashMode
+    ) -> ProbeFilter:
+        """Write the filter to a file that Java can read."""
         key = hashlib.sha256(found.data).hexdigest()
-        answer = self._kept.get(key)
-        if answer is None:
+        path = self._written.get(key)
+        if path is None:
             path = Path(scratch_folder(), f"{key}.bloom")
             partial = path.with_name(f"{key}.{uuid.uuid4().hex}")
             partial.write_bytes(found.data)
-            partial.replace(path)  # another thread may be reading what was there
-            header = decode_header(found.data)
-            answer = {
-                "id": key,
-                "path": str(path),
-                "offset": header.length,
-                "num_bytes": header.num_bytes,
-            }
-            self._kept[key] = answer
+            partial.replace(path)  # another thread may be reading the old file
+            self._written[key] = path
+        header = decode_header(found.data)
         text = f"Bloom filter of {snapshot.entry.name}.{column}"
-        text += f" ({size(answer['num_bytes'])}, {found.origin}, {rate(found.fpp)})"
-        return {**answer, "text": text, "mode": mode, "cutoff": _cutoff(found.leaf)}
+        text += f" ({size(header.num_bytes)}, {found.origin}, {rate(found.fpp)})"
+        return ProbeFilter(
+            id=key,
+            text=text,
+            path=str(path),
+            offset=header.length,
+            num_bytes=header.num_bytes,
+            mode=mode,
+            cutoff=_cutoff(found.leaf),
+        )
 
 
-def mode_of(leaf: Leaf, type_: str) -> str | Reason:
-    """How the key is to be hashed so that it is the hash of what is stored."""
+def mode_of(leaf: Leaf, type_: str) -> HashMode | Reason:
+    """Return what to hash of a key, so that the hash is that of the stored bytes."""
     column = type_of(leaf)
     if not is_shown_as_stored(data_type_of(type_), leaf):
         text = f"files store {leaf.physical_type.name}, which Spark converts to {type_}"
@@ -132,7 +133,7 @@ def mode_of(leaf: Leaf, type_: str) -> str | Reason:
 
 
 def _is_plain(physical: PhysicalType, column: ColumnType, type_: str) -> bool:
-    """Whether Catalyst's hash of a key of this type is that of what is stored."""
+    """Return whether Catalyst's hash of a key of this type is that of the stored bytes."""
     is_micros = column.kind is Kind.TIMESTAMP and column.unit == _MICROSECOND
     is_signed = column.kind is Kind.INTEGER and column.is_signed
     is_bytes = physical == PhysicalType.BYTE_ARRAY
@@ -151,13 +152,13 @@ def _is_plain(physical: PhysicalType, column: ColumnType, type_: str) -> bool:
 
 
 def _cutoff(leaf: Leaf) -> int | None:
-    """Keys below are not looked up: readers may have moved them from another calendar."""
+    """Return the key below which none is looked up: readers may have moved it between calendars."""
     kinds = {Kind.DATE: FIRST_DAY, Kind.TIMESTAMP: FIRST_MICROSECOND}
     return kinds.get(type_of(leaf).kind)
 
 
-def _unpacked(text: str, count: int) -> NDArray[np.bool_]:
+def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
     import numpy as np
 
-    data = np.frombuffer(base64.b64decode(text), np.uint8)
+    data = np.frombuffer(bits, np.uint8)
     return np.unpackbits(data, count=count, bitorder="little").astype(np.bool_)

@@ -1,8 +1,8 @@
-"""The optimizer rules of a session: switched on and off, and asked what they decided.
+"""Adds the optimizer rules to a session, switches them on and off, and traces their decisions.
 
-Rules are Java objects in the session's `experimental.extraOptimizations`. They work for everything
-that is planned in the session: DataFrames, SQL, views, tables, subqueries and joins. Whatever goes
-wrong in them leaves the plan as it is.
+Rules are Java objects in the session's `experimental.extraOptimizations`. They work on every query
+that is planned in the session: DataFrames, SQL, views, tables, subqueries and joins. A rule that
+fails leaves the plan unchanged.
 """
 
 # ruff: noqa: SLF001  PySpark's way to the JVM
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.adaptor.compiler import put_jar
-from parquet_bloomwriter.spark.jobs import scratch_folder
+from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.decision import Decision
 from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from parquet_bloomwriter.spark.rules.decision import Rule
+    from parquet_bloomwriter.spark.rules.protocol import Rule
 
 _log = logging.getLogger(__name__)
 _PACKAGE = "bloomwriter."
@@ -38,22 +38,22 @@ _RULES = ("PushDownBFIndexRule", "JoinBFIndexRule")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Adaptor:
-    """What one session has."""
+    """The rules of one session, with both ends of the bridge between them and Python."""
 
     bridge: Bridge
     java: Any
-    """The bridge's other half."""
+    """The Java end, `Bridge.java`."""
 
     rules: tuple[Any, ...]
-    """Objects of the JVM, in the order in which they are applied."""
+    """Java objects, in the order in which they are applied."""
 
 
 _adaptors: weakref.WeakKeyDictionary[SparkSession, _Adaptor | Reason] = weakref.WeakKeyDictionary()
-"""What each session has, or why it can have no rules."""
+"""The rules of each session, or why the session cannot have rules."""
 
-_making = threading.Lock()
-_switching = threading.RLock()
-"""Held while rules are switched, or switched on for a trace."""
+_creation_lock = threading.Lock()
+_switch_lock = threading.RLock()
+"""Held while rules are switched on or off, and for the whole of a trace."""
 
 
 def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
@@ -63,45 +63,45 @@ def enable(spark: SparkSession, *, homes: Iterable[str] = ()) -> bool:
     fails, queries go on without indexes, and `problem_of` and `trace` say why.
 
     Args:
-        spark: The session. Sessions made from it by `newSession` are not meant.
+        spark: The session. It does not include sessions made from it by `newSession`.
         homes: Folders of indexes that do not lie beside their tables.
 
     Returns:
         Whether queries use indexes now.
 
     Raises:
-        InvalidArgument: If it is a session of Spark Connect, whose plans are made elsewhere.
+        InvalidArgument: If the session is one of Spark Connect, which plans queries on the server.
     """
     adaptor = _adaptor_of(spark)
     if isinstance(adaptor, Reason):
         return False
     adaptor.bridge.homes.update(homes)
-    with _switching:
+    with _switch_lock:
         adaptor.java.setForTracing(False)
-        _set_rules(spark, [*_others(spark), *adaptor.rules])
+        _set_rules(spark, [*_foreign_rules(spark), *adaptor.rules])
     return True
 
 
 def disable(spark: SparkSession) -> None:
-    """Let queries of a session use no index; nothing happens if none does."""
+    """Let queries of a session use no index."""
     if not is_connect(spark):
-        with _switching:
-            _set_rules(spark, _others(spark))
+        with _switch_lock:
+            _set_rules(spark, _foreign_rules(spark))
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    """Whether queries of a session use indexes."""
+    """Return whether queries of a session use indexes."""
     if is_connect(spark):
         return False
-    with _switching:
-        return len(_others(spark)) < len(_all(spark))
+    with _switch_lock:
+        return len(_foreign_rules(spark)) < len(_all_rules(spark))
 
 
 def trace(df: DataFrame, *, homes: Iterable[str] = ()) -> tuple[Decision, ...]:
-    """What the rules decide about a query, whether they are switched on or not.
+    """Return what the rules decide about a query, whether they are switched on or not.
 
-    The query is planned anew, and not run. Queries of other threads are not told of, and use
-    indexes no more and no less than before.
+    The query is planned anew and not run. Decisions about queries of other threads are not
+    returned, and a trace does not change whether these queries use indexes.
 
     Args:
         df: The query.
@@ -116,28 +116,28 @@ def trace(df: DataFrame, *, homes: Iterable[str] = ()) -> tuple[Decision, ...]:
         rule: Rule = "PushDownBFIndexRule"
         return (Decision(rule=rule, relation="", index=None, condition="", reason=adaptor),)
     adaptor.bridge.homes.update(homes)
-    with _switched_on(spark, adaptor), adaptor.bridge.traced() as decisions:
+    with _switched_on(spark, adaptor), adaptor.bridge.traced() as found:
         analyzed = df._jdf.queryExecution().analyzed()
         adaptor.java.trace(spark._jsparkSession.sessionState(), analyzed)
-        return tuple(decisions)
+    return found.decisions
 
 
 @contextmanager
 def _switched_on(spark: SparkSession, adaptor: _Adaptor) -> Iterator[None]:
-    """Have the rules in the session; where they were not, for traced queries only."""
-    with _switching:
+    """Add the rules to the session; if they are switched off, for traced queries only."""
+    with _switch_lock:
         was_enabled = is_enabled(spark)
         adaptor.java.setForTracing(not was_enabled)
-        _set_rules(spark, [*_others(spark), *adaptor.rules])
+        _set_rules(spark, [*_foreign_rules(spark), *adaptor.rules])
         try:
             yield
         finally:
             if not was_enabled:
-                _set_rules(spark, _others(spark))
+                _set_rules(spark, _foreign_rules(spark))
 
 
 def problem_of(spark: SparkSession) -> Reason | None:
-    """Return why a session can have no rules, or None.
+    """Return why a session cannot have rules, or None.
 
     Raises:
         InvalidArgument: As for `enable`.
@@ -146,23 +146,29 @@ def problem_of(spark: SparkSession) -> Reason | None:
     return adaptor if isinstance(adaptor, Reason) else None
 
 
-def is_connect(spark: object) -> bool:
-    """Whether it is a session of Spark Connect, without a JVM of its own."""
-    return not hasattr(spark, "_jsparkSession")
+def clear_caches() -> None:
+    """Forget snapshots, lists of files and filters that the rules of all sessions keep.
+
+    Queries that other threads are planning may go on without indexes.
+    """
+    for adaptor in list(_adaptors.values()):
+        if not isinstance(adaptor, Reason):
+            adaptor.bridge.clear()
+            adaptor.java.clear()
 
 
 def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
-    """What the session has, made when it is first asked for."""
+    """Return the rules of a session, which are made at the first call."""
     if is_connect(spark):
         raise InvalidArgument(
             "a session of Spark Connect plans its queries on the server",
             remedy="Use `where`, which needs no rules.",
         )
-    with _making:
+    with _creation_lock:
         adaptor = _adaptors.get(spark)
         if adaptor is None:
             try:
-                adaptor = _make(spark)
+                adaptor = _new_adaptor(spark)
             except Exception as error:  # noqa: BLE001  whatever fails, queries go on
                 text = f"the rules cannot be added to Spark {spark.version}: {_message(error)}"
                 _log.warning("%s; queries go on without indexes", safe(text))
@@ -173,19 +179,19 @@ def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:
 
 
 def _message(error: Exception) -> str:
-    """Return the first line of what an error says, without the stack that py4j appends."""
+    """Return the first line of an error's message, without the stack that py4j appends."""
     from py4j.protocol import Py4JJavaError
 
     text = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
     return text.strip().partition("\n")[0] or type(error).__name__
 
 
-def _make(spark: SparkSession) -> _Adaptor:
+def _new_adaptor(spark: SparkSession) -> _Adaptor:
     from pyspark.java_gateway import ensure_callback_server_started
 
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
-    # Executors fetch the jar whenever they start: a copy stays where it is until this process ends.
+    # Executors fetch the jar whenever they start, so it stays there until the process ends.
     # `ADD JAR` would do the same, but not with a space, "#" or "%" in the path.
     jar = context._jvm.java.io.File(put_jar(spark, scratch_folder())).toURI()
     context._jsc.addJar(jar.toString())
@@ -200,7 +206,7 @@ def _make(spark: SparkSession) -> _Adaptor:
 
 
 def _new(context: Any, loader: Any, name: str, *arguments: object) -> Any:  # noqa: ANN401  py4j
-    """Make an object of a class that the gateway's own loader does not know."""
+    """Return a new object of a class that the gateway's own class loader does not know."""
     kind = context._jvm.java.lang.Class.forName(_PACKAGE + name, True, loader)  # noqa: FBT003  Java's
     (constructor,) = kind.getConstructors()
     parameters = context._gateway.new_array(context._jvm.java.lang.Object, len(arguments))
@@ -209,14 +215,14 @@ def _new(context: Any, loader: Any, name: str, *arguments: object) -> Any:  # no
     return constructor.newInstance(parameters)
 
 
-def _all(spark: SparkSession) -> list[Any]:
+def _all_rules(spark: SparkSession) -> list[Any]:
     rules = _experimental(spark).extraOptimizations()
     return [rules.apply(i) for i in range(rules.length())]
 
 
-def _others(spark: SparkSession) -> list[Any]:
-    """The rules of the session that are not ours."""
-    return [one for one in _all(spark) if not one.getClass().getName().startswith(_PACKAGE)]
+def _foreign_rules(spark: SparkSession) -> list[Any]:
+    """Return the rules of the session that others have added."""
+    return [one for one in _all_rules(spark) if not one.getClass().getName().startswith(_PACKAGE)]
 
 
 def _set_rules(spark: SparkSession, rules: list[Any]) -> None:

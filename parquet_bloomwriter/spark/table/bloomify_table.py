@@ -1,4 +1,4 @@
-"""Give every file of a table its Bloom filters, as one job of Spark."""
+"""The verb `bloomify_table`: adds Bloom filters to every file of a table, by a job of Spark."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from parquet_bloomwriter.parallel import balanced
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
-from parquet_bloomwriter.spark.progress import JobLine, Teller
+from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
 from parquet_bloomwriter.spark.table.plan import TableRequest, finish_table, plan_table
 from parquet_bloomwriter.spark.table.rewrite import (
     FileResult,
     FileStatus,
+    RewriteOptions,
     TableTask,
-    Wishes,
     rewrite_files,
 )
 from parquet_bloomwriter.text import count
@@ -37,7 +37,7 @@ R = TypeVar("R")
 StrPath = str | os.PathLike[str]
 
 _TASKS_PER_CORE = 8
-"""More than for balance alone: the progress line goes on by tasks."""
+"""More tasks than balance needs, because the progress line advances by tasks."""
 
 _SCHEMA = (
     "path string, output string, status string, built int, kept int, empty int, skipped int, "
@@ -67,43 +67,45 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     Each file is replaced atomically, or its new version appears in `output` as a whole. Data is
     copied byte for byte. One bad file does not stop the others.
 
-    A run that was stopped is simply run again. In place, a file that has its filters already is
-    read, its filters are checked, and it stays as it is. In an output, files that an earlier run
-    has written with the same options are passed over, by a journal in its folder `_bloomify`.
+    To continue a run that was stopped, run it again. In place, a file that has its filters already
+    is read, its filters are checked, and the file is not changed. With an output, files that an
+    earlier run wrote with the same options are skipped: the output has a journal in the folder
+    `_bloomify`.
 
     The files must lie on disks that the driver (on Spark Connect: the server) and all executors
-    reach by the same path. A file belongs to the table if Spark reads it: whatever its suffix, but
-    not below names that begin with `.` or `_`. Files that are not Parquet stay, or are copied as
-    they are. Of the hidden ones only `_SUCCESS` is copied, at the end and if no file failed.
+    reach by the same path. The files of a table are those that Spark reads: with any suffix, but
+    not below names that begin with `.` or `_`. Files that are not Parquet are left in place, or
+    copied unchanged. Of the hidden files only `_SUCCESS` is copied, at the end, if no file failed.
 
-    Rewriting in place makes other files of those that were there. DataFrames that were read before
-    know their old sizes: read them anew. Indexes of the table know the old files, and say nothing
-    of the new ones, which is safe, but slow: refresh them.
+    Rewriting in place changes the sizes of files. DataFrames that were made before know the old
+    sizes: read them anew. Indexes of the table know the old files and exclude none of the new ones,
+    which is safe but slow: refresh them.
 
-    Spark writes checksum files, `.NAME.crc`, on local disks. A file is held against its own before
-    it is rewritten, and a file that does not fit is not touched. Then the checksum file is made
-    anew; a run that was killed leaves a few files without, which Spark reads as well.
+    Spark writes checksum files, `.NAME.crc`, on local disks. A file is compared with its checksum
+    file before it is rewritten, and a file that does not match is not changed. Then the checksum
+    file is made anew. A run that was killed leaves a few files without one, which Spark reads, too.
 
     Args:
         spark: A session, classic or of Spark Connect.
         path: Folder of the table, or a single file. A path, or a `file:` URL.
-        columns: As for `bloomify`; a column that some files lack is left out there, and the report
-            says so. Names that match in no other way match without regard to case.
-        output: A new or empty folder, or one of an earlier run, for the new files, with the same
-            relative paths; None replaces the files in place.
+        columns: As for `bloomify`. A column that a file does not have is left out for this file,
+            and the report says so. A name without an exact match may differ in case.
+        output: Folder for the new files, with the same relative paths: new, empty, or the output of
+            an earlier run. None replaces the files in place.
         fpp: False positive probability, as for `bloomify`.
         ndv: Distinct values per row group, as for `bloomify`.
         max_bytes: Largest bitset, bytes, below 2 GiB.
         sizing: "pow2" or "exact", as for `bloomify`.
         placement: "column-chunk", "row-group" or "end", as for `bloomify`. DataFrames keep the
-            sizes of their files: those that were made before miss rows, and say nothing, unless it
-            is "end".
-        replace: Build filters anew where there are some already.
-        force: Go on although a table format (Delta, Iceberg, Hudi) or a `_metadata` file keeps book
-            of the files, a file has hard links, or a checksum file does not fit.
-        regenerate_crc: Renew Hadoop's checksum files. Without it, files that have one fail.
-        num_tasks: Tasks; by default eight times as many as Spark runs at once.
-        progress: Told of files and bytes; by default a line on standard error, if it is a terminal.
+            sizes of their files. With another placement than "end", DataFrames that were made
+            before a rewrite in place silently miss rows.
+        replace: Whether to build filters anew where a file has filters already.
+        force: Whether to go on although a table format (Delta, Iceberg, Hudi) or a `_metadata` file
+            keeps a record of the files, a file has hard links, or a checksum file does not match.
+        regenerate_crc: Whether to renew Hadoop's checksum files. If not, files with one fail.
+        num_tasks: Number of tasks; by default eight times as many as Spark runs at once.
+        progress: Receives counts of files and bytes; by default a line on standard error, if that
+            is a terminal.
 
     Returns:
         One row for each file, by path: path, output, status, built, kept, empty, skipped (column
@@ -114,8 +116,9 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     Raises:
         InvalidArgument: If an option is out of range, or there are no files.
         ColumnNotFound: If no file has a column of that name.
-        UnsafeTarget: If something else keeps book of the files. In these cases nothing was done.
-        PySparkException: If the job fails for other reasons than a file's.
+        UnsafeTarget: If something else keeps a record of the files. After these errors, no file has
+            changed.
+        PySparkException: If the job fails for a reason that is not about a file.
     """
     if num_tasks is not None and num_tasks < 1:
         raise InvalidArgument(f"{num_tasks} tasks cannot do any work")
@@ -124,7 +127,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     request = TableRequest(
         path=_local(path),
         output=None if output is None else _local(output),
-        wishes=Wishes(
+        options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
             fpp=fpp if isinstance(fpp, float | int) else dict(fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
@@ -157,7 +160,7 @@ def _rewritten(
     progress: Progress,
 ) -> list[FileResult]:
     tasks = [
-        TableTask(files=tuple(group), output=request.output, wishes=request.wishes)
+        TableTask(files=tuple(group), output=request.output, options=request.options)
         for group in groups
     ]
     sizes = [(len(group), sum(file.size for file in group)) for group in groups]
@@ -168,13 +171,13 @@ def _rewritten(
         rewrite_files,
         tasks,
         description=f"bloomify: {count(num_files, 'file')} of {request.path}",
-        told=Teller(sizes, progress),
+        on_progress=TaskProgress(sizes, progress),
     )
     return [result for results in done for result in results]
 
 
 def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -> R:
-    """Call where the files can be reached: a client of Spark Connect may be anywhere."""
+    """Call a function where the files are: in the driver, or for Spark Connect in a task."""
     if not is_connect(spark):
         return work(argument)
     (result,) = run(spark, work, [argument], description="bloomify: list of files")
@@ -209,5 +212,5 @@ def _row(result: FileResult) -> tuple[object, ...]:
 
 
 def _text(text: str) -> str:
-    """Make a text that a JVM takes, also of names that are no UTF-8."""
+    """Return a text that a JVM takes; bytes of names that are not UTF-8 are replaced."""
     return text.encode(errors="surrogateescape").decode(errors="replace")

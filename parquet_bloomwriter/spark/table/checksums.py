@@ -1,13 +1,14 @@
-"""Hadoop's checksum files, `.NAME.crc`, while a task replaces the files that they are about.
+"""Hadoop's checksum files, `.NAME.crc`, while a task replaces the files that they describe.
 
-Spark writes them on local disks, and fails to read a file that does not fit its own. A file without
-one is read as it is. So a checksum file gives way before its file is replaced, and comes back
-afterwards: at no moment, and after no kill, is there one that does not fit.
+Spark writes checksum files on local disks, and fails to read a file that does not match its
+checksum file. A file without one is read without a check. So the checksum file is removed before
+its file is replaced, and written anew afterwards: at no moment, and after no kill, does a file have
+a checksum file that does not match.
 
-Before it gives way it is held against the file. A file whose bytes it does not confirm is not
+Before the checksum file is removed, the file is compared with it. A file that does not match is not
 rewritten: a new checksum would make damaged data look sound.
 
-The layout is described in `replace.hadoop_checksum`.
+`replace.hadoop_checksum` describes the layout.
 """
 
 # ruff: noqa: PTH105, PTH108, PTH116, PTH118, PTH123, PTH208  the steps are system calls, as in `replace`
@@ -33,36 +34,36 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct(">4si")
 _TEMPORARY = re.compile(r"\.(\..+\.crc)\.bloomify-[0-9a-f]{16}\.tmp")
-"""See `replace.temporary`."""
+"""Names of temporary files, as in `replace.temporary`."""
 
 _READ = 4 << 20
-"""Bytes read at a time, about."""
+"""About how many bytes are read at a time."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Sidecar:
-    """The checksum file of one file that is about to be rewritten: a `Progress` of `bloomify`."""
+    """The checksum file of a file that `bloomify` rewrites, as the `Progress` of that call."""
 
     path: str
-    """The file's."""
+    """Path of the file that is rewritten."""
 
     gives_way: bool
-    """Whether the file is to be replaced, rather than read."""
+    """Whether the file is replaced in place, so that its checksum file must go meanwhile."""
 
     trusted: bool = False
-    """Whether the file is rewritten even if the checksums do not fit."""
+    """Whether the file is rewritten even if its checksums do not match."""
 
     taken: dict[str, bytes] = field(default_factory=dict)
-    """The checksum files that are away, by path."""
+    """Contents of the checksum files that were removed, by path."""
 
     identity: tuple[int, ...] = ()
-    """Of the file when that began."""
+    """Device, inode, size and time of modification of the file when `begin` was called."""
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """Check, and give way, if the file is about to be written anew.
+        """Compare the file with its checksum files, and remove these if the file is to be replaced.
 
         Raises:
-            MalformedFile: If the file is not the one that the checksums were made of.
+            MalformedFile: If the file does not match its checksums.
         """
         del num_filters
         self.identity = _identity(self.path)
@@ -76,13 +77,13 @@ class Sidecar:
                 os.unlink(path)
 
     def wrote(self, num_bytes: int) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def built(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def come_back(self) -> None:
-        """Put back what has given way, so that it fits the file as it is now."""
+        """Write the removed checksum files again, for the present bytes of the file."""
         now = _identity(self.path) if self.taken else ()
         for path, taken in self.taken.items():
             same = now == self.identity
@@ -102,20 +103,20 @@ class Sidecar:
 
 
 def crc_paths(path: str) -> tuple[str, ...]:
-    """Return where the checksums of a file can be; more than one if it is a symbolic link."""
+    """Return the paths of a file's checksum files; a symbolic link has two."""
     return tuple(dict.fromkeys(str(crc_path(place)) for place in (path, os.path.realpath(path))))
 
 
 def checksums_of(path: str, *, like: bytes = b"") -> bytes:
-    """Make the checksum file of a file, with as many bytes per checksum as in another one."""
+    """Return the content of a checksum file, with as many bytes per checksum as in another one."""
     run = _bytes_per_checksum(like)
     return _HEADER.pack(CHECKSUM_MAGIC_VERSION, run) + b"".join(_sums(path, run))
 
 
 def remove_leftovers(folders: Iterable[str]) -> None:
-    """Remove what runs left in these folders that were killed while they wrote a checksum file."""
+    """Remove temporary files of runs that were killed while they wrote a checksum file."""
     for folder in folders:
-        with contextlib.suppress(OSError):  # a courtesy
+        with contextlib.suppress(OSError):  # leftovers do no harm
             for found in filter(None, map(_TEMPORARY.fullmatch, os.listdir(folder))):
                 remove_stale(os.path.join(folder, found.group(1)))
 
@@ -148,7 +149,7 @@ def _identity(path: str) -> tuple[int, ...]:
 
 
 def _write(path: str, data: bytes, *, like: str) -> None:
-    """Write a checksum file for whoever may read the file that it is about."""
+    """Write a checksum file with the permissions of the file that it describes."""
     remove_stale(path)
     with temporary_beside(path, permissions=PRIVATE) as temporary, open(like, "rb") as about:
         with os.fdopen(os.dup(temporary.fd), "wb") as file:

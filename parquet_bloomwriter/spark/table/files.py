@@ -1,7 +1,7 @@
-"""The files of a table as Spark sees it: a folder of Parquet files, in partitions or not.
+"""The files of a table that Spark reads: those of a folder, in partitions or not.
 
-Spark reads every file of the folder, whatever its suffix, but those whose names, or those of their
-folders, begin with `.` or with `_` and hold no `=` (`_a=1` is a partition). Source: Spark,
+Spark reads every file of the folder, with any suffix. It passes over files and folders whose names
+begin with `.`, or begin with `_` and have no `=` (`_a=1` is a partition). Source: Spark,
 HadoopFSUtils.shouldFilterOutPathName.
 """
 
@@ -39,26 +39,26 @@ class TableFile:
     """One file of a table. Can be pickled."""
 
     path: str
-    """Absolute."""
+    """Absolute path."""
 
     name: str
-    """Relative to the table's root, with "/"."""
+    """Path relative to the table's root, with "/"."""
 
     size: int
     """Bytes."""
 
     why_not: str = ""
-    """Why it is not worked on, a clause."""
+    """Why the file gets no filters, a clause; empty if it may get some."""
 
 
 def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
-    """List a table: its root, and its files in the order of their names.
+    """Return the root of a table, and its files in the order of their names.
 
     Args:
-        path: Absolute; a folder, or a single file, whose root is the folder that it is in.
+        path: Absolute path of a folder, or of a single file, whose folder is then the root.
 
     Raises:
-        InvalidArgument: If there is nothing.
+        InvalidArgument: If there is no folder or file of this path.
         OSError: If a folder cannot be listed.
     """
     if os.path.isdir(path):
@@ -73,7 +73,7 @@ def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Spark passes over a file or folder of this name."""
+    """Return whether Spark passes over files and folders of this name."""
     underscored = name.startswith("_") and "=" not in name
     return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
 
@@ -92,10 +92,10 @@ def names_in(root: str, folder: str = "") -> Iterator[str]:
 
 
 def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> None:
-    """Check that the files are the table, and that nothing else keeps book of them.
+    """Check that nothing else keeps a record of the files.
 
     Raises:
-        UnsafeTarget: If a table format does, or if there is a `_metadata` of files to be replaced.
+        UnsafeTarget: If a table format does, or if a `_metadata` describes files to be replaced.
     """
     probes = {os.path.dirname(file.path): file.path for file in files}
     for probe in probes.values():
@@ -139,7 +139,7 @@ def _file(root: str, name: str) -> TableFile:
     try:
         found = os.stat(path)
         size, why_not = found.st_size, _why_not(path, found)
-    except OSError:  # Opening it will say so.
+    except OSError:  # opening the file reports the error
         size, why_not = 0, ""
     return TableFile(path=path, name=name, size=size, why_not=why_not)
 

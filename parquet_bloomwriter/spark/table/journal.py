@@ -1,10 +1,10 @@
-"""What runs of `bloomify_table` have written into a folder, so that a later run can go on.
+"""The journal of the files that runs of `bloomify_table` wrote to an output.
 
-    <output>/_bloomify/<digits>.jsonl    one line for each file that was written, appended then
+    <output>/_bloomify/<digits>.jsonl    one line for each file, appended when it was written
 
-A line counts as long as neither the file that was read nor the one that was written differs from it
-in size or time of modification, and what was asked for is the same. Lines that are torn, or that
-were lost, only mean that a file is written again.
+A line counts if the options are the same, and both the file that was read and the file that was
+written have the size and the time of modification in the line. For a line that is torn or lost, the
+file is written again.
 """
 
 # ruff: noqa: PTH116, PTH207, PTH208  paths are strings throughout
@@ -22,7 +22,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.local import open_local
 
 FOLDER = "_bloomify"
-"""Hidden from readers of datasets by the underscore."""
+"""The underscore hides the folder from readers of datasets."""
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 _APPEND |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -33,16 +33,16 @@ class Line:
     """One file that was written."""
 
     name: str
-    """Relative to the table's root, and to the output's."""
+    """Path relative to the roots of the table and the output."""
 
     asked: str
-    """Digest of what was asked for."""
+    """Digest of the options."""
 
     source: tuple[int, int]
-    """Of the file that was read: bytes, and time of modification in nanoseconds."""
+    """Size in bytes and time of modification in nanoseconds of the file that was read."""
 
     written: tuple[int, int]
-    """The same of the new file."""
+    """Size and time of the new file, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class Journal:
     """Absolute path of the folder."""
 
     file: str = field(default_factory=lambda: f"{uuid.uuid4().hex}.jsonl")
-    """Which file of it this task appends to."""
+    """Name of the journal's file that this task appends to."""
 
     def begin(self) -> None:
-        """Make the output, or go on with it.
+        """Create the output, or accept the output of an earlier run.
 
         Raises:
-            InvalidArgument: If it holds anything and was not begun by a run of ours.
+            InvalidArgument: If the output has files and no journal.
         """
         if os.path.lexists(self.output):
             is_folder = Path(self.output).is_dir()
@@ -71,7 +71,11 @@ class Journal:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def done(self, asked: str) -> set[Line]:
-        """Read what was written with the same wishes, by whichever run."""
+        """Return the lines of all runs with these options.
+
+        Args:
+            asked: Digest of the options.
+        """
         lines: set[Line] = set()
         for name in sorted(glob.glob("*.jsonl", root_dir=self._folder)):
             for text in _read(self._folder / name).splitlines():
@@ -81,7 +85,7 @@ class Journal:
         return lines
 
     def append(self, line: Line) -> None:
-        """Say that a file was written."""
+        """Record that a file was written."""
         text = json.dumps(
             {
                 "name": line.name,
@@ -100,14 +104,16 @@ class Journal:
 
 
 def state_of(path: str) -> tuple[int, int]:
-    """Size and time of modification of a file."""
+    """Return the size in bytes and the time of modification in nanoseconds of a file."""
     found = os.stat(path)
     return found.st_size, found.st_mtime_ns
 
 
-def digest(wishes: object) -> str:
-    """Tell wishes from others."""
-    return hashlib.sha256(repr(wishes).encode()).hexdigest()[:32]
+def digest(options: object) -> str:
+    """Return a digest of options, equal for equal options of all versions with the same fields."""
+    name = type(options).__name__
+    text = repr(options).replace(f"{name}(", "Wishes(", 1)  # what journals call the options
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _read(path: Path) -> str:

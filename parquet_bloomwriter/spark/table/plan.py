@@ -1,6 +1,6 @@
-"""Which files of a table are to be rewritten, and what stands against it: before any work.
+"""Plans a run: lists the files of a table, and makes all checks that need no data.
 
-It runs where the files can be reached: in the driver, or, on Spark Connect, in a task.
+Planning runs where the files can be reached: in the driver or, on Spark Connect, in a task.
 """
 
 # ruff: noqa: PTH113, PTH114, PTH118, PTH120  paths stay spelled as they were given
@@ -23,10 +23,10 @@ from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state
 from parquet_bloomwriter.spark.table.rewrite import (
     FileResult,
     FileStatus,
-    Wishes,
+    RewriteOptions,
     copy_whole,
-    present,
-    spelled,
+    find_columns,
+    matching_name,
 )
 
 if TYPE_CHECKING:
@@ -43,50 +43,50 @@ class TableRequest:
     """One table to work on. Can be pickled."""
 
     path: str
-    """Absolute; a folder, or a file."""
+    """Absolute path of a folder or a file."""
 
     output: str | None
-    """Absolute; None for in place."""
+    """Absolute path of a folder; None to rewrite in place."""
 
-    wishes: Wishes
+    options: RewriteOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """What is to be done. Can be pickled."""
+    """The files to rewrite. Can be pickled."""
 
     files: tuple[TableFile, ...]
     settled: tuple[FileResult, ...]
-    """Files with which nothing is to be done."""
+    """Results of files that need no work."""
 
 
 def plan_table(request: TableRequest) -> TablePlan:
     """List the files, and check what can be checked without reading any data.
 
     Raises:
-        InvalidArgument: If there are no files, an option is out of range, or the output is no
-            place for a table.
+        InvalidArgument: If there are no files, an option is out of range, or the output cannot take
+            the table.
         ColumnNotFound: If no file has a column of that name.
-        UnsafeTarget: If something else keeps book of the files.
+        UnsafeTarget: If something else keeps a record of the files.
         OSError: If a folder cannot be listed.
     """
     root, files = table_files(request.path)
     in_place = request.output is None
     if request.output is not None:
         _check_apart(request.output, request.path, root)
-    if not request.wishes.force:
+    if not request.options.force:
         check_is_plain(root, files, in_place=in_place)
-    _check_wishes(files, request.wishes)
+    _check_options(files, request.options)
     output = request.output
     if output is None:
         remove_leftovers({os.path.dirname(file.path) for file in files})
-    settled = tuple(_same(files) if output is None else _done(files, request, output))
+    settled = tuple(_links(files) if output is None else _settled(files, request, output))
     paths = {result.path for result in settled}
     return TablePlan(files=tuple(file for file in files if file.path not in paths), settled=settled)
 
 
 def finish_table(request: TableRequest) -> None:
-    """Mark the output as complete, if the table is marked so."""
+    """Copy the marker `_SUCCESS` to the output, if the table has one."""
     marker = os.path.join(request.path, _MARKER)
     if request.output is not None and os.path.isfile(marker):
         copy_whole(marker, os.path.join(request.output, _MARKER))
@@ -101,24 +101,24 @@ def _check_apart(output: str, path: str, root: str) -> None:
         )
 
 
-def _check_wishes(files: Iterable[TableFile], wishes: Wishes) -> None:
+def _check_options(files: Iterable[TableFile], options: RewriteOptions) -> None:
     """Check that numbers are in range, and that every name is a column of some file."""
-    given = (wishes.fpp, wishes.ndv)
+    given = (options.fpp, options.ndv)
     rates, counts = (tuple(g.values()) if isinstance(g, Mapping) else (g,) for g in given)
     for rate, count in itertools.product(rates, counts):
         initial_num_blocks(
             1 if count is None else int(count),
             float(rate or 0),
-            sizing=wishes.sizing,
-            max_bytes=wishes.max_bytes,
+            sizing=options.sizing,
+            max_bytes=options.max_bytes,
         )
     names = {name for g in given if isinstance(g, Mapping) for name in g}
-    unseen = {*(wishes.columns or ()), *names} - {EVERY_COLUMN}
+    unseen = {*(options.columns or ()), *names} - {EVERY_COLUMN}
     problem: ColumnNotFound | None = None
     for leaves in _schemas(files) if unseen else ():
         for name in sorted(unseen):
             try:
-                _check_chosen(leaves, spelled(leaves, name), wishes.columns)
+                _check_chosen(leaves, matching_name(leaves, name), options.columns)
                 unseen.remove(name)
             except ColumnNotFound as error:
                 problem = problem or error
@@ -129,14 +129,14 @@ def _check_wishes(files: Iterable[TableFile], wishes: Wishes) -> None:
 
 
 def _check_chosen(leaves: Sequence[Leaf], name: str, columns: tuple[str, ...] | None) -> None:
-    """Check that a column for which there is a value is among the chosen ones."""
+    """Check that a column with a value of its own is among the chosen columns."""
     if columns is not None:
-        chosen = select_columns(leaves, present(leaves, columns)[0])
+        chosen = select_columns(leaves, find_columns(leaves, columns)[0])
         settle_per_column(leaves, chosen, {name: 0}, default=0)
 
 
 def _schemas(files: Iterable[TableFile]) -> Iterator[Sequence[Leaf]]:
-    """Read the schemas of files that can be read; the report will say why of the others."""
+    """Yield the schemas of files that can be read; the report explains the other files."""
     for file in files:
         if not file.why_not:
             with contextlib.suppress(BloomwriterError, OSError):
@@ -145,8 +145,8 @@ def _schemas(files: Iterable[TableFile]) -> Iterator[Sequence[Leaf]]:
                 yield leaves
 
 
-def _same(files: Iterable[TableFile]) -> Iterator[FileResult]:
-    """Files that are others of the table, by a symbolic link."""
+def _links(files: Iterable[TableFile]) -> Iterator[FileResult]:
+    """Yield results of files that are symbolic links to other files of the table."""
     seen: dict[str, str] = {}
     for file in sorted(files, key=lambda file: os.path.islink(file.path)):
         place = os.path.realpath(file.path)
@@ -162,11 +162,13 @@ def _same(files: Iterable[TableFile]) -> Iterator[FileResult]:
         seen.setdefault(place, file.name)
 
 
-def _done(files: Sequence[TableFile], request: TableRequest, output: str) -> Iterator[FileResult]:
-    """Files that an earlier run has written, and files of the output that the table has not."""
+def _settled(
+    files: Sequence[TableFile], request: TableRequest, output: str
+) -> Iterator[FileResult]:
+    """Yield results of files that an earlier run wrote, and of files that only the output has."""
     journal = Journal(output)
     journal.begin()
-    asked = digest(request.wishes)
+    asked = digest(request.options)
     lines = journal.done(asked)
     for file in files:
         target = os.path.join(output, file.name)

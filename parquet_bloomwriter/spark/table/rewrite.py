@@ -1,7 +1,8 @@
-"""What a task of `bloomify_table` does: one file after the other, whatever becomes of each.
+"""The work of one task of `bloomify_table`: rewrites files one after the other.
 
-A file whose schema lacks a column gets filters for the others: tables grow columns. Names are taken
-as they are spelled, and else, if exactly one column matches, without regard to case, as Spark does.
+An error in one file does not stop the others. A file without one of the columns gets filters for
+the other columns, because tables grow columns. A name without an exact match means the only column
+that matches when case is ignored, as in Spark.
 """
 
 # ruff: noqa: PTH103, PTH105, PTH118, PTH120, PTH123  paths stay spelled as they were given
@@ -36,34 +37,34 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LARGE_DICTIONARY = 1 << 16
-"""Bytes of a dictionary page from which reading it takes longer than asking a filter."""
+"""Size of a dictionary page in bytes from which reading it takes longer than asking a filter."""
 
 
 class FileStatus(StrEnum):
-    """What became of one file of a table."""
+    """The result for one file of a table."""
 
     REWRITTEN = "rewritten"
-    """There is a new version, with new filters."""
+    """The file has a new version with new filters."""
 
     COPIED = "copied"
-    """The output has the file as it was: there was nothing to add, or it is no Parquet file."""
+    """The file was copied unchanged: it needs no filters, or is not Parquet."""
 
     UNCHANGED = "unchanged"
-    """Nothing had to be done."""
+    """The file needs no change."""
 
     SKIPPED = "skipped"
-    """Nothing was done: an earlier run has done it, or it is no Parquet file."""
+    """The file was not looked at: an earlier run wrote it, or it is not Parquet."""
 
     STALE = "stale"
-    """The output has a file of that name, and the table has not."""
+    """The output has the file, but the table does not."""
 
     FAILED = "failed"
-    """The file stays as it was."""
+    """An error occurred, and the file was not changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What is asked for, as `bloomify` takes it. Can be pickled."""
+class RewriteOptions:
+    """The options of `bloomify` for every file. Can be pickled."""
 
     columns: tuple[str, ...] | None
     fpp: Mapping[str, float] | float
@@ -78,33 +79,33 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTask:
-    """Files for one task. Can be pickled."""
+    """The files of one task. Can be pickled."""
 
     files: tuple[TableFile, ...]
     output: str | None
-    """Folder of the new files; None replaces them in place."""
+    """Folder of the new files; None rewrites in place."""
 
-    wishes: Wishes
+    options: RewriteOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
-    """What became of one file. Can be pickled."""
+    """The result for one file, in counts of column chunks. Can be pickled."""
 
     path: str
     output: str | None
     status: FileStatus
     built: int = 0
-    """New filters."""
+    """Chunks with a new filter."""
 
     kept: int = 0
-    """Filters that were there, and hold all values."""
+    """Chunks whose old filter holds all values."""
 
     empty: int = 0
-    """Column chunks without values."""
+    """Chunks without values."""
 
     skipped: int = 0
-    """Column chunks without a filter, for a reason that is in the notes."""
+    """Chunks without a filter; `notes` has the reasons."""
 
     bytes_before: int = 0
     bytes_after: int = 0
@@ -113,21 +114,21 @@ class FileResult:
 
 
 def rewrite_files(task: TableTask) -> tuple[FileResult, ...]:
-    """Work on the files of a task. Raises nothing for any of them."""
+    """Rewrite the files of a task. Errors become results with the status `FAILED`."""
     journal = Journal(task.output) if task.output is not None else None
     return tuple(_attempt(file, task, journal) for file in task.files)
 
 
 def target_of(file: TableFile, output: str | None) -> str | None:
-    """Return where the new version of a file goes; None for in place."""
+    """Return the path of a file's new version; None in place."""
     return None if output is None else os.path.join(output, *file.name.split("/"))
 
 
-def spelled(leaves: Sequence[Leaf], name: str) -> str:
-    """Return a name as the file has it.
+def matching_name(leaves: Sequence[Leaf], name: str) -> str:
+    """Return the file's spelling of a column's name.
 
     Raises:
-        ColumnNotFound: If it matches nothing, or is ambiguous.
+        ColumnNotFound: If the name matches no column, or is ambiguous.
     """
     try:
         select_columns(leaves, [name])
@@ -139,13 +140,13 @@ def spelled(leaves: Sequence[Leaf], name: str) -> str:
     return name
 
 
-def present(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the names of columns that the file has, and what is wrong with the others."""
+def find_columns(leaves: Sequence[Leaf], names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the names of columns that the file has, and error messages about the others."""
     found: list[str] = []
     problems: list[str] = []
     for name in names:
         try:
-            found.append(spelled(leaves, name))
+            found.append(matching_name(leaves, name))
         except ColumnNotFound as error:
             problems.append(error.problem)
     return found, problems
@@ -162,19 +163,19 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
     )
     try:
         if result.output is None:
-            return result if file.why_not else _in_place(file, task.wishes, result)
+            return result if file.why_not else _in_place(file, task.options, result)
         before = state_of(file.path)
         os.makedirs(os.path.dirname(result.output), exist_ok=True)
         result = (
             _copied(file, result.output, result)
             if file.why_not
-            else _written(file, result.output, task.wishes, result)
+            else _written(file, result.output, task.options, result)
         )
         if journal is not None:
             journal.append(
                 Line(
                     name=file.name,
-                    asked=digest(task.wishes),
+                    asked=digest(task.options),
                     source=before,
                     written=state_of(result.output or file.path),
                 )
@@ -186,18 +187,20 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
     return result
 
 
-def _in_place(file: TableFile, wishes: Wishes, result: FileResult) -> FileResult:
-    sidecar = Sidecar(path=file.path, gives_way=wishes.regenerate_crc, trusted=wishes.force)
+def _in_place(file: TableFile, options: RewriteOptions, result: FileResult) -> FileResult:
+    sidecar = Sidecar(path=file.path, gives_way=options.regenerate_crc, trusted=options.force)
     try:
-        result = _bloomified(file, None, wishes, result, sidecar)
+        result = _bloomified(file, None, options, result, sidecar)
     finally:
         sidecar.come_back()
     return result
 
 
-def _written(file: TableFile, target: str, wishes: Wishes, result: FileResult) -> FileResult:
-    sidecar = Sidecar(path=file.path, gives_way=False, trusted=wishes.force)
-    return _bloomified(file, target, wishes, result, sidecar)
+def _written(
+    file: TableFile, target: str, options: RewriteOptions, result: FileResult
+) -> FileResult:
+    sidecar = Sidecar(path=file.path, gives_way=False, trusted=options.force)
+    return _bloomified(file, target, options, result, sidecar)
 
 
 def _copied(file: TableFile, target: str, result: FileResult) -> FileResult:
@@ -206,7 +209,7 @@ def _copied(file: TableFile, target: str, result: FileResult) -> FileResult:
 
 
 def copy_whole(source: str, target: str) -> None:
-    """Copy a file: the target is there as a whole or not at all, and for nobody more to read."""
+    """Copy a file atomically; the permissions of the copy are at most those of the file."""
     remove_stale(target)
     with (
         open(source, "rb") as old,
@@ -221,25 +224,29 @@ def copy_whole(source: str, target: str) -> None:
 
 
 def _bloomified(
-    file: TableFile, target: str | None, wishes: Wishes, result: FileResult, sidecar: Sidecar
+    file: TableFile,
+    target: str | None,
+    options: RewriteOptions,
+    result: FileResult,
+    sidecar: Sidecar,
 ) -> FileResult:
     with opened_with_footer(file.path) as (_, footer):
         leaves = footer.leaves
-        columns, notes = present(leaves, wishes.columns or ())
+        columns, notes = find_columns(leaves, options.columns or ())
         in_dictionaries = frozenset(_large_dictionaries(footer))
     report = bloomify(
         file.path,
-        None if wishes.columns is None else columns,
+        None if options.columns is None else columns,
         output=target,
-        fpp=_by_name(leaves, wishes.fpp),
-        ndv=None if wishes.ndv is None else _by_name(leaves, wishes.ndv),
-        max_bytes=wishes.max_bytes,
-        sizing=wishes.sizing,
-        placement=wishes.placement,
-        replace=wishes.replace,
+        fpp=_by_name(leaves, options.fpp),
+        ndv=None if options.ndv is None else _by_name(leaves, options.ndv),
+        max_bytes=options.max_bytes,
+        sizing=options.sizing,
+        placement=options.placement,
+        replace=options.replace,
         overwrite=target is not None,
-        force=wishes.force,
-        regenerate_crc=wishes.regenerate_crc,
+        force=options.force,
+        regenerate_crc=options.regenerate_crc,
         jobs=1,
         progress=sidecar,
     )
@@ -257,13 +264,15 @@ def _bloomified(
 
 
 def _by_name(leaves: Sequence[Leaf], given: Mapping[str, T] | T) -> Mapping[str, T] | T:
-    """Spell names as the file does, and leave out those that it has not."""
+    """Return values by the file's spelling of names, without names that the file does not have."""
     if not isinstance(given, Mapping):
         return given
     every = {name: value for name, value in given.items() if name == EVERY_COLUMN}
     named = {name: value for name, value in given.items() if name != EVERY_COLUMN}
     known = {
-        spelling: value for name, value in named.items() for spelling in present(leaves, [name])[0]
+        spelling: value
+        for name, value in named.items()
+        for spelling in find_columns(leaves, [name])[0]
     }
     return every | known
 
@@ -293,7 +302,7 @@ def _notes(report: AddReport, in_dictionaries: frozenset[int]) -> Iterator[str]:
 
 
 def _large_dictionaries(footer: Footer) -> Iterator[int]:
-    """Ordinals of columns with a chunk in which Spark reads a large dictionary for nothing."""
+    """Yield ordinals of columns with a chunk in which Spark reads a large dictionary in vain."""
     for leaf in footer.leaves:
         for row_group in range(footer.num_row_groups):
             chunk = footer.chunks.values[row_group, leaf.ordinal]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from parquet_bloomwriter import index
-from parquet_bloomwriter.spark.rules import session
+from parquet_bloomwriter.spark import rules
 from tests.spark.generated.comparing import Outcome, run
 from tests.spark.generated.files import Filling
 from tests.spark.generated.queries import Queries, Query
@@ -142,11 +142,11 @@ class Trial:
         maker = Queries(rng=self.rng, tables=[filling.table for filling in self.fillings])
         queries = [maker.query() for _ in range(count)]
         off = [run(self.spark, query) for query in queries]
-        session.enable(self.spark)
+        rules.enable(self.spark)
         try:
             on = [self._run_with_rules(query) for query in queries]
         finally:
-            session.disable(self.spark)
+            rules.disable(self.spark)
         self.summary.num_replaced += count * is_listed
         for query, one, other in zip(queries, off, on, strict=True):
             self._compare(query, one, other)

@@ -1,6 +1,6 @@
 package bloomwriter;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import bloomwriter.Protocol.JoinFilter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongPredicate;
@@ -29,26 +29,33 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.RepartitionOperation;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.ObjectType;
-import scala.collection.Seq;
+import scala.Option;
 
-/** Puts a probe into a plan, as far down as it means the same. */
-final class Probing {
-    /** The join of `EXISTS (...) OR ...`: it keeps every left row, and adds whether there is a match. */
+/** Puts the probe of a filter into a plan, as far down as the answer stays the same. */
+final class ProbePlacement {
+    /** The join of `EXISTS (...) OR ...`: it keeps every left row and adds whether there is a match. */
     static final String EXISTENCE = "EXISTENCE";
 
-    private Probing() {}
+    private final SbbfProbe probe;
+    private final JoinFilter filter;
 
-    /** The name of a join's type. */
+    ProbePlacement(SbbfProbe probe, JoinFilter filter) {
+        this.probe = probe;
+        this.filter = filter;
+    }
+
+    /** Return the name of a join's type. */
     static String typeOf(Join join) { // Spark has no SQL for the join of EXISTS
         return join.joinType() instanceof ExistenceJoin ? EXISTENCE : join.joinType().sql();
     }
 
     /**
-     * The key without Spark's normalization of zeros and NaNs: filters have both zeros and the
-     * canonical NaN, and the hash is that of normalized values anyway.
+     * Return a key without Spark's normalization of zeros and NaNs. Filters have both zeros and the
+     * canonical NaN, and Spark hashes normalized values anyway.
      */
     static Expression plain(Expression key) {
         if (key instanceof KnownFloatingPointNormalized) {
@@ -57,7 +64,7 @@ final class Probing {
         return key instanceof NormalizeNaNAndZero ? ((NormalizeNaNAndZero) key).child() : key;
     }
 
-    /** Whether computing the key once more costs next to nothing. */
+    /** Return whether computing the key once more costs next to nothing. */
     static boolean isCheap(Expression key) {
         if (key instanceof Cast) {
             return isCheap(((Cast) key).child());
@@ -65,77 +72,75 @@ final class Probing {
         return key instanceof AttributeReference || key instanceof GetStructField;
     }
 
-    /** Whether the plan has this probe already. */
-    static boolean holds(LogicalPlan plan, SbbfProbe probe) {
-        if (plan instanceof Filter && holds(((Filter) plan).condition(), probe)) {
+    /** Return whether the plan has this probe already. */
+    boolean isIn(LogicalPlan plan) {
+        if (plan instanceof Filter && this.isIn(((Filter) plan).condition())) {
             return true;
         }
-        for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
-            if (holds((LogicalPlan) i.next(), probe)) {
+        for (LogicalPlan child : Scala.list(plan.children())) {
+            if (this.isIn(child)) {
                 return true;
             }
         }
         return false;
     }
 
-    private static boolean holds(Expression expression, SbbfProbe probe) {
-        if (expression instanceof Literal && probe.equals(((Literal) expression).value())) {
+    private boolean isIn(Expression expression) {
+        if (expression instanceof Literal
+                && this.probe.equals(((Literal) expression).value())) {
             return true;
         }
-        for (scala.collection.Iterator i = expression.children().iterator(); i.hasNext();) {
-            if (holds((Expression) i.next(), probe)) {
+        for (Expression child : Scala.list(expression.children())) {
+            if (this.isIn(child)) {
                 return true;
             }
         }
         return false;
     }
 
-    /** The plan without rows whose key is not in the filter. */
-    static LogicalPlan drop(LogicalPlan plan, Expression key, SbbfProbe probe, JsonNode filter) {
+    /** Return the plan without rows whose key is not in the filter. */
+    LogicalPlan drop(LogicalPlan plan, Expression key) {
         return key instanceof Attribute
-                ? sink(plan, (Attribute) key, probe, filter)
-                : new Filter(condition(key, probe, filter), plan);
+                ? this.sink(plan, (Attribute) key)
+                : new Filter(this.condition(key), plan);
     }
 
-    /** Drop rows below operators that keep the key as it is and treat every row by itself. */
-    private static LogicalPlan sink(
-            LogicalPlan plan, Attribute key, SbbfProbe probe, JsonNode filter) {
+    /** Drop rows below operators that keep the key unchanged and treat every row by itself. */
+    private LogicalPlan sink(LogicalPlan plan, Attribute key) {
         if (plan instanceof Filter && ((Filter) plan).condition().deterministic()) {
             Filter old = (Filter) plan;
             if (old.child() instanceof LogicalRelation) {
-                And both = new And(old.condition(), condition(key, probe, filter));
-                return old.copy(both, old.child());
+                return old.copy(new And(old.condition(), this.condition(key)), old.child());
             }
-            return old.copy(old.condition(), sink(old.child(), key, probe, filter));
+            return old.copy(old.condition(), this.sink(old.child(), key));
         }
-        if (plan instanceof Project && areDeterministic(((Project) plan).projectList())) {
+        if (plan instanceof Project) {
             Project project = (Project) plan;
-            Attribute inside = inside(Origin.named(project.projectList(), key));
-            if (inside != null) {
-                return project.copy(
-                        project.projectList(), sink(project.child(), inside, probe, filter));
+            List<NamedExpression> list = Scala.list(project.projectList());
+            Attribute inside = inside(ColumnLineage.named(list, key));
+            if (areDeterministic(list) && inside != null) {
+                return project.copy(project.projectList(), this.sink(project.child(), inside));
             }
         }
         if (plan instanceof Aggregate && !((Aggregate) plan).groupingExpressions().isEmpty()) {
             Aggregate aggregate = (Aggregate) plan;
-            Attribute inside = inside(Origin.named(aggregate.aggregateExpressions(), key));
-            if (inside != null && has(aggregate.groupingExpressions(), inside)) {
-                return with(plan, sink(aggregate.child(), inside, probe, filter));
+            List<NamedExpression> list = Scala.list(aggregate.aggregateExpressions());
+            Attribute inside = inside(ColumnLineage.named(list, key));
+            if (inside != null && has(Scala.list(aggregate.groupingExpressions()), inside)) {
+                return with(plan, this.sink(aggregate.child(), inside));
             }
         }
         if (plan instanceof Sort || plan instanceof RepartitionOperation) {
-            LogicalPlan child = (LogicalPlan) plan.children().head();
-            return with(plan, sink(child, key, probe, filter));
+            return with(plan, this.sink((LogicalPlan) plan.children().head(), key));
         }
         if (plan instanceof Join) {
-            return sinkIntoJoin((Join) plan, key, probe, filter);
+            return this.sinkIntoJoin((Join) plan, key);
         }
-        return new Filter(condition(key, probe, filter), plan);
+        return new Filter(this.condition(key), plan);
     }
 
-    /** A side of a join can lose rows by itself if none of its columns is ever made null. */
-    private static LogicalPlan sinkIntoJoin(
-            Join join, Attribute key, SbbfProbe probe, JsonNode filter) {
+    /** Drop rows of a side of a join, if the join never makes columns of that side null. */
+    private LogicalPlan sinkIntoJoin(Join join, Attribute key) {
         String type = typeOf(join);
         boolean isInner = type.equals("INNER") || type.equals("CROSS");
         boolean keepsLeft = isInner || type.startsWith("LEFT ") || type.equals(EXISTENCE);
@@ -143,78 +148,78 @@ final class Probing {
         LogicalPlan left = join.left();
         LogicalPlan right = join.right();
         if (keepsLeft && left.outputSet().contains((NamedExpression) key)) {
-            left = sink(left, key, probe, filter);
-        } else if (keepsRight && right.outputSet().contains((NamedExpression) key)) {
-            right = sink(right, key, probe, filter);
-        } else {
-            return new Filter(condition(key, probe, filter), join);
+            return withSides(join, this.sink(left, key), right);
         }
-        List children = new ArrayList();
+        if (keepsRight && right.outputSet().contains((NamedExpression) key)) {
+            return withSides(join, left, this.sink(right, key));
+        }
+        return new Filter(this.condition(key), join);
+    }
+
+    /** Return the same join of other sides. */
+    static LogicalPlan withSides(Join join, LogicalPlan left, LogicalPlan right) {
+        List<LogicalPlan> children = new ArrayList<LogicalPlan>();
         children.add(left);
         children.add(right);
         return (LogicalPlan) join.withNewChildren(Scala.seq(children));
     }
 
-    /** The same operator over another child. */
     private static LogicalPlan with(LogicalPlan plan, LogicalPlan child) {
         return (LogicalPlan) plan.withNewChildren(Scala.seqOf(child));
     }
 
-    private static boolean areDeterministic(Seq list) {
-        for (scala.collection.Iterator i = list.iterator(); i.hasNext();) {
-            if (!((Expression) i.next()).deterministic()) {
+    private static boolean areDeterministic(List<NamedExpression> list) {
+        for (NamedExpression named : list) {
+            if (!((Expression) named).deterministic()) {
                 return false;
             }
         }
         return true;
     }
 
-    private static boolean has(Seq expressions, Attribute attribute) {
-        for (scala.collection.Iterator i = expressions.iterator(); i.hasNext();) {
-            if (((Expression) i.next()).semanticEquals(attribute)) {
+    private static boolean has(List<Expression> expressions, Attribute attribute) {
+        for (Expression expression : expressions) {
+            if (expression.semanticEquals(attribute)) {
                 return true;
             }
         }
         return false;
     }
 
-    /** The attribute below an operator that gives it out under another name, or null. */
+    /** Return the attribute below an operator that an expression of the operator renames, or null. */
     private static Attribute inside(NamedExpression named) {
         Expression given = named instanceof Alias ? ((Alias) named).child() : (Expression) named;
         return given instanceof AttributeReference ? (Attribute) given : null;
     }
 
-    /** Whether the filter might contain the key; true below "cutoff", if there is one. */
-    private static Expression condition(Expression key, SbbfProbe probe, JsonNode filter) {
-        Literal target = new Literal(probe, new ObjectType(LongPredicate.class));
+    /** Return whether the filter might contain the key; true for keys below the cutoff. */
+    private Expression condition(Expression key) {
+        Literal target = new Literal(this.probe, new ObjectType(LongPredicate.class));
         Expression asked =
                 new Invoke(
                         target,
                         "test",
                         DataTypes.BooleanType,
-                        Scala.seqOf(hash(key, filter.get("mode").asText())),
-                        Scala.seq(new ArrayList()),
+                        Scala.seqOf(this.hash(key)),
+                        Scala.<AbstractDataType>empty(),
                         true,
                         false,
                         true);
-        JsonNode cutoff = filter.get("cutoff");
-        if (cutoff == null || cutoff.isNull()) {
+        Long cutoff = this.filter.cutoff;
+        if (cutoff == null) {
             return asked;
         }
         boolean isDay = key.dataType() instanceof DateType;
-        Object value =
-                isDay ? (Object) Integer.valueOf(cutoff.asInt()) : Long.valueOf(cutoff.asLong());
+        Object value = isDay ? (Object) Integer.valueOf(cutoff.intValue()) : cutoff;
         return new Or(asked, new LessThan(key, new Literal(value, key.dataType())));
     }
 
-    /** XXH64 of the key as Parquet stores it. */
-    private static Expression hash(Expression key, String mode) {
-        Expression stored = key;
-        if (mode.startsWith("decimal")) {
-            stored = new UnscaledValue(key);
-        }
+    /** Return XXH64 of the key in the encoding of Parquet. */
+    private Expression hash(Expression key) {
+        String mode = this.filter.mode;
+        Expression stored = mode.startsWith("decimal") ? new UnscaledValue(key) : key;
         if (mode.equals("decimal32")) {
-            stored = new Cast(stored, DataTypes.IntegerType, scala.Option.empty());
+            stored = new Cast(stored, DataTypes.IntegerType, Option.<String>empty());
         }
         return new XxHash64(Scala.seqOf(stored), 0L);
     }

@@ -1,8 +1,10 @@
 package bloomwriter;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -15,17 +17,18 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.StructType;
 import scala.collection.Seq;
 
 /**
  * The stored column that a key comes from, unchanged.
  *
- * Every value of the key is then a value of the column, or null. Operators that may only drop or repeat
- * rows are passed; a Union is not, whose output borrows the attributes of its first child.
+ * Every value of the key is then a value of the column, or null. The search passes operators that only
+ * drop or repeat rows. It does not pass a Union, whose output borrows the attributes of its first child.
  */
-final class Origin {
-    private static final Set PASSED =
-            new HashSet(
+final class ColumnLineage {
+    private static final Set<String> PASSED =
+            new HashSet<String>(
                     Arrays.asList(
                             new String[] {
                                 "Filter", "Sort", "GlobalLimit", "LocalLimit", "Window", "Generate",
@@ -35,46 +38,39 @@ final class Origin {
 
     final LogicalRelation leaf;
     /** Names from the column to a leaf in it. */
-    final ArrayNode path;
+    final List<String> path;
 
-    private Origin(LogicalRelation leaf, ArrayNode path) {
+    private ColumnLineage(LogicalRelation leaf, List<String> path) {
         this.leaf = leaf;
         this.path = path;
     }
 
-    /** Where a key of a plan comes from, or null. */
-    static Origin of(Expression key, LogicalPlan plan) {
-        return find(key, Bridge.JSON.createArrayNode(), plan);
+    /** Return the stored column that a key of a plan comes from, or null. */
+    static ColumnLineage of(Expression key, LogicalPlan plan) {
+        return find(key, Collections.<String>emptyList(), plan);
     }
 
     /**
      * @param key an attribute, or a field of a struct
-     * @param inside names of the fields within it that are meant
+     * @param inside names that lead from the key to a field within it
      */
-    private static Origin find(Expression key, ArrayNode inside, LogicalPlan plan) {
-        ArrayNode names = Bridge.JSON.createArrayNode();
+    private static ColumnLineage find(Expression key, List<String> inside, LogicalPlan plan) {
+        List<String> names = new ArrayList<String>(inside);
         while (key instanceof GetStructField) {
             GetStructField field = (GetStructField) key;
-            org.apache.spark.sql.types.StructType struct =
-                    (org.apache.spark.sql.types.StructType) field.child().dataType();
-            names.insert(0, struct.fields()[field.ordinal()].name());
+            StructType struct = (StructType) field.child().dataType();
+            names.add(0, struct.fields()[field.ordinal()].name());
             key = field.child();
         }
         if (!(key instanceof AttributeReference)) {
             return null;
         }
-        names.addAll(inside);
         AttributeReference attribute = (AttributeReference) key;
         if (!plan.outputSet().contains(attribute)) {
             return null;
         }
         if (plan instanceof LogicalRelation) {
-            LogicalRelation leaf = (LogicalRelation) plan;
-            String name = nameIn(leaf, attribute);
-            boolean isStored =
-                    leaf.relation() instanceof HadoopFsRelation
-                            && Relations.isStored((HadoopFsRelation) leaf.relation(), name);
-            return isStored ? new Origin(leaf, names.insert(0, name)) : null;
+            return ofLeaf((LogicalRelation) plan, attribute, names);
         }
         if (plan instanceof Project) {
             return findNamed(((Project) plan).projectList(), attribute, names, plan);
@@ -87,37 +83,49 @@ final class Origin {
                 : null;
     }
 
-    private static Origin findNamed(
-            Seq list, AttributeReference attribute, ArrayNode names, LogicalPlan plan) {
-        NamedExpression named = named(list, attribute);
+    private static ColumnLineage ofLeaf(
+            LogicalRelation leaf, AttributeReference attribute, List<String> names) {
+        if (!(leaf.relation() instanceof HadoopFsRelation)) {
+            return null;
+        }
+        String name = named(Scala.list(leaf.output()), attribute).name();
+        if (!Relations.isStored((HadoopFsRelation) leaf.relation(), name)) {
+            return null;
+        }
+        names.add(0, name);
+        return new ColumnLineage(leaf, names);
+    }
+
+    private static ColumnLineage findNamed(
+            Seq<NamedExpression> list,
+            AttributeReference attribute,
+            List<String> names,
+            LogicalPlan plan) {
+        NamedExpression named = named(Scala.list(list), attribute);
         if (named instanceof Alias) {
             return findInChildren(((Alias) named).child(), names, plan);
         }
         return named instanceof AttributeReference ? findInChildren(attribute, names, plan) : null;
     }
 
-    private static Origin findInChildren(Expression key, ArrayNode names, LogicalPlan plan) {
-        for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
-            Origin origin = find(key, names, (LogicalPlan) i.next());
-            if (origin != null) {
-                return origin;
+    private static ColumnLineage findInChildren(
+            Expression key, List<String> names, LogicalPlan plan) {
+        for (LogicalPlan child : Scala.list(plan.children())) {
+            ColumnLineage lineage = find(key, names, child);
+            if (lineage != null) {
+                return lineage;
             }
         }
         return null;
     }
 
-    /** What a list of named expressions gives out as this attribute, or null. */
-    static NamedExpression named(Seq list, Attribute attribute) {
-        for (scala.collection.Iterator i = list.iterator(); i.hasNext();) {
-            NamedExpression named = (NamedExpression) i.next();
+    /** Return the expression of a list whose value is this attribute, or null. */
+    static <E extends NamedExpression> NamedExpression named(List<E> list, Attribute attribute) {
+        for (NamedExpression named : list) {
             if (named.exprId().equals(attribute.exprId())) {
                 return named;
             }
         }
         return null;
-    }
-
-    private static String nameIn(LogicalRelation leaf, AttributeReference attribute) {
-        return ((NamedExpression) named(leaf.output(), attribute)).name();
     }
 }

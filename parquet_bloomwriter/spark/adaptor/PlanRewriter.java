@@ -1,5 +1,6 @@
 package bloomwriter;
 
+import bloomwriter.Protocol.Reason;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
@@ -12,27 +13,28 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
-import scala.runtime.AbstractPartialFunction;
 
 /**
- * Rewrites the nodes of a plan, from the leaves up, but nothing below an operator whose answer depends
- * on the place of a row: its partition, and its position there.
+ * Rewrites the nodes of a plan, from the leaves up. Nothing is rewritten below an operator whose result
+ * depends on the place of a row: its partition, and its position there.
  *
- * A sample and `rand(seed)` draw by the place, so fewer files or rows below them give other answers.
+ * A sample and `rand(seed)` draw by the place, so that fewer files or rows below them change the result.
  *
- * Spark optimizes subqueries by themselves first, when nothing is known of what stands above them.
- * They are left until the whole query is optimized: those of `IN` and `EXISTS` are joins by then, and
- * those that are still subqueries give a value, whatever stands above.
+ * Spark optimizes each subquery by itself first, without what stands above it. Subqueries are left
+ * until the whole query is optimized. By then those of `IN` and `EXISTS` are joins, and the remaining
+ * ones give a value that does not depend on what stands above.
  */
-abstract class Rewriting {
-    static final String CODE = "DEPENDS_ON_PLACE";
-    static final String WHY =
-            "above is a sample, or an expression such as rand(), whose answer depends on the partitions";
+abstract class PlanRewriter {
+    static final Reason DEPENDS_ON_PLACE =
+            new Reason(
+                    "DEPENDS_ON_PLACE",
+                    "above is a sample, or an expression such as rand(), whose answer depends on the"
+                            + " partitions");
 
     /** Return the node to put in the place of a node. */
     abstract LogicalPlan rewritten(LogicalPlan node);
 
-    /** Explain why a node below such an operator is left as it is. */
+    /** Explain why a node below such an operator is left unchanged. */
     abstract void leave(LogicalPlan node);
 
     /** Rewrite a whole query. */
@@ -47,46 +49,46 @@ abstract class Rewriting {
         return this.rewritten(this.inside(plan, false));
     }
 
-    /** Leave a plan as it is, but for subqueries in it. */
+    /** Leave a plan unchanged but for its subqueries. */
     private LogicalPlan leaveAll(LogicalPlan plan) {
         this.leave(plan);
         return this.inside(plan, true);
     }
 
-    /** The node over rewritten children, or over such as are left, and with rewritten subqueries. */
+    /** Rewrite subqueries of a node and, unless they are left, its children. */
     private LogicalPlan inside(LogicalPlan plan, boolean isLeft) {
         boolean isChanged = false;
-        List children = new ArrayList();
-        for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
-            LogicalPlan child = (LogicalPlan) i.next();
+        List<LogicalPlan> children = new ArrayList<LogicalPlan>();
+        for (LogicalPlan child : Scala.list(plan.children())) {
             LogicalPlan other = isLeft ? this.leaveAll(child) : this.of(child);
             isChanged = isChanged || other != child;
             children.add(other);
         }
-        Object same = isChanged ? plan.withNewChildren(Scala.seq(children)) : plan;
-        return (LogicalPlan) ((LogicalPlan) same).transformExpressions(new Subqueries(this));
+        LogicalPlan same =
+                isChanged ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
+        return (LogicalPlan)
+                same.transformExpressions(new SubqueryRewriter<Expression, Expression>(this));
     }
 
     private static boolean dependsOnPlace(LogicalPlan plan) {
         if (plan instanceof Sample) {
             return true;
         }
-        for (scala.collection.Iterator i = plan.expressions().iterator(); i.hasNext();) {
-            if (dependsOnPlace((Expression) i.next())) {
+        for (Expression expression : Scala.list(plan.expressions())) {
+            if (dependsOnPlace(expression)) {
                 return true;
             }
         }
         return false;
     }
 
-    /** Spark calls `first` and `collect_list` nondeterministic as well, and promises no order there. */
+    /** Spark also calls `first` and `collect_list` nondeterministic, and promises no order for them. */
     private static boolean dependsOnPlace(Expression expression) {
         if (expression.deterministic()) {
             return false;
         }
         boolean isInherited = false;
-        for (scala.collection.Iterator i = expression.children().iterator(); i.hasNext();) {
-            Expression child = (Expression) i.next();
+        for (Expression child : Scala.list(expression.children())) {
             if (dependsOnPlace(child)) {
                 return true;
             }
@@ -99,25 +101,21 @@ abstract class Rewriting {
         return !(expression instanceof InputFileName || expression instanceof AggregateFunction);
     }
 
-    /** Rewrites the queries in expressions; not those of Spark's own, which are copies of a join's side. */
-    private static final class Subqueries extends AbstractPartialFunction {
-        private final Rewriting rewriting;
+    /** Rewrites subqueries in expressions, except Spark's own copies of a join's side. */
+    private static final class SubqueryRewriter<A, B> extends Scala.Replacement<A, B> {
+        private final PlanRewriter rewriter;
 
-        Subqueries(Rewriting rewriting) {
-            this.rewriting = rewriting;
+        SubqueryRewriter(PlanRewriter rewriter) {
+            this.rewriter = rewriter;
         }
 
-        public boolean isDefinedAt(Object node) {
-            return node instanceof SubqueryExpression && !(node instanceof DynamicPruningSubquery);
-        }
-
-        public Object applyOrElse(Object node, scala.Function1 otherwise) {
-            if (!this.isDefinedAt(node)) {
-                return otherwise.apply(node);
+        Object replacementOf(Object node) {
+            if (!(node instanceof SubqueryExpression) || node instanceof DynamicPruningSubquery) {
+                return null;
             }
             SubqueryExpression subquery = (SubqueryExpression) node;
             LogicalPlan old = (LogicalPlan) subquery.plan();
-            LogicalPlan plan = this.rewriting.of(old);
+            LogicalPlan plan = this.rewriter.of(old);
             return plan == old ? subquery : subquery.withNewPlan(plan);
         }
     }

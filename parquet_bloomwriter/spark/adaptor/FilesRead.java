@@ -1,0 +1,61 @@
+package bloomwriter;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+
+/** The files that the indexed side of a join reads, compared with the files of a snapshot. */
+final class FilesRead {
+    private static final int MAX_UNKNOWN = 1000;
+
+    /** One bit for each file of the snapshot, the lowest bit of the first byte first. */
+    final byte[] present;
+    /** Local paths of files that the snapshot does not have, at most 1,000. */
+    final List<String> unknown;
+    /** Number of all files that the snapshot does not have. */
+    final int numUnknown;
+    /** Files that must not change as long as the filter is used; empty by contract `immutable`. */
+    final LocalFiles watched;
+
+    FilesRead(byte[] present, List<String> unknown, int numUnknown, LocalFiles watched) {
+        this.present = present;
+        this.unknown = unknown;
+        this.numUnknown = numUnknown;
+        this.watched = watched;
+    }
+
+    /**
+     * @param isChecked whether a file counts as known only if it has its listed size and time now
+     */
+    static FilesRead of(FileIndex location, KnownFiles known, boolean isChecked) {
+        byte[] present = new byte[(known.count + 7) / 8];
+        List<String> unknown = new ArrayList<String>();
+        LocalFiles watched = new LocalFiles();
+        int numUnknown = 0;
+        for (FileStatusWithMetadata file : Relations.files(location)) {
+            Path path = file.getPath();
+            long size = file.getLen();
+            long modified = file.getModificationTime();
+            int position = known.positionOf(path, size, modified);
+            boolean isKnown =
+                    position >= 0
+                            && (!isChecked || LocalFiles.isUnchanged(path, size, modified));
+            if (isKnown) {
+                present[position >> 3] = (byte) (present[position >> 3] | 1 << (position & 7));
+            } else {
+                numUnknown += 1;
+                if (numUnknown <= MAX_UNKNOWN && Relations.isLocal(path)) {
+                    unknown.add(path.toUri().getPath());
+                }
+            }
+            if (isChecked && isKnown) {
+                watched.add(path, size, modified);
+            } else if (isChecked) {
+                watched.addAsItIs(path);
+            }
+        }
+        return new FilesRead(present, unknown, numUnknown, watched);
+    }
+}

@@ -1,0 +1,271 @@
+"""The messages between the rules in Spark's JVM and the driver's Python: JSON objects.
+
+    {"ask": "prune", "roots": ["/t"], "text": "(id = 5)", "condition": {...}, ..., "traced": false}
+    {"indexes": [{"name": "ids", "snapshot": "3f..", "checked": true, "excluded": "Ag=="}], ...}
+
+A request names its kind in "ask". Each kind has one class here, and one class for its answer. The
+fields of a class are the fields of the JSON; bytes are Base64. The other end is `Protocol.java`.
+Both ends are tested with the same examples.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Rule = Literal["PushDownBFIndexRule", "JoinBFIndexRule"]
+HashMode = Literal["plain", "decimal32", "decimal64"]
+
+
+# Requests.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What all requests have."""
+
+    kind: ClassVar[str]
+    rule: Rule = "PushDownBFIndexRule"
+    """The rule that asks."""
+
+    roots: tuple[str, ...] = ()
+    """Local paths of the relation's root folders and files; empty if they do not matter."""
+
+    text: str = ""
+    """The condition, or the equality of a join, in SQL."""
+
+    traced: bool = False
+    """Whether the query is planned only to explain what the rules decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneRequest(Request):
+    """Which files does a condition rule out? Answered by `PruneAnswer`."""
+
+    kind: ClassVar[str] = "prune"
+    condition: Mapping[str, Any]
+    """A condition as `catalyst` reads it."""
+
+    case_sensitive: bool
+    """Whether names of columns are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesRequest(Request):
+    """Which files does a snapshot have? Answered by `FilesAnswer`."""
+
+    kind: ClassVar[str] = "files"
+    snapshot: str
+    """A snapshot that an earlier answer named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequest(Request):
+    """Which indexes have a filter for the key of a join? Answered by `JoinAnswer`."""
+
+    kind: ClassVar[str] = "join"
+    rule: Rule = "JoinBFIndexRule"
+    column: tuple[str, ...]
+    """Names from the key's column to a leaf in it."""
+
+    type: str
+    """The key's type, by Catalyst's name."""
+
+    case_sensitive: bool
+    """Whether names of columns are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinFilterRequest(Request):
+    """Which filter has the keys of just the files that are read? Answered by `JoinFilterAnswer`."""
+
+    kind: ClassVar[str] = "join_filter"
+    rule: Rule = "JoinBFIndexRule"
+    snapshot: str
+    """The snapshot of a candidate."""
+
+    indexed_column: str
+    """The candidate's column."""
+
+    type: str
+    """The key's type, by Catalyst's name."""
+
+    present: bytes
+    """Which files of the snapshot are read: one bit for each, the lowest bit of a byte first."""
+
+    unknown: tuple[str, ...]
+    """Local paths of files that are read and that the snapshot does not have, at most 1,000."""
+
+    num_unknown: int
+    """Number of all files that are read and that the snapshot does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingRequest(Request):
+    """What does the text of a setting mean? Answered by `SettingAnswer`."""
+
+    kind: ClassVar[str] = "setting"
+    name: str
+    """Name of the setting. Its text is `text`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Request):
+    """What a rule decided about a traced query. The answer is empty."""
+
+    kind: ClassVar[str] = "report"
+    indexes: tuple[str, ...] | None = None
+    """The indexes that the decision is about; None for all indexes of the roots."""
+
+    num_files: int = 0
+    num_kept: int = 0
+    num_bytes: int = 0
+    bytes_kept: int = 0
+    code: str | None = None
+    """A value of `index.report.Code` if the indexes are not used; None if they are."""
+
+    why: str = ""
+
+
+_REQUESTS: dict[str, type[Request]] = {
+    one.kind: one
+    for one in (
+        *(PruneRequest, FilesRequest, JoinRequest, JoinFilterRequest),
+        *(SettingRequest, Report),
+    )
+}
+
+
+def read_request(text: str) -> Request:
+    """Read a request.
+
+    Raises:
+        ValueError: If the text is no request of a known kind.
+        TypeError: If a field of the request is missing or unknown.
+    """
+    found = json.loads(text)
+    kind = found.pop("ask", None)
+    if kind not in _REQUESTS:
+        raise ValueError(f'there is no request "{kind}"')
+    lists = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+    if "present" in found:
+        found["present"] = base64.b64decode(found["present"])
+    return _REQUESTS[kind](**(found | lists))
+
+
+# Answers.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedIndex:
+    """The files that one index rules out."""
+
+    name: str
+    snapshot: str
+    """Digest of the index's list of files."""
+
+    checked: bool
+    """Whether files are looked at before they are left out; see `index.contract`."""
+
+    excluded: bytes
+    """Which files of the snapshot are ruled out: bits, as in `JoinFilterRequest.present`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneAnswer:
+    """The indexes that rule out files."""
+
+    indexes: tuple[PrunedIndex, ...] = ()
+    hybrid: bool = False
+    """Whether indexes are used for tables whose files have changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesAnswer:
+    """The files of a snapshot."""
+
+    root: str
+    """The folder that relative paths start from."""
+
+    files: str
+    r"""`size modified path\0` for each file: bytes, milliseconds since 1970, path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinCandidate:
+    """An index that might have a filter for a join."""
+
+    name: str
+    snapshot: str
+    checked: bool
+    column: str
+    """The index's name of the key's column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinAnswer:
+    """The indexes that have the key's column."""
+
+    candidates: tuple[JoinCandidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeFilter:
+    """A filter in a local file, and how keys are looked up in it."""
+
+    id: str
+    """Digest of the filter's bytes."""
+
+    text: str
+    """A description for Spark's `explain`."""
+
+    path: str
+    offset: int
+    """Of the bitset from the start of the file, bytes."""
+
+    num_bytes: int
+    """Of the bitset."""
+
+    mode: HashMode
+    """What is hashed: the key, or its unscaled value as INT32 or INT64."""
+
+    cutoff: int | None
+    """Keys below are not looked up: days or microseconds since 1970; None: all are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinFilterAnswer:
+    """The filter for a join, if the index has one for just the files that are read."""
+
+    filter: ProbeFilter | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingAnswer:
+    """What the text of a setting means."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAnswer:
+    """The answer to a report, and to a request that failed and has no answer that does no harm."""
+
+
+Answer: TypeAlias = (
+    PruneAnswer | FilesAnswer | JoinAnswer | JoinFilterAnswer | SettingAnswer | NoAnswer
+)
+
+
+def write_answer(answer: Answer) -> str:
+    """Write an answer."""
+    return json.dumps(asdict(answer), default=_base64)
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
