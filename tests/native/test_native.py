@@ -55,7 +55,7 @@ FOOTERS = """
 import io, sys
 import pyarrow as pa, pyarrow.parquet as pq
 from parquet_bloomwriter import native
-from parquet_bloomwriter.footer import parse_footer
+from parquet_bloomwriter.metadata import parse_footer
 native.kernels("compact.kernels")
 for columns in (1, 3, 30, 300, 3000):
     buffer = io.BytesIO()

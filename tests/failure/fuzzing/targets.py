@@ -88,7 +88,7 @@ def same_scan(data: bytes, grammar: StructSchema) -> None:
 
 def header(data: bytes) -> None:
     """Read any bytes as a filter."""
-    common = header_module._common_header(data)  # noqa: SLF001  the point is to compare
+    common = header_module._usual_header(data)  # noqa: SLF001  the point is to compare
     try:
         table = scan.scan(data, header_module._HEADER)  # noqa: SLF001
         found = decode_header(data)
