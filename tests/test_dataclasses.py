@@ -16,6 +16,8 @@ PACKAGES = (
 MUTABLE = {
     "filters.check.Lookups",
     "replace.temporary.Temporary",
+    "rewrite.candidates.Candidates",
+    "rewrite.candidates.ChunkWork",
     "probing.evaluation.Finding",
     "probing.footer_cache.FilterPlaces",
     "probing.footer_cache.KnownFile",

@@ -237,7 +237,7 @@ def rewrite_files(
     console: Console,
 ) -> ExitCode:
     """Apply a verb to all files, print what became of them, and say how it went."""
-    from parquet_bloomwriter.verbs.for_each_file import find_places, for_each_place, missing
+    from parquet_bloomwriter.verbs.for_each_file import find_tasks, for_each_task, missing
 
     _check_options(inputs, options)
     run_ = Run(
@@ -258,12 +258,12 @@ def rewrite_files(
                 path=path,
             )
 
-    places = find_places(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    places = find_tasks(inputs, output=options["output"], backup_dir=options["backup_dir"])
     sizes = {place.path: _size_of(place.path) for place in places}
     with interruptible(console.bar):
         console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
         return run_.take_all(
-            for_each_place(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
+            for_each_task(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
         )
 
 
