@@ -301,7 +301,7 @@ def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
     except OSError as error:
         saved = _saved(temporary.path, old.path)
         raise Unfinished(
-            f"somebody else changed it at the same instant; their version is now {saved}",
+            f"another program changed it at the same instant; its version is now {saved}",
             path=old.name,
             remedy="Choose which of the two is to stay.",
         ) from error
@@ -403,4 +403,6 @@ def _copy_backup(old: OpenedFile, backup: str) -> None:
 def created_meanwhile(name: str) -> FileChanged:
     """Return the error for a name that was free when it was chosen."""
     remedy = "Choose another name."
-    return FileChanged("the file was created by somebody else meanwhile", path=name, remedy=remedy)
+    return FileChanged(
+        "the file was created by another program meanwhile", path=name, remedy=remedy
+    )
