@@ -46,19 +46,26 @@ _ROUNDING = 1e-6
 """Per cent that sums of shares may lack."""
 
 
-class Progress(Protocol):
-    """What `bloomify` reports to while it works on one file, from several threads."""
+class FilterProgress(Protocol):
+    """What `verify` reports to while it works on one file, from several threads.
+
+    An exception that it raises ends the work.
+    """
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """Take the totals: bytes to write, and filters to build."""
-        ...
-
-    def wrote(self, num_bytes: int) -> None:
-        """Count bytes of the new version that were written."""
+        """Take the totals: bytes to write, and filters to build or check."""
         ...
 
     def built(self) -> None:
         """Count one more filter that is done."""
+        ...
+
+
+class Progress(FilterProgress, Protocol):
+    """What `bloomify` reports to while it works on one file, from several threads."""
+
+    def wrote(self, num_bytes: int) -> None:
+        """Count bytes of the new version that were written."""
         ...
 
 

@@ -38,7 +38,7 @@ _LETTERS = 2
 """Fewest characters of a beginning that stands for a whole name."""
 
 _SIMILARITY = 0.65
-"""Similarity to a name, in [0, 1], from which that name was probably meant: two letters of three."""
+"""Similarity to a name, in [0, 1], from which it was probably meant: two letters of three."""
 
 _SHORT, _SIMILARITY_IF_SHORT = 4, 0.75
 """Characters of a short name, which must be more similar to the name that was meant."""
