@@ -39,7 +39,7 @@ class BFIndexConfig:
         columns = names_of(self.indexed_columns)
         if not columns:
             raise InvalidArgument(
-                "indexed_columns has no name",
+                "indexed_columns is empty",
                 remedy='For example BFIndexConfig("ids", ["id", "email"]).',
             )
         object.__setattr__(self, "indexed_columns", columns)

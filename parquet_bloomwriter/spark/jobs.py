@@ -114,7 +114,7 @@ def _worker_problem(text: str) -> str | None:
     if missing is not None:
         return f"cannot import {missing.group(1)}"
     if "PYTHON_VERSION_MISMATCH" in text:
-        return "have another version than the driver's Python"
+        return "have a different version from the driver's Python"
     absent = _ABSENT_PYTHON.search(text)
     return None if absent is None else f"cannot be started: there is no {absent.group(1)}"
 

@@ -16,6 +16,8 @@ from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, UnsafeTa
 from parquet_bloomwriter.spark import bloomify_table
 from parquet_bloomwriter.spark.table.checksums import checksums_of, crc_paths
 from parquet_bloomwriter.spark.table.files import check_is_plain, table_files
+from parquet_bloomwriter.spark.table.journal import digest
+from parquet_bloomwriter.spark.table.rewrite import RewriteOptions
 from tests.support.spark_children import Child
 
 if TYPE_CHECKING:
@@ -43,6 +45,21 @@ def test_every_file_of_a_partitioned_table_gets_its_filters(
     assert contents(table).keys() == before.keys()
     assert_checksums_fit(table, num=len(files))
     assert_finds_every_row(spark, table)
+
+
+def test_journals_know_the_options_of_earlier_versions() -> None:
+    options = RewriteOptions(
+        columns=("id",),
+        fpp=0.01,
+        ndv=None,
+        max_bytes=1 << 27,
+        sizing="pow2",
+        placement="end",
+        replace=False,
+        force=False,
+        regenerate_crc=True,
+    )
+    assert digest(options) == "8846264db52b2a7a406be86c5f9ba721"
 
 
 def test_a_second_run_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_configuration_has_hyperspaces_names_too() -> None:
 
 @pytest.mark.parametrize(
     ("columns", "problem"),
-    [([], "indexed_columns has no name"), ([5], "the name of a column is text, but 5 was given")],
+    [([], "indexed_columns is empty"), ([5], "the name of a column is text, but 5 was given")],
 )
 def test_columns_must_be_names(columns: list[str], problem: str) -> None:
     with pytest.raises(InvalidArgument, match=problem):
@@ -263,7 +263,7 @@ def test_a_name_that_means_several_indexes(hs: Hyperspace, tmp_path: Path) -> No
 
 def test_an_unknown_name_tells_those_that_there_are(hs: Hyperspace, table: Path) -> None:
     hs.create_index(hs.spark.read.parquet(str(table)), IDS)
-    with pytest.raises(IndexNotFound, match=r'no index "idz".*Known are: ids'):
+    with pytest.raises(IndexNotFound, match=r'no index "idz".*Known indexes: ids'):
         hs.refresh_index("idz")
     with pytest.raises(InvalidArgument):
         hs.refresh_index("../ids")

@@ -110,7 +110,7 @@ def test_no_job_begins_with_a_wrong_python(
     ("text", "expected"),
     [
         ("ModuleNotFoundError: No module named 'pyarrow'", "cannot import pyarrow"),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker", "have another version"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker", "have a different version"),
         ('java.io.IOException: Cannot run program "python7": error=2', "there is no python7"),
     ],
 )

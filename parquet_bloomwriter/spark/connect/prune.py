@@ -139,7 +139,7 @@ def _decision(
 
 def _no_condition(snapshot: Snapshot) -> Reason:
     columns = ", ".join(one.name for one in snapshot.entry.columns)
-    text = f"the condition compares none of {columns} with =, <=> or IN, as far as that is certain"
+    text = f"the condition compares none of {columns} with =, <=> or IN, as far as is certain"
     return Reason(code=Code.NO_USABLE_CONDITION, text=text)
 
 

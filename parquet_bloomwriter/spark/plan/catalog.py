@@ -100,7 +100,7 @@ class KnownHomes:
 
     def _not_found(self, name: str, table: str | None) -> IndexNotFound:
         names = list(dict.fromkeys(info.name for info in self.infos()))
-        listed = f"Known are: {', '.join(names[:_SHOWN])}. " if names else ""
+        listed = f"Known indexes: {', '.join(names[:_SHOWN])}. " if names else ""
         of_table = "" if table is None else f' of the table "{table}"'
         hint = "Give its table as table=, or as Hyperspace(spark, tables=[...])."
         remedy = listed if table is not None else f"{listed}{hint}"

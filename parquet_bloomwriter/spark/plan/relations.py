@@ -93,7 +93,7 @@ def _by_analyzed_plan(df: DataFrame) -> Relation | Reason:
     if _class_name(source) != _SOURCE or _class_name(source.fileFormat()) != _FORMAT:
         return _refused("it reads another format")
     if METADATA not in _names(top.metadataOutput()):
-        return _refused(f"the column {METADATA} is not at hand")
+        return _refused(f"the column {METADATA} is not available")
     locations = _local_paths(source.location().rootPaths().mkString("\n").split("\n"))
     if isinstance(locations, Reason):
         return locations
@@ -158,7 +158,7 @@ def _by_client_plan(df: DataFrame) -> Relation | Reason:
     if source.format.lower() != "parquet" or source.predicates or node.read.is_streaming:
         return _refused("it reads another format")
     if not _resolves_metadata(df):
-        return _refused(f"the column {METADATA} is not at hand")
+        return _refused(f"the column {METADATA} is not available")
     paths = tuple(source.paths)
     locations = _locations(df, paths)
     if isinstance(locations, Reason):

@@ -126,7 +126,7 @@ def _problem(
         return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
     share = gone / max(1, gone + known)
     if share > number_of(spark, MAX_DELETED):
-        text = f"{percent(share)} of what the index knows is gone; refresh it"
+        text = f"{percent(share)} of the bytes that the index knows were deleted; refresh it"
         return Reason(code=Code.TOO_MUCH_DELETED, text=text)
     return None
 

@@ -63,7 +63,7 @@ class Joins:
         """Return the filter for a rule, or why there is none."""
         spark = self._spark()
         if spark is None:
-            return Reason(code=Code.INTERNAL_ERROR, text="the session is no more")
+            return Reason(code=Code.INTERNAL_ERROR, text="the session has ended")
         present = _unpacked(request.present, len(snapshot.files.sizes))
         appended = self._appended.filters_of(spark, snapshot, present, request)
         if isinstance(appended, Reason):
@@ -128,7 +128,9 @@ def mode_of(leaf: Leaf, type_: str) -> HashMode | Reason:
             return "decimal32"
         if leaf.physical_type == PhysicalType.INT64:
             return "decimal64"
-    text = f"the key is {type_}, stored as {leaf.physical_type.name}, which Spark hashes otherwise"
+    text = (
+        f"the key is {type_}, stored as {leaf.physical_type.name}, which Spark hashes differently"
+    )
     return Reason(code=Code.KEY_TYPE_MISMATCH, text=text)
 
 

@@ -95,10 +95,10 @@ class Sidecar:
     def _check(self, path: str, checksums: bytes) -> None:
         if not self.trusted and checksums != checksums_of(self.path, like=checksums):
             raise MalformedFile(
-                f"its bytes do not fit {path} (Hadoop checksum file)",
+                f"its bytes do not match {path} (Hadoop checksum file)",
                 path=self.path,
-                remedy="Have it written anew; if you know it to be sound, remove the checksum file "
-                "or force it.",
+                remedy="Have it written anew; if you know that its data is right, remove the "
+                "checksum file or force it.",
             )
 
 
