@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from benchmarks.lookups import ABSENT_ID
 from benchmarks.measure import Timing, timed
 from benchmarks.reference import ROWS, ids
-from parquet_bloomwriter import BloomFile, clear_cache, native, probe, read_table
+from parquet_bloomwriter import BloomFile, native, probe, read_table
+from parquet_bloomwriter.probing.footer_cache import CACHE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +83,7 @@ def lookup(folder: str, repeats: str) -> None:
     look = _seconds(lambda: probe(folder, where))
 
     def first() -> float:
-        clear_cache()
+        CACHE.clear()
         return look()
 
     _print(
@@ -107,7 +108,7 @@ def growth(few: str, many: str, repeats: str) -> None:
 
     def first(folder: str) -> Callable[[], object]:
         def look() -> None:
-            clear_cache()
+            CACHE.clear()
             probe(folder, f"id = {ABSENT_ID}")
 
         return look
@@ -117,7 +118,7 @@ def growth(few: str, many: str, repeats: str) -> None:
 
 def traffic(folder: str) -> None:
     """Print the bytes read besides footers, and the number of filters looked into."""
-    clear_cache()
+    CACHE.clear()
     report = probe(folder, f"id = {ABSENT_ID}")
     footers = 0
     for path in Path(folder).glob("*.parquet"):
@@ -132,7 +133,7 @@ def one_value(path: str, value: str, repeats: str) -> None:
     native.warm_up()
     where = [("id", "=", int(value))]
     cases = {
-        "first": _each(lambda: probe(path, where), before=clear_cache),
+        "first": _each(lambda: probe(path, where), before=CACHE.clear),
         "second": _each(lambda: probe(path, where)),
         "metadata": _each(lambda: pq.read_metadata(path)),
     }

@@ -20,7 +20,7 @@ def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
     """Return column names as a tuple; a string is one name.
 
     Raises:
-        InvalidArgument: If something else than text is among them.
+        InvalidArgument: If a name is not text.
     """
     return tuple(_several(given, str, "the name of a column"))
 
@@ -29,7 +29,7 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
     """Return paths as a tuple of strings; a string, or an object with a path, is one path.
 
     Raises:
-        InvalidArgument: If something else than a path is among them.
+        InvalidArgument: If an element is no path.
     """
     return tuple(map(os.fspath, _several(given, (str, os.PathLike), "a path")))
 

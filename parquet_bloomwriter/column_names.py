@@ -1,4 +1,4 @@
-"""Column names as people give them -> leaf columns, and which of those can have filters."""
+"""Names of columns, as callers give them, to leaf columns; and which of these can have filters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EVERY_COLUMN = "*"
-"""Stands for all columns that are not named."""
+"""The name that stands for all columns that are not named."""
 
 _ORDINAL = "#"
 
@@ -39,11 +39,11 @@ def select_columns(leaves: Sequence[Leaf], names: str | Iterable[str]) -> tuple[
 def settle_per_column(
     leaves: Sequence[Leaf], chosen: Sequence[Leaf], given: T | Mapping[str, T], *, default: T
 ) -> dict[Leaf, T]:
-    """Give each chosen column its value.
+    """Find the value of each chosen column.
 
     Args:
         leaves: All leaf columns.
-        chosen: Those that need a value.
+        chosen: The columns that need a value.
         given: One value for all, or values by name (as for `select_columns`; later ones win), with
             `EVERY_COLUMN` for all that are not named.
         default: For columns that get no value otherwise.
@@ -101,12 +101,12 @@ def can_be_listed(name: str) -> bool:
 
 
 def listed_name(leaf: Leaf) -> str:
-    """Return what names a column in such a list: its name, or `#` and its ordinal."""
+    """Return how a column is named in such a list: by its name, or by `#` and its ordinal."""
     return leaf.name if can_be_listed(leaf.name) else f"{_ORDINAL}{leaf.ordinal}"
 
 
 def why_no_filter(leaf: Leaf) -> str | None:
-    """Why columns of this type get no filter; None if they can have one."""
+    """Return why columns of this type get no filter; None if they can have filters."""
     if leaf.physical_type == PhysicalType.BOOLEAN:
         return "BOOLEAN columns get no filters: readers and writers disagree on them"
     if leaf.is_interval:
@@ -121,7 +121,7 @@ def why_no_filter(leaf: Leaf) -> str | None:
 
 
 def notes_on(leaf: Leaf) -> tuple[str, ...]:
-    """What readers of this column's filters should know."""
+    """Return what readers of this column's filters should know."""
     fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
     if (fixed and leaf.is_decimal) or leaf.physical_type == PhysicalType.INT96:
         kind = "decimals" if fixed else "INT96 timestamps"

@@ -8,13 +8,13 @@
     │   ├── MalformedFile      the file breaks the Parquet specification
     │   ├── UnsupportedFile    the file is valid, but must not be rewritten
     │   ├── UnsafeTarget       replacing the file would break something that refers to it
-    │   ├── FileChanged        somebody else changed the file while it was being worked on
+    │   ├── FileChanged        another program changed the file while it was being worked on
     │   ├── VerificationFailed the new file did not read back as planned; it was thrown away
     │   └── Unfinished         the new version is in place, but what follows on that failed
     ├── MalformedFilter        bytes that should be a Bloom filter are not one
-    └── IndexProblem           an index cannot be used: its log or its files are not as they must be
+    └── IndexProblem           an index cannot be used: its log or its files are broken
         ├── IndexNotFound      the table has no index of that name
-        └── IndexBusy          somebody is changing the index, or was and died
+        └── IndexBusy          a process is changing the index, or has died while it did
 
 Facts are attributes; the message is composed from them, and is one line that is safe to show,
 whatever a file's author put into names. A remedy may hold proposals, each with its kind: a program
@@ -220,7 +220,7 @@ class UnsafeTarget(FileProblem):
 
 
 class FileChanged(FileProblem):
-    """Somebody else changed the file while it was being worked on."""
+    """Another program changed the file while it was being worked on."""
 
     outcome = "Our version was thrown away."
 
@@ -251,4 +251,4 @@ class IndexNotFound(IndexProblem):
 
 
 class IndexBusy(IndexProblem):
-    """Somebody is changing the index, or was and died; its last stable version counts."""
+    """A process is changing the index, or has died while it did; the last stable version counts."""

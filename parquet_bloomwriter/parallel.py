@@ -1,4 +1,4 @@
-"""Work on many things with threads, and hand out the results in order."""
+"""Tasks for several threads, whose results come in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def default_jobs() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -32,17 +32,17 @@ def in_order(
     weight: Callable[[T], int],
     max_weight: int,
 ) -> Iterator[Iterator[tuple[T, R]]]:
-    """Begin to work, and yield an iterator over tasks and results, in the order of the tasks.
+    """Start threads, and yield an iterator over tasks and results, in the order of the tasks.
 
     Args:
-        tasks: What to work on.
-        work: Called in a thread for each.
+        tasks: The tasks.
+        work: Called in a thread for each task.
         jobs: Threads.
-        weight: What a task holds from its start until its result is taken.
+        weight: Returns what a task holds from its start until its result is taken, such as bytes.
         max_weight: Tasks are not started beyond this weight, except to keep every thread busy.
 
     Raises:
-        Exception: From the iterator, the first that `work` raises, once it is that task's turn.
+        Exception: From the iterator, what `work` raises, when it is that task's turn.
     """
     waiting = iter(tasks)
     pending: deque[tuple[T, Future[R], int]] = deque()

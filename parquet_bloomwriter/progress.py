@@ -1,12 +1,12 @@
-"""A progress bar for work on files, told by several threads, on a terminal.
+"""A progress bar for work on files, on a terminal; several threads report to it.
 
     bloomify   [=========>          ]    44 %   13 of 30 files   0.9 of 2.1 GiB
 
-How much there is to do is said once, before the work, so that the bar never goes back. Each file
-counts by its bytes, or, where these are not known, as one of the files.
+The total is given once, before the work, so that the bar never goes back. Each file counts by its
+bytes, or, where these are not known, as one of the files.
 
-The bar is also where work is stopped: whoever tells it of progress, in whatever thread, is
-interrupted, and undoes what it is at.
+The bar also stops work: after `stop`, every report of progress, from whatever thread, raises an
+exception, and the work is undone.
 """
 
 from __future__ import annotations
@@ -46,19 +46,26 @@ _ROUNDING = 1e-6
 """Per cent that sums of shares may lack."""
 
 
-class Progress(Protocol):
-    """Hears how the work on one file goes on, from several threads."""
+class FilterProgress(Protocol):
+    """What `verify` reports to while it works on one file, from several threads.
+
+    An exception that it raises ends the work.
+    """
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """A file is about to be worked on."""
-        ...
-
-    def wrote(self, num_bytes: int) -> None:
-        """Bytes of the new version were written."""
+        """Take the totals: bytes to write, and filters to build or check."""
         ...
 
     def built(self) -> None:
-        """One more filter is done."""
+        """Count one more filter that is done."""
+        ...
+
+
+class Progress(FilterProgress, Protocol):
+    """What `bloomify` reports to while it works on one file, from several threads."""
+
+    def wrote(self, num_bytes: int) -> None:
+        """Count bytes of the new version that were written."""
         ...
 
 
@@ -110,7 +117,7 @@ class Bar:
         self.close()
 
     def begin(self, *, num_files: int, num_bytes: int) -> None:
-        """Hear how much there is to do; 0 bytes if it is not known. The last word counts."""
+        """Set the total, and start anew; 0 bytes if they are not known."""
         with self._lock:
             self._is_closed = False
             self._files, self._bytes, self._filters = [0, num_files], [0, num_bytes], [0, 0]
@@ -118,22 +125,22 @@ class Bar:
             self._draw_if_due()
 
     def done(self, *, num_files: int, num_bytes: int) -> None:
-        """Hear that more files are done, and their bytes."""
+        """Count files that are done, and their bytes."""
         self.check()
         with self._lock:
             self._count(num_files, num_bytes, work=num_bytes if self._bytes[1] else num_files)
 
     def file(self, num_bytes: int) -> FileProgress:
-        """Return what is told of the work on one file, of the total that `begin` named."""
+        """Return the progress of one file, of `num_bytes` of the total."""
         return FileProgress(self, num_bytes)
 
     def check(self) -> None:
-        """Raise what the run was stopped for, if it was."""
+        """Raise the reason for which the run was stopped, if it was."""
         if self._stopped is not None:
             raise self._stopped
 
     def stop(self, reason: type[BaseException]) -> None:
-        """Raise `reason` in every thread that tells of progress from now on."""
+        """Raise `reason` in every thread that reports progress from now on."""
         self._stopped = reason
 
     def close(self) -> None:
@@ -206,7 +213,7 @@ class Bar:
 
 
 class FileProgress:
-    """The work on one file; a context manager, at whose end all of it is done."""
+    """The progress of one file; a context manager, at the end of which the file is done."""
 
     def __init__(self, bar: Bar, num_bytes: int) -> None:
         self._bar = bar
@@ -229,27 +236,27 @@ class FileProgress:
         self._tell(1.0, num_files=1, num_bytes=self._weight - self._counted(self._bytes[0]))
 
     def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """Hear how much of the file is to be written, and how many filters are to be built."""
+        """Set how many bytes are to be written, and how many filters are to be built."""
         self._bar.check()
         self._bytes[1], self._filters[1] = num_bytes, num_filters
         self._tell(self._share, filters=(0, num_filters))
 
     def wrote(self, num_bytes: int) -> None:
-        """Hear that bytes of a new version were written."""
+        """Count bytes of the new version that were written."""
         self._bar.check()
         before = self._counted(self._bytes[0])
         self._bytes[0] += num_bytes
         self._tell(self._done(), num_bytes=self._counted(self._bytes[0]) - before)
 
     def built(self) -> None:
-        """Hear that one more filter is done."""
+        """Count one more filter that is done."""
         self._bar.check()
         with self._bar._lock:  # noqa: SLF001  a friend, and filters are built by several threads
             self._filters[0] += 1
             self._tell(self._done(), filters=(1, 0))
 
     def _counted(self, num_bytes: int) -> int:
-        """Bytes of a new version that are no more than those of the file."""
+        """Return the bytes of a new version that count, at most those of the file."""
         return min(num_bytes, self._weight)
 
     def _done(self) -> float:
@@ -273,14 +280,14 @@ class FileProgress:
 
 
 def _of(done: int, total: int) -> str:
-    """Say how much of how much, as in "3.1 of 5.2 GiB" and "12.0 MiB of 5.2 GiB"."""
+    """Say how many bytes of how many, as in "3.1 of 5.2 GiB" and "12.0 MiB of 5.2 GiB"."""
     some, whole = size(min(done, total)), size(total)
     number, _, unit = some.partition(" ")
     return f"{number if whole.endswith(f' {unit}') else some} of {whole}"
 
 
 def _columns_of(stream: TextIO) -> int:
-    """The width of the terminal that is drawn on, which need not be that of standard output."""
+    """Return the width of the terminal that is drawn on, which may not be standard output."""
     try:
         return int(os.environ["COLUMNS"])
     except (KeyError, ValueError):

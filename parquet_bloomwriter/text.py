@@ -22,7 +22,7 @@ _PLAIN_BELOW = 10_000
 
 _DECIMAL_ABOVE = 1e-6
 _MULTIPLIED = 2
-"""Times as large as before, from which a file is said to be multiplied."""
+"""A warning is given for files that become more than this many times as large."""
 
 _KIBI = 1024
 _MOST_RUNS = 12
@@ -35,16 +35,16 @@ _MOST_NAMES = 10
 """Names that are listed in a sentence."""
 
 _LETTERS = 2
-"""Characters of a beginning that stands for a whole name."""
+"""Fewest characters of a beginning that stands for a whole name."""
 
-_LIKENESS = 0.65
-"""Likeness to a name, in [0, 1], from which it was probably meant: two letters of three."""
+_SIMILARITY = 0.65
+"""Similarity to a name, in [0, 1], from which it was probably meant: two letters of three."""
 
-_SHORT, _LIKENESS_IF_SHORT = 4, 0.75
-"""Characters of a short name, which must be more like the one that was meant."""
+_SHORT, _SIMILARITY_IF_SHORT = 4, 0.75
+"""Characters of a short name, which must be more similar to the name that was meant."""
 
 _LONGEST_NAME = 100
-"""Characters of a name in a sentence; who misspells a longer one is not helped."""
+"""Characters of a name in a sentence; no suggestion is made for longer names."""
 
 
 def safe(text: str) -> str:
@@ -106,7 +106,7 @@ def nearest(wrong: str, names: Iterable[str]) -> str | None:
     if len(begun) == 1 and len(key) >= _LETTERS:
         return begun[0]
     known = parts | whole
-    likeness = _LIKENESS if len(key) > _SHORT else _LIKENESS_IF_SHORT
+    likeness = _SIMILARITY if len(key) > _SHORT else _SIMILARITY_IF_SHORT
     close = difflib.get_close_matches(key, known, n=1, cutoff=likeness)
     return known[close[0]] if close else None
 
@@ -181,7 +181,7 @@ def row_groups(ordinals: Sequence[int]) -> str:
 
 
 def width(text: str) -> int:
-    """Columns that the text takes on a terminal."""
+    """Return the columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(_width_of(character) for character in text)
@@ -202,7 +202,7 @@ def _width_of(character: str) -> int:
 
 
 def _start(text: str, columns: int) -> str:
-    """The longest start of the text that fits into `columns`."""
+    """Return the longest start of a text that fits into `columns`."""
     taken = 0
     for place, character in enumerate(text):
         taken += _width_of(character)

@@ -17,6 +17,8 @@ MUTABLE = {
     "filters.check.Lookups",
     "replace.temporary.Temporary",
     "probing.bloom._Probe",
+    "rewrite.candidates.Candidates",
+    "rewrite.candidates.ChunkWork",
     "probing.evaluation.Finding",
     "predicate.bind.Domains",
     "probing.batch_reader.BatchReader",

@@ -73,7 +73,7 @@ def rewrite_files(
     console: Console,
 ) -> ExitCode:
     """Apply a verb to all files, print what became of them, and return the exit code."""
-    from parquet_bloomwriter.verbs.for_each_file import find_places, for_each_place, missing
+    from parquet_bloomwriter.verbs.for_each_file import find_tasks, for_each_task, missing
 
     is_single = _is_single_path(inputs)
     _check_options(inputs, options, is_single=is_single)
@@ -87,7 +87,7 @@ def rewrite_files(
     absent = missing(inputs)
     if absent:
         return run.refuse(absent, num_inputs=len(inputs))
-    places = find_places(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    places = find_tasks(inputs, output=options["output"], backup_dir=options["backup_dir"])
     sizes = {place.path: _size_of(place.path) for place in places}
 
     def attempt(path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None) -> R:
@@ -106,7 +106,7 @@ def rewrite_files(
     with interruptible(console.bar):
         console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
         return run.take_all(
-            for_each_place(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
+            for_each_task(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
         )
 
 

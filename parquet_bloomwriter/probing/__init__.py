@@ -1,1 +1,1 @@
-"""Which row groups can hold what is asked for: by footers, Bloom filters and dictionaries."""
+"""Which row groups can hold the rows asked for, by footers, Bloom filters and dictionaries."""

@@ -1,6 +1,6 @@
 """Bloom filters probed where they lie: the header, and one block of 32 bytes for each value.
 
-A filter is the header, 15 to 19 bytes, and the bitset. `bloom_filter_length` tells the sizes of
+A filter is the header, 15 to 19 bytes, and the bitset. `bloom_filter_length` gives the sizes of
 both before anything is read, because bitsets are multiples of 32 bytes; the header is read to
 confirm them. If the header is an unexpected one, or the length is missing, the header is decoded.
 Each header is read once: what it says is kept with the footer.

@@ -149,11 +149,11 @@ def evaluate(
     num_filters = 0
     if probed and might.any():
         for finding in probed:
-            num_filters += _ask_filters(finding, might, columns, batch, reader, hashes)
+            num_filters += _probe_filters(finding, might, columns, batch, reader, hashes)
         might = _combined(bound, findings, batch)
         if might.any():
             for finding in probed:
-                _ask_dictionaries(finding, might, batch, reader)
+                _probe_dictionaries(finding, might, batch, reader)
             might = _combined(bound, findings, batch)
     for file in reader.failures:
         rows = slice(*batch.rows[file : file + 2].tolist())
@@ -310,7 +310,7 @@ _JUDGES: dict[type, Callable[[Any, BatchColumn], Judgement]] = {
 # Filters and dictionaries.
 
 
-def _ask_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
+def _probe_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     finding: Finding,
     might: Flags,
     columns: Columns,
@@ -343,7 +343,7 @@ def _ask_filters(  # noqa: PLR0913, PLR0917  the state of one evaluation
     return len(rows)
 
 
-def _ask_dictionaries(
+def _probe_dictionaries(
     finding: Finding,
     might: Flags,
     batch: FileBatch,
@@ -364,10 +364,10 @@ def _ask_dictionaries(
         footer = batch.files[file].footer()
         for row in rows.tolist():
             plains = [way for ways in atom.plains[first[row] : last[row]] for way in ways]
-            _ask_dictionary(finding, row, footer, row - start, plains, reader, file)
+            _probe_dictionary(finding, row, footer, row - start, plains, reader, file)
 
 
-def _ask_dictionary(  # noqa: PLR0913, PLR0917  one row group of one file
+def _probe_dictionary(  # noqa: PLR0913, PLR0917  one row group of one file
     finding: Finding,
     row: int,
     footer: Footer,

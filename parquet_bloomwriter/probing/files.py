@@ -96,7 +96,7 @@ class Bindings:
     """The hash function of filters whose headers do not name theirs; "xxhash" distrusts these."""
 
     reads_paths: bool = False
-    """Whether paths tell the values of columns."""
+    """Whether columns of hive partitions are read from paths."""
 
     partition: Partition | None = None
     """The columns that all the files have in their paths, with the same values."""

@@ -24,8 +24,6 @@ import errno
 import os
 import stat
 
-__all__ = ["carry_over"]
-
 ACL = "system.posix_acl_access"
 
 _ABOUT_CONTENT = frozenset({"security.ima", "security.evm", "security.capability"})
@@ -116,5 +114,5 @@ def _set_attribute(fd: int, name: str, value: bytes) -> None:
 
 
 def _optional(name: str) -> tuple[type[OSError], ...]:
-    """Which errors are overlooked for this attribute."""
+    """Return the errors that are ignored for this attribute."""
     return () if name.startswith(_MUST_BE_KEPT) else (OSError,)

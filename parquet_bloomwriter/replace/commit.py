@@ -22,7 +22,7 @@ is synced, too, between making a backup and the renaming, and after a file was t
 contradict the new version: the old bytes always have a name, and checksums of the old bytes never
 lie beside the new ones.
 
-**Somebody else.** The old file is compared with what it was before the new one takes its place.
+**Other programs.** The old file is compared with what it was before the new one takes its place.
 Then they exchange names, so that what was replaced can still be looked at: if it is another file
 by now, or was written to in these microseconds, the names are exchanged back. (Not seen is what
 only `ctime` would tell: a write of the same size with the time set back, and changes of attributes
@@ -185,7 +185,7 @@ class NewVersion:
                 before the renaming, and put back if that fails.
 
         Raises:
-            FileChanged: If source or target were changed by somebody else, or are being so now.
+            FileChanged: If another program changed source or target, or is about to.
             Unfinished: If the new version is in place, but its folder could not be synced.
             OSError: What any step before that raises.
         """
@@ -273,7 +273,7 @@ def _take_place(
 
 
 def _exchange(temporary: Temporary, old: OpenedFile) -> None:
-    """Give the new file the old one's name, unless that was somebody else's file by then."""
+    """Give the new file the old one's name, unless another program's file has it by then."""
     try:
         exchange(temporary.path, old.path)
     except OSError:
@@ -284,10 +284,10 @@ def _exchange(temporary: Temporary, old: OpenedFile) -> None:
 
 
 def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
-    """See what has the temporary name now; if it is not the old file as it was, give it back."""
+    """Check that the temporary name leads to the unchanged old file; else give the name back."""
     try:
         found = os.stat(temporary.path, follow_symlinks=False)
-    except OSError:  # nothing has; or the last look before the exchange must do
+    except OSError:  # no file has it; or the check before the exchange must be enough
         return
     now = FileIdentity.of(found)
     if os.path.samestat(found, temporary.made) or old.identity.same_but_for_names(now):
@@ -301,7 +301,7 @@ def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
     except OSError as error:
         saved = _saved(temporary.path, old.path)
         raise Unfinished(
-            f"somebody else changed it at the same instant; their version is now {saved}",
+            f"another program changed it at the same instant; its version is now {saved}",
             path=old.name,
             remedy="Choose which of the two is to stay.",
         ) from error
@@ -310,7 +310,7 @@ def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
 
 
 def _saved(path: str, beside: str) -> str:
-    """Give somebody else's file a name that no later run takes for a leftover, if possible."""
+    """Give another program's file a name that no later run takes for a leftover, if possible."""
     name = f"{beside}.saved-{secrets.token_hex(4)}"
     try:
         os.rename(path, name)
@@ -376,7 +376,7 @@ def _kept(old: OpenedFile, backup: str | None, *, unless: Temporary) -> Iterator
 
 
 def _make_backup(old: OpenedFile, backup: str) -> bool:
-    """Return whether the name was made, and not by an earlier run that died."""
+    """Make the backup; return False if an earlier run that died had made it."""
     try:
         os.link(old.path, backup)
     except FileExistsError:
@@ -403,4 +403,6 @@ def _copy_backup(old: OpenedFile, backup: str) -> None:
 def created_meanwhile(name: str) -> FileChanged:
     """Return the error for a name that was free when it was chosen."""
     remedy = "Choose another name."
-    return FileChanged("the file was created by somebody else meanwhile", path=name, remedy=remedy)
+    return FileChanged(
+        "the file was created by another program meanwhile", path=name, remedy=remedy
+    )

@@ -14,8 +14,8 @@ a few file system calls each. Where the file is reached by a symbolic link, both
 link's and the file's own folders count. A `metadata/` that cannot be listed counts as
 Iceberg's: unknown is not "no".
 
-`metadata/` is a common name. Who only reads a folder (`find_table_records`) looks for Iceberg's
-where its layout puts it: in the folder and in the one above, above partitions, and beside a
+`metadata/` is a common name. Before reading, `find_table_records` looks for Iceberg's only where
+its layout puts it: in the folder and in the one above, above partitions, and beside a
 `data` folder, below which files may lie at any depth (Iceberg's `ObjectStoreLocationProvider`).
 """
 

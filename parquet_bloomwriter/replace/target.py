@@ -47,7 +47,7 @@ def choose_target(  # noqa: PLR0913  all by keyword
     """Decide where the new version goes. Nothing is written.
 
     Args:
-        source: The file whose new version it is.
+        source: The file that is rewritten.
         output: Another path for it; None or the source's own path means in place.
         overwrite: Allow `output` to be an existing file other than the source.
         permit_hard_links: Allow the target to have further names; they keep the old bytes.
@@ -59,8 +59,8 @@ def choose_target(  # noqa: PLR0913  all by keyword
             backup would lie among other Parquet files, where readers of whole folders (Spark,
             whatever the suffix) would read it, too.
         UnsupportedFile: The output is a directory, FIFO, socket or device.
-        InvalidArgument: The suffix is empty or leads to another folder; there is a suffix and a
-            folder; or the folder is none.
+        InvalidArgument: The suffix is empty or leads to another folder; a suffix and a folder are
+            given; or `backup_dir` is no folder.
         OSError: The output's folder is missing or hidden from us.
     """
     name = source.name if output is None else os.fspath(output)
@@ -103,7 +103,7 @@ def _identity_at(path: str, *, name: str) -> FileIdentity | None:
 
 
 def check_backup_folder(folder: StrPath) -> None:
-    """Refuse what is no folder, and cannot become one, for backups.
+    """Check that backups can go to a folder: it exists, or its name is free.
 
     Raises:
         InvalidArgument: If something else has that name.
@@ -113,7 +113,7 @@ def check_backup_folder(folder: StrPath) -> None:
 
 
 def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
-    """Refuse hard links; a temporary name or backup that a killed run left on the file is none."""
+    """Refuse hard links, but for a temporary name or backup that a killed run left."""
     num_names = os.stat(path).st_nlink
     if num_names > 1:
         own = [*find_temporaries(path), *([] if backup is None else [backup])]

@@ -1,4 +1,4 @@
-"""The temporary file beside the target, and those that killed runs left behind.
+"""The temporary file beside the target, its lock, and temporary files that killed runs left.
 
     .<name of the target>.bloomify-<16 hexadecimal digits>.tmp
 
@@ -7,16 +7,13 @@ come from the system's random source; `O_EXCL` and `O_NOFOLLOW` refuse whatever 
 already. Mode 0600 holds until the attributes of the old file are carried over. Names are
 cut to 255 bytes, the limit of common file systems.
 
-A writer holds the lock of its temporary file as long as it lives, also when that has taken the
-target's place and the temporary name leads to what was there before. A file of exactly this pattern
-was left by a killed run, and is removed, if its lock can be taken, and that of the target, too.
-Where locks are unavailable nothing is removed; on Windows the system itself refuses to remove open
-files.
+**Locks** are advisory, belong to the open file, not to its name, and end with the process that
+holds them. Only programs that ask for a lock notice it.
 
-Advisory locks on open files, which end with the process that holds them.
-
-A lock belongs to the open file, not to its name, and leaves nothing behind. Only programs
-that ask for it notice it.
+A writer holds the lock of its temporary file as long as it lives, also when that file has taken the
+target's place and the temporary name leads to the old file. A file of exactly this pattern was left
+by a killed run, and is removed, if both its lock and that of the target can be taken. Where locks
+are unavailable nothing is removed; on Windows the system itself refuses to remove open files.
 """
 
 from __future__ import annotations
@@ -36,31 +33,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "PRIVATE",
-    "Lock",
-    "Temporary",
-    "find_temporaries",
-    "remove_stale",
-    "temporary_beside",
-    "try_lock",
-    "unlock",
-]
-
 if sys.platform != "win32":
     import fcntl
 
 
 _BUSY = {errno.EWOULDBLOCK} if sys.platform == "linux" else {errno.EWOULDBLOCK, errno.EACCES}
-"""Where `flock` is made of `fcntl` locks, EACCES may say it, too. On Linux that is a security
-module which forbids locks, to everybody and for ever."""
+"""How `flock` says that another open file holds the lock. Where it is made of `fcntl` locks, EACCES
+may say so, too; on Linux EACCES comes from a security module that forbids all locks."""
 
 
 class Lock(enum.StrEnum):
-    """What became of asking for a lock."""
+    """Whether a lock was taken."""
 
     HELD = "held"
-    """It is ours until `unlock`, or until the file is closed."""
+    """We hold it until `unlock`, or until the file is closed."""
     BUSY = "busy"
     """Another open file holds it."""
     UNAVAILABLE = "unavailable"
@@ -95,7 +81,7 @@ PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 """Mode 0600: only the owner reads and writes."""
 
 _ATTEMPTS = 100
-"""New names that are tried: one is taken, or locked by another run, once in a blue moon."""
+"""New names that are tried; that one is taken, or locked by another run, is very rare."""
 
 _MARK = ".bloomify-"
 _DIGITS = 16
@@ -130,9 +116,9 @@ class Temporary:
     fd: int
     """Open for reading and writing."""
     made: os.stat_result = field(repr=False)
-    """What it was when it was made."""
+    """Its `stat` when it was made."""
     is_left: bool = False
-    """Whether its path is left alone at the end, because it leads to somebody else's file now."""
+    """Whether its path is left alone at the end, because another program's file has it now."""
 
     @property
     def granted(self) -> int:
@@ -226,11 +212,11 @@ def _create(target: str, *, permissions: int) -> Temporary:
         temporary = _claim(path, fd)
         if temporary is not None:
             return temporary
-    raise BlockingIOError(errno.EWOULDBLOCK, "New files are locked by somebody else", target)
+    raise BlockingIOError(errno.EWOULDBLOCK, "New files are locked by another process", target)
 
 
 def _claim(path: str, fd: int) -> Temporary | None:
-    """Lock a new file; None if another run took it for a stale one in that instant."""
+    """Lock a new file; None if another run took it for a stale file in that instant."""
     try:
         temporary = Temporary(path=path, fd=fd, made=os.fstat(fd))
         if hasattr(os, "fchmod") and temporary.granted != PRIVATE:
@@ -257,7 +243,7 @@ def _discard(fd: int, path: str | None) -> None:
 
 
 def _prefix(name: str) -> str:
-    """What the names of all temporary files for `name` begin with."""
+    """Return the beginning of the names of all temporary files for `name`."""
     whole = os.fsencode(name)
     end = min(len(whole), _ROOM)
     while end < len(whole) and whole[end] & _CONTINUES_MASK == _CONTINUES:
@@ -275,12 +261,12 @@ def _remove_if_stale(path: str, target: str) -> bool:
             return _unlink_if_stale(path, fd, target)
         finally:
             os.close(fd)
-    except OSError:  # in use, gone, or somebody else's: removing it is a courtesy
+    except OSError:  # in use, gone, or another user's: removing it is a courtesy
         return False
 
 
 def _is_locked(path: str) -> bool:
-    """Whether somebody holds the lock of a file, which may be missing."""
+    """Whether another open file holds the lock; False if there is no such file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""What is done with single column chunks: sort them out, examine old filters, build new ones."""
+"""Column chunks: which of them need a new filter, and how one is built."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Outcome: TypeAlias = BuiltFilter | ChunkReport
-"""A filter, or why there is none."""
+"""A filter, or a report that says why there is none."""
 
 _OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of reading that say nothing about the file: too many others are open."""
+"""Errors of reading that say nothing about the file: the process has too many files open."""
 
 _LONE_LENGTH = "the metadata has the length of a Bloom filter, but not its offset"
 _AHEAD_BYTES = 64 * 1024 * 1024
-"""Bitsets that may be in the making, or finished, before the one that is written next."""
+"""Bytes of bitsets that may be under construction or waiting to be written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Candidates:
-    """The chosen column chunks, sorted out."""
+    """The chosen column chunks, by what is done with them."""
 
     to_build: dict[Chunk, str] = field(default_factory=dict)
-    """Those that get a filter, and what is wrong with the one they have, if anything."""
+    """Chunks that get a filter, with what is wrong with the filter they have, or ""."""
 
     to_drop: dict[Chunk, StoredFilter] = field(default_factory=dict)
     """Old filters that make way for new ones."""
 
     settled: dict[Chunk, ChunkReport] = field(default_factory=dict)
-    """All others."""
+    """The chunks that get no new filter."""
 
     def replace(self, old: StoredFilter, problem: str) -> None:
         """Build a new filter where there is an old one."""
@@ -67,9 +67,9 @@ class Candidates:
         self.to_build[chunk] = f"the old filter was replaced: {problem}" if problem else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ChunkWork:
-    """Works on the column chunks of one file, several at once."""
+    """The column chunks of one file, on which several threads work."""
 
     source: Source
     layout: Layout
@@ -80,7 +80,7 @@ class ChunkWork:
     """Threads."""
 
     readers: dict[int, LeafReader | str] = field(default_factory=dict)
-    """By leaf ordinal: a reader, or why there is none."""
+    """By leaf ordinal, made when first used: a reader, or why there is none."""
 
     def find_candidates(self, *, replace: bool) -> Candidates:
         """Find the chunks that get a new filter, and settle all others.
@@ -128,7 +128,7 @@ class ChunkWork:
         return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES)
 
     def _weight(self, chunk: Chunk) -> int:
-        """Bytes that a filter takes while it is being built, at most."""
+        """Return the most bytes that a filter takes while it is being built."""
         values = int(self.layout.footer.chunks.values[chunk][ChunkField.NUM_VALUES])
         options = self.options[chunk[1]]
         return BYTES_PER_BLOCK * initial_num_blocks(
@@ -136,7 +136,7 @@ class ChunkWork:
         )
 
     def _without_reading(self, chunk: Chunk, *, has_filter: bool) -> ChunkReport | None:
-        """Settle a chunk by its metadata alone; None if that does not do."""
+        """Settle a chunk by its metadata alone; None if its values must be read."""
         footer = self.layout.footer
         unsupported = why_no_filter(footer.leaves[chunk[1]])
         if unsupported:
@@ -228,14 +228,14 @@ def _skipped(chunk: Chunk, reason: str) -> ChunkReport:
 
 
 def _read_errors() -> tuple[type[BaseException], ...]:
-    """What pyarrow raises for bytes that it cannot read."""
+    """Return what pyarrow raises for bytes that it cannot read."""
     import pyarrow as pa
 
     return (OSError, pa.ArrowException)
 
 
 def _check_is_of_the_file(error: BaseException) -> None:
-    """Raise what is no fault of the file, and would be otherwise the next time."""
+    """Raise the error if it is no fault of the file, so that the next run may succeed."""
     if isinstance(error, OSError) and error.errno in _OF_THE_PROCESS:
         raise error
 

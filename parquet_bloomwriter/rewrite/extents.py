@@ -44,7 +44,7 @@ _STARTS = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Where n units lie, none of them empty."""
+    """The places of n units, none of them empty."""
 
     starts: NDArray[np.int64]
     """First bytes, ascending, shape (n,)."""
@@ -54,7 +54,7 @@ class Units:
 
     @staticmethod
     def of(spans: NDArray[np.int64]) -> Units:
-        """Make it of spans [start, stop) in any order, shape (m, 2); empty spans are left out."""
+        """Make units of spans [start, stop) in any order, shape (m, 2), without empty spans."""
         spans = spans[spans[:, 0] < spans[:, 1]]
         return Units(np.sort(spans[:, 0]), np.sort(spans[:, 1]))
 

@@ -2,9 +2,10 @@
 
     "PAR1" | chunk | chunk | ... | page indexes | filters | ... | footer | length | "PAR1"
 
-A *unit* is a run of bytes that somebody finds by one position and a length: a column chunk, a part
-of the page index, a filter. Units may be moved, but never cut. Bytes between units belong to
-nobody we know (padding, copies of metadata, old footers); they stay behind what they follow.
+A *unit* is a run of bytes that readers find by one position and a length: a column chunk, a part
+of the page index, a filter. Units may be moved, but never cut. Bytes between units have no owner
+that is known here (padding, copies of metadata, old footers); they stay behind the unit that they
+follow.
 
 Sizes in real files lie, so a cut is made only where a unit is known to start, and only if no other
 unit claims the bytes on both sides of it.
@@ -53,7 +54,7 @@ class Layout:
     """Column chunks and page indexes, which stay whatever becomes of filters."""
 
     units: Units
-    """Those and the filters."""
+    """Column chunks, page indexes and filters."""
 
     extents: Extents
     """The bytes of the filters."""
@@ -77,7 +78,7 @@ class Layout:
         )
 
     def why_not_move(self) -> str | None:
-        """Why nothing in this file may be moved; None if it may."""
+        """Return why nothing in this file may be moved, or None."""
         footer = self.footer
         if (
             footer.file.has(FileField.UNKNOWN).any()
@@ -110,15 +111,15 @@ class Layout:
         return bool((first == np.searchsorted(pages, cuts, side="left")).all())
 
     def next_start(self, position: int) -> int:
-        """The first start of a unit after `position` that is certain, or the footer's."""
+        """Return the first certain start of a unit after `position`, or the footer's start."""
         starts = np.concatenate((self.fixed.starts, self.extents.certain_spans[:, 0]))
         return int(starts[starts > position].min(initial=self.footer.start))
 
     @cached_property
     def filters_at_end(self) -> int:
-        """Where the filters begin that are certain and have only each other before the footer.
+        """Start of the run of certain filters that ends at the footer; the footer's if none.
 
-        When some of them leave the file or more follow, nothing else moves.
+        When some of them leave the file or more filters follow, nothing else moves.
         """
         start = self.footer.start
         for first, stop in reversed(self.extents.certain_spans.tolist()):
@@ -137,7 +138,7 @@ class Layout:
 
 
 def _why_not_rewrite(indexes: Sequence[OffsetIndex]) -> str | None:
-    """Why the positions in page indexes cannot follow when pages move; None if they can."""
+    """Return why the positions in page indexes cannot follow when pages move, or None."""
     if not all(index.is_movable for index in indexes):
         return "a page index has fields that this version does not know"
     if any((index.offsets > index.start).any() for index in indexes):

@@ -1,4 +1,4 @@
-"""Where the filters go and what moves: worked out in full before a byte of the footer is written.
+"""Where the filters go and what moves: decided in full before a byte of the footer is written.
 
 Two invariants make a rewritten file safe:
 
@@ -110,7 +110,7 @@ class Draft:
     """Old filters whose fields are taken out of the footer."""
 
     skips: tuple[Skip, ...]
-    """The bytes of those that nobody else claims, in order."""
+    """The bytes of `drops` that nothing else claims, in order."""
 
     repairs: tuple[StoredFilter, ...] = ()
     """Old filters whose length is filled in."""
@@ -280,7 +280,7 @@ def _skips(layout: Layout, are_dropped: NDArray[np.bool_]) -> tuple[Skip, ...]:
 
 
 def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[Skip]) -> int:
-    """Count the bytes that stay in the file, and that no filter claims any more."""
+    """Count the bytes that stay in the file although no filter claims them any more."""
     spans = layout.extents.spans
     lost = covered(spans) - covered(spans[~are_dropped])
     return lost - sum(skip.stop - skip.start for skip in skips)
@@ -289,7 +289,7 @@ def _left_bytes(layout: Layout, are_dropped: NDArray[np.bool_], skips: Sequence[
 def _left_unconfirmed(
     layout: Layout, drops: Sequence[StoredFilter], skips: Sequence[Skip]
 ) -> tuple[StoredFilter, ...]:
-    """Filters without a length in the footer whose ends nothing would show any more."""
+    """Return the filters without a length in the footer whose ends nothing would show any more."""
     gone = {f.offset for f in drops}
     after = {skip.start: skip.stop for skip in skips}
 

@@ -114,7 +114,7 @@ class Assembler:
 
 
 def digest_of(data: bytes) -> int:
-    """XXH64 of header and bitset, to find them again in the new file."""
+    """Return the XXH64 of header and bitset, by which they are found again in the new file."""
     return xxhash.xxh64_intdigest(data)
 
 
@@ -170,7 +170,7 @@ def _is_as_written(data: bytes, expected: ExpectedFilter) -> bool:
 
 
 def _compare_starts(old: Readable, new: Readable) -> None:
-    """Every column chunk must begin with the same bytes as before."""
+    """Check that every column chunk begins with the same bytes as before."""
     before, after = old.footer.chunk_starts(), new.footer.chunk_starts()
     sizes = old.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
     if before.shape != after.shape or ((before > 0) != (after > 0)).any():
@@ -189,7 +189,7 @@ def _compare_starts(old: Readable, new: Readable) -> None:
 
 
 def _compare_pages(old: Readable, new: Readable) -> None:
-    """Every page that an OffsetIndex leads to must begin with the same bytes as before."""
+    """Check that every page that an OffsetIndex leads to begins with the same bytes as before."""
     if np.array_equal(old.footer.chunk_starts(), new.footer.chunk_starts()):
         return
     after = _index_places(new.footer)
@@ -215,9 +215,9 @@ def _compare_kept(
     filters: Mapping[Chunk, ExpectedFilter],
     dropped: frozenset[Chunk],
 ) -> None:
-    """Old filters that stay must look as they did, and no others may be there or be missing.
+    """Check that the old filters that stay look as before, and that no others came or went.
 
-    Of one that cannot be trusted only that is compared: its length may be anything.
+    Of a filter that cannot be trusted only its being so is compared: its length may be anything.
     """
     before = {(f.row_group, f.column): f for f in stored_filters(old.footer, old.source.read_at)}
     after = {(f.row_group, f.column): f for f in stored_filters(new.footer, new.source.read_at)}
@@ -242,7 +242,7 @@ def _compare_kept(
 
 
 def _index_places(footer: Footer) -> dict[Chunk, tuple[int, int]]:
-    """Position and length of every chunk's OffsetIndex."""
+    """Return position and length of every chunk's OffsetIndex."""
     starts = footer.chunks.value(ChunkField.OFFSET_INDEX_OFFSET)
     lengths = footer.chunks.value(ChunkField.OFFSET_INDEX_LENGTH)
     places = np.argwhere((starts > 0) & (lengths > 0)).tolist()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
-from parquet_bloomwriter.source.listing import has_magic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Where bytes come from: files anywhere, file objects and buffers, read at absolute positions.
 
-Names are imported when they are first asked for: who rewrites a local file needs no stores.
+Names are imported when they are first used: rewriting a local file needs no stores.
 """
 
 from __future__ import annotations

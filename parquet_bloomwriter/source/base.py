@@ -1,21 +1,12 @@
-"""What all sources have in common: bounds, counts, merged ranges, and no short reads.
+"""What every source of bytes offers, and how ranges of it are read.
 
-A kind of source says how to fetch one range, and perhaps how to fetch several at once. Whatever it
-returns is held against what was asked for: bytes that are missing are fetched again, and a range
-that cannot be completed is an error, never a shorter answer.
+A subclass of `RangeReader` fetches one range, and perhaps several at once. Whatever it returns is
+compared with what was asked for: missing bytes are fetched again, and a range that cannot be
+completed is an error, never a shorter answer.
 
-What a source of bytes offers, and the count of what was asked of it.
-
-Which ranges to read together.
-
-A request has its price, and so has every byte that is read for nothing. Ranges whose gap is at most
-`gap` bytes become one request, until its gaps amount to more than `max_waste` bytes: a thousand
-blocks spread over a gigabyte must not become one request for the gigabyte.
-
-By which sign content on a store is known to be the same as before.
-
-A time of change is a sign only if it is older than the store's clock is coarse: an object that was
-written a moment ago may be written again within the same second.
+Each request has its price, and so has every byte that is read for nothing. Ranges whose gap is at
+most `gap` bytes become one request, until the gaps of that request amount to more than `max_waste`
+bytes: a thousand blocks spread over a gigabyte must not become one request for the gigabyte.
 """
 
 from __future__ import annotations
@@ -44,7 +35,7 @@ class Traffic:
 
     Attributes:
         requests: Reads that were made: system calls, or requests to a store.
-        bytes: Bytes that they returned, those that nobody asked for included.
+        bytes: Bytes that they returned, those in the gaps between ranges included.
     """
 
     __slots__ = ("_lock", "bytes", "requests")
@@ -74,20 +65,20 @@ class Source(Protocol):
 
     @property
     def name(self) -> str | None:
-        """What to call it in messages: the path as the caller spelled it; None for a buffer."""
+        """Its name in messages: the path as the caller spelled it; None for a buffer."""
         ...
 
     @property
     def identity(self) -> Hashable | None:
-        """Equal for equal content only: what is known of it may be kept under this key.
+        """A key that is equal for equal content only, under which what is known is kept.
 
-        None where nobody can tell whether the content is still the same.
+        None where it is not certain that the content is still the same.
         """
         ...
 
     @property
     def traffic(self) -> Traffic:
-        """What was read so far, but for what pyarrow reads of files by itself."""
+        """What was read so far, without what pyarrow reads of files by itself."""
         ...
 
     @property
@@ -121,7 +112,7 @@ class Source(Protocol):
         ...
 
     def for_arrow(self) -> object:
-        """What `pyarrow.parquet.ParquetFile` takes as its source: an open file of pyarrow's."""
+        """Return an open file of pyarrow's over the same bytes, as `ParquetFile` takes it."""
         ...
 
 
@@ -130,7 +121,7 @@ def merge(ranges: Sequence[Range], *, gap: int, max_waste: int) -> tuple[list[Ra
 
     Args:
         ranges: Absolute positions [start, stop), bytes, in any order; they may overlap.
-        gap: Bytes between two ranges that are read rather than asked around.
+        gap: Bytes between two ranges up to which both are read by one request.
         max_waste: Bytes between ranges that one request may return in all.
 
     Returns:
@@ -162,10 +153,10 @@ _MAX_WASTE_BYTES = 1024 * 1024
 
 
 class RangeReader(ABC):
-    """A source; subclasses fetch."""
+    """A source that reads by ranges; subclasses fetch them."""
 
     gap: ClassVar[int] = _LOCAL_BYTES
-    """Bytes between two ranges that are read rather than asked around."""
+    """Bytes between two ranges up to which both are read by one request."""
 
     tail_bytes: ClassVar[int] = _FOOTER_LENGTH_AND_MAGIC
     """Bytes worth reading from the end at once, in the hope that the footer is among them."""
@@ -183,7 +174,7 @@ class RangeReader(ABC):
 
     @abstractmethod
     def for_arrow(self) -> object:
-        """What `pyarrow.parquet.ParquetFile` takes as its source: an open file of pyarrow's."""
+        """Return an open file of pyarrow's over the same bytes, as `ParquetFile` takes it."""
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
         """Fetch several ranges, which are not empty."""
@@ -233,7 +224,7 @@ class RangeReader(ABC):
         return tail
 
     def _known(self, start: int, stop: int) -> bytes | None:
-        """What needs no request; None for anything else."""
+        """Return bytes that need no request: none, or of the tail that was kept; else None."""
         if not 0 <= start <= stop <= self.size:
             raise MalformedFile(
                 f"there are no bytes [{start}, {stop}): the file has {self.size}", path=self.name
@@ -244,7 +235,7 @@ class RangeReader(ABC):
         return b"" if start == stop else None
 
     def _whole(self, start: int, stop: int, data: bytes) -> bytes:
-        """Count what was fetched, and fetch what is missing of it."""
+        """Return the whole range: count the bytes that were fetched, and fetch missing ones."""
         self.traffic.add(1, len(data))
         if len(data) == stop - start:
             return data
@@ -271,18 +262,18 @@ class RangeReader(ABC):
 
 
 def blame(error: FileProblem, name: str) -> None:
-    """Say which file it was, and no longer that it was left unchanged: reading changes nothing."""
+    """Add the file to an error of reading, and drop the sentence that it was left unchanged."""
     error.path = error.path or name
     error.outcome = ""
 
 
 _CLOCK_NS = 2_000_000_000
-"""S3 gives whole seconds, FAT even ones."""
+"""Coarsest clock of stores, nanoseconds: S3 gives whole seconds, FAT even ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSystemKey:
-    """One of pyarrow's file systems, hashable: equal if pyarrow says that they are."""
+    """A file system of pyarrow's as a key; two keys are equal if pyarrow says the systems are."""
 
     filesystem: pafs.FileSystem
 
@@ -294,7 +285,9 @@ class FileSystemKey:
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a later change would show a later time.
+    """Whether a later change would show a later time, so that the time identifies the content.
+
+    An object that was written a moment ago may be written again within the same second.
 
     Args:
         changed_ns: Last change of the content, nanoseconds since 1970 UTC.
@@ -303,5 +296,5 @@ def is_settled(changed_ns: int) -> bool:
 
 
 def not_found(name: str) -> FileNotFoundError:
-    """The error for a file that is not there, as the operating system words it."""
+    """Return the error for a missing file, as the operating system words it."""
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

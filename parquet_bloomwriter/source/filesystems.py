@@ -26,19 +26,19 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*")
 
 
-class Place(NamedTuple):
-    """A path on a file system."""
+class ResolvedPath(NamedTuple):
+    """A path or URL, resolved: which file system it is on, and how that one spells it."""
 
     filesystem: FileSystem | None
     """None for the local one."""
 
     path: str
     name: str
-    """For messages."""
+    """As the caller spelled it, without secrets, for messages."""
 
 
-def locate(given: StrPath, filesystem: object = None) -> Place:
-    """Find out where a path leads; nothing is read.
+def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
+    """Resolve a path or URL; nothing is read.
 
     Args:
         given: A path, or, without `filesystem`, a URL.
@@ -46,19 +46,19 @@ def locate(given: StrPath, filesystem: object = None) -> Place:
             a folder on one. None for local paths and URLs.
 
     Raises:
-        InvalidArgument: If nobody here knows such file systems or URLs.
+        InvalidArgument: If neither pyarrow nor fsspec here knows the file system or URL.
         OSError: If a store must be asked, and does not answer.
     """
     path = os.fsdecode(given)
     if filesystem is None:
         if not is_url(path):
-            return Place(None, path, path)
+            return ResolvedPath(None, path, path)
         place = _resolve(path)
-        return Place(*_unwrapped(*place), without_secrets(path))
+        return ResolvedPath(*_unwrapped(*place), without_secrets(path))
     if isinstance(filesystem, str):
         base, prefix = _resolve(filesystem)
-        return Place(*_unwrapped(base, _joined(prefix, path)), path)
-    return Place(*_unwrapped(filesystem, path), path)
+        return ResolvedPath(*_unwrapped(base, _joined(prefix, path)), path)
+    return ResolvedPath(*_unwrapped(filesystem, path), path)
 
 
 def is_url(path: str) -> bool:

@@ -1,22 +1,19 @@
 """The Parquet files that paths name: files, folders and patterns, on any file system.
 
-The Parquet files that a local path names: a file, a folder, a pattern.
-
 Folders are searched through, and names that begin with `.` or `_` are left out, as readers of
-datasets do. A name that is not there is taken for a file: opening it says so.
+datasets do. A name that is not there is taken for a file: opening it says so. Patterns on local
+paths are those of the module `glob`; on stores, with slashes between names:
 
-Glob patterns over paths with slashes, as the module `glob` understands them.
+    *, ?, [ab], [!ab]    within one name, and not a leading dot
+    **                   any folders, none included, but for those with a leading dot
 
-*, ?, [ab], [!ab]    within one name, and not a leading dot
-**                   any folders, none included, but for those with a leading dot
-
-A file that has been found but not opened.
-
-What a listing says of a file, its size and identity, goes with it, so that opening a thousand files
-does not ask a thousand times. It is trusted for as long as it takes to get to the last of them, and
-no longer: a list of locations may be kept for hours, while files are written anew.
+What a listing says of a file, its size and identity, goes with its `Location`, so that opening a
+thousand files does not ask a thousand times. It is trusted for as long as it takes to get to the
+last of them, and no longer: a list of locations may be kept for hours, while files are written
+anew.
 """
 
+# ruff: noqa: PTH112, PTH113, PTH118, PTH207  paths stay spelled as they were given
 from __future__ import annotations
 
 import glob
@@ -29,40 +26,33 @@ from glob import has_magic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.source.filesystems import Place, is_fsspec, locate
+from parquet_bloomwriter.source.filesystems import ResolvedPath, is_fsspec, locate
 from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.source.remote import (
     list_arrow,
     list_fsspec,
-    look_arrow,
-    look_fsspec,
     open_arrow,
     open_fsspec,
+    stat_arrow,
+    stat_fsspec,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from parquet_bloomwriter.source.filesystems import StrPath
-
-    Found = tuple[str, Any]
-    """A path, and what a listing said of it."""
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.source.filesystems import StrPath
 
-__all__ = ["has_magic", "matches", "split_pattern"]
-
-# ruff: noqa: PTH112, PTH113, PTH118, PTH207  paths stay spelled as they were given
-
+    Listed = tuple[str, Any]
+    """A path, and what a listing says of the file."""
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 HIDDEN = (".", "_")
 
 
 def find_local(given: str) -> list[str]:
-    """Find the files.
+    """Find the files that a local path names: a file, a folder, or a pattern.
 
     Raises:
         InvalidArgument: If there are none in the folder, or none matches.
@@ -145,12 +135,13 @@ def matches(patterns: Sequence[str], names: Sequence[str]) -> bool:
     )
 
 
-_NEWS_S = 30.0
+_TRUSTED_S = 30.0
+"""Seconds for which a listing is trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Where a file is. Equal ones lead to the same file."""
+    """Where a file is. Equal locations lead to the same file."""
 
     path: str
     """As its file system spells it."""
@@ -159,22 +150,22 @@ class Location:
     """A file system of pyarrow's or fsspec's; None for the local one."""
 
     name: str = field(default="", compare=False)
-    """What to call it in messages; the path if there is nothing better."""
+    """Its name in messages; "" stands for the path."""
 
     inner: str = field(default="", compare=False, repr=False)
     """Its path within the folder that was named; "" if the file was, or a pattern."""
 
     found: Any = field(default=None, compare=False, repr=False)
-    """What a listing said of it, which saves asking again as long as that is news."""
+    """What a listing said of it, which saves asking again for some seconds."""
 
     found_at: float = field(default=0.0, compare=False, repr=False)
-    """When it said so, seconds since 1970 UTC."""
+    """When the listing was made, seconds since 1970 UTC."""
 
     def __str__(self) -> str:
         return self.name or self.path
 
     def open(self) -> AbstractContextManager[Source]:
-        """Open it for reading.
+        """Open the file for reading.
 
         Raises:
             UnsupportedFile: If it is no regular file.
@@ -182,7 +173,7 @@ class Location:
         """
         if self.filesystem is None:
             return open_local(self.path, name=str(self))
-        found = self.found if 0 <= time.time() - self.found_at < _NEWS_S else None
+        found = self.found if 0 <= time.time() - self.found_at < _TRUSTED_S else None
         opener = open_fsspec if is_fsspec(self.filesystem) else open_arrow
         return opener(self.filesystem, self.path, name=str(self), found=found)
 
@@ -213,7 +204,7 @@ def find_sources(
     places = [one if isinstance(one, Location) else locate(one, filesystem) for one in several]
     if len(places) == 1:
         return _expand(places[0])
-    if sum(isinstance(one, Place) and one.filesystem is not None for one in places) > 1:
+    if sum(isinstance(one, ResolvedPath) and one.filesystem is not None for one in places) > 1:
         with ThreadPoolExecutor(min(_THREADS, len(places))) as pool:
             groups = list(pool.map(_expand, places))
     else:
@@ -225,7 +216,7 @@ def find_sources(
     return list(once.values())
 
 
-def _expand(place: Place | Location) -> list[Location]:
+def _expand(place: ResolvedPath | Location) -> list[Location]:
     if isinstance(place, Location):
         return [place]
     now = time.time()
@@ -234,7 +225,7 @@ def _expand(place: Place | Location) -> list[Location]:
         inner = _inner(place, is_folder=os.path.isdir(place.path))
         if place.name == place.path:
             return [Location(path=path, inner=inner(path)) for path in paths]
-        found: list[Found] = [(path, None) for path in paths]
+        found: list[Listed] = [(path, None) for path in paths]
     else:
         found = _find_remote(place)
         is_folder = not has_magic(place.path) and [place.path] != [path for path, _ in found]
@@ -253,16 +244,16 @@ def _expand(place: Place | Location) -> list[Location]:
     ]
 
 
-def _inner(place: Place, *, is_folder: bool) -> Callable[[str], str]:
-    """How paths found at a place continue that of the folder, if it is one."""
+def _inner(place: ResolvedPath, *, is_folder: bool) -> Callable[[str], str]:
+    """Return what gives a file's path within the folder that was named; "" if none was."""
     return lambda path: "/".join(_names(path, place.path)) if is_folder else ""
 
 
-def _find_remote(place: Place) -> list[Found]:
-    look, list_files = (
-        (look_fsspec, list_fsspec) if is_fsspec(place.filesystem) else (look_arrow, list_arrow)
+def _find_remote(place: ResolvedPath) -> list[Listed]:
+    stat, list_files = (
+        (stat_fsspec, list_fsspec) if is_fsspec(place.filesystem) else (stat_arrow, list_arrow)
     )
-    kind, info = look(place.filesystem, place.path)
+    kind, info = stat(place.filesystem, place.path)
     if kind == "directory":
         files = list_files(place.filesystem, place.path, None)
         found = [one for one in files if is_listed(_names(one[0], place.path))]
@@ -275,17 +266,17 @@ def _find_remote(place: Place) -> list[Found]:
     return sorted(found, key=_path) or none_matches(place.name)
 
 
-def _path(found: Found) -> str:
+def _path(found: Listed) -> str:
     return found[0]
 
 
 def _names(path: str, folder: str) -> list[str]:
-    """The path relative to a folder that it lies in, name by name."""
+    """Return the path relative to a folder that it lies in, name by name."""
     return path.lstrip("/").removeprefix(folder.strip("/")).lstrip("/").split("/")
 
 
-def _speller(place: Place) -> Callable[[str], str]:
-    """How paths found at a place are spelled in the caller's terms."""
+def _speller(place: ResolvedPath) -> Callable[[str], str]:
+    """Return what spells a path as the caller spelled the folder or pattern it was found by."""
     name, path = place.name.rstrip("/"), place.path.rstrip("/")
     shown, hidden = name, path
     while shown and hidden and shown[-1] == hidden[-1]:
@@ -298,7 +289,7 @@ def _speller(place: Place) -> Callable[[str], str]:
 
 
 def _plain(location: Location) -> Location:
-    """The same for all spellings of a local path but those by symbolic links."""
+    """Return one location for all spellings of a local path, but for those by symbolic links."""
     if location.filesystem is not None or _is_plain(location.path):
         return location
     return Location(path=os.path.abspath(location.path))  # noqa: PTH100  no object needed

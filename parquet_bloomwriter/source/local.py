@@ -109,7 +109,7 @@ class FileIdentity(NamedTuple):
 
 
 class FileSource(RangeReader):
-    """An open file on disk, which whoever opened it closes."""
+    """An open file on disk, which its opener closes."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class FileSource(RangeReader):
         return _pread(self.fd, stop - start, start)
 
     def for_arrow(self) -> object:
-        """The path, opened again: pyarrow reads without Python.
+        """Return the file, opened again by its path: pyarrow reads without Python.
 
         Raises:
             FileChanged: If the path leads to another file by now.
@@ -218,7 +218,7 @@ class OpenedFile:
                 raise self.changed_to(identity)
 
     def changed_to(self, now: FileIdentity) -> FileChanged:
-        """The error that says what became of the file."""
+        """Return the error that says what became of the file."""
         return self._changed(f"the file was {self._what(now)} meanwhile")
 
     def _what(self, now: FileIdentity) -> str:

@@ -1,8 +1,7 @@
-"""One way to open whatever can be read: paths, URLs, file systems, file objects, buffers.
+"""Open whatever can be read (paths, URLs, file objects, buffers), and read its footer.
 
-The frame that verbs share which only read: open, view the footer, say which file it was.
-
-Reading a footer in as few requests as there can be.
+`opened_with_footer` is the frame of all verbs that only read. A footer takes as few requests as
+there can be.
 """
 
 from __future__ import annotations
@@ -32,6 +31,11 @@ Input: TypeAlias = (
     "StrPath | Location | Source | BinaryStream | bytes | bytearray | memoryview | Any"
 )
 """The last for what pyarrow and fsspec have open: Buffer, NativeFile, OpenFile."""
+
+
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 8
+"""Footer length and magic."""
 
 
 def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractContextManager[Source]:
@@ -85,7 +89,7 @@ def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
 
 
 def _is(source: object, module: str, name: str) -> bool:
-    """Whether it is of a class whose module somebody has imported."""
+    """Whether an object is of a class whose module was imported; it is not imported for that."""
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(source, getattr(loaded, name))
 
@@ -120,11 +124,6 @@ def opened_with_footer(
             raise
 
 
-_MAGIC = b"PAR1"
-_TAIL_BYTES = 8
-"""Footer length and magic."""
-
-
 def read_footer(source: Source, *, check_head: bool = True) -> Footer:
     """Read and view the footer of a Parquet file.
 
@@ -132,8 +131,8 @@ def read_footer(source: Source, *, check_head: bool = True) -> Footer:
 
     Args:
         source: The file.
-        check_head: Look at the first four bytes, too, which is one request more. Readers need not;
-            who rewrites a file should.
+        check_head: Check the first four bytes, too, by one request more. Needed before a rewrite,
+            not for reading.
 
     Raises:
         NotParquet: If it is no Parquet file.

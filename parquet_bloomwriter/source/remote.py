@@ -1,9 +1,13 @@
-"""Files that pyarrow reads: on its file systems, and those that are open already.
+"""Files on stores: on file systems of pyarrow and of fsspec, and open files of pyarrow.
 
-Files on any file system of fsspec, read range by range without opening them.
+Both kinds of file systems offer the same three steps here: `stat_*` says what is at a path,
+`list_*` what is in a folder, and `open_*` gives a source. An open file of pyarrow's is read at
+positions; files of fsspec are not opened, and `cat_ranges` asks for all ranges at the same time
+where the file system is asynchronous underneath (S3, GCS, Azure, HTTP). Other file systems of
+fsspec are read by one thread at a time.
 
-`cat_ranges` asks for all ranges at the same time where the file system is asynchronous underneath
-(S3, GCS, Azure, HTTP). Others are read by one thread at a time.
+Whether an object is the same as before is decided by its ETag, version or checksum, else by its
+size and time of change, if that is older than the store's clock is coarse.
 """
 
 from __future__ import annotations
@@ -38,8 +42,8 @@ _THREADS = 16
 """Requests at the same time for one file."""
 
 
-class Seen(NamedTuple):
-    """What a store said of a file. Unlike pyarrow's `FileInfo`, it can be pickled."""
+class ObjectInfo(NamedTuple):
+    """What a store says of a file. Unlike pyarrow's `FileInfo`, it can be pickled."""
 
     size: int | None
     """Bytes."""
@@ -57,7 +61,7 @@ class ArrowSource(RangeReader):
     def __init__(
         self, file: pa.NativeFile, *, name: str | None, identity: Hashable | None = None
     ) -> None:
-        """Read from `file`, which whoever opened it closes.
+        """Read from `file`, which its opener closes.
 
         Raises:
             InvalidArgument: If it is closed or cannot be read at any position.
@@ -84,13 +88,13 @@ class ArrowSource(RangeReader):
             return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
 
     def for_arrow(self) -> object:
-        """The file itself: pyarrow reads it at positions, too."""
+        """Return the file itself: pyarrow reads it at positions, too."""
         return self._file
 
 
 @contextmanager
 def open_arrow(
-    filesystem: pafs.FileSystem, path: str, *, name: str, found: Seen | None = None
+    filesystem: pafs.FileSystem, path: str, *, name: str, found: ObjectInfo | None = None
 ) -> Iterator[ArrowSource]:
     """Open a file on one of pyarrow's file systems, and close it at the end.
 
@@ -106,7 +110,7 @@ def open_arrow(
     """
     kind = "file"
     if found is None:
-        kind, found = look_arrow(filesystem, path)
+        kind, found = stat_arrow(filesystem, path)
     if found is None:
         raise not_found(name)
     if kind == "directory":
@@ -119,14 +123,14 @@ def open_arrow(
             raise
 
 
-def _arrow_identity(filesystem: pafs.FileSystem, path: str, found: Seen) -> Hashable | None:
+def _arrow_identity(filesystem: pafs.FileSystem, path: str, found: ObjectInfo) -> Hashable | None:
     if found.mtime_ns is None or not is_settled(found.mtime_ns):
         return None
     return (FileSystemKey(filesystem), path, found)
 
 
-def look_arrow(filesystem: pafs.FileSystem, path: str) -> tuple[str, Seen | None]:
-    """Tell what is at a path: "file", "directory" or "nothing", and what the store said of it.
+def stat_arrow(filesystem: pafs.FileSystem, path: str) -> tuple[str, ObjectInfo | None]:
+    """Find out what is at a path: "file", "directory" or "nothing", and what the store says of it.
 
     Raises:
         OSError: If asking fails.
@@ -137,13 +141,13 @@ def look_arrow(filesystem: pafs.FileSystem, path: str) -> tuple[str, Seen | None
     if info.type == pafs.FileType.NotFound:
         return "nothing", None
     kind = "directory" if info.type == pafs.FileType.Directory else "file"
-    return kind, Seen(info.size, info.mtime_ns)
+    return kind, ObjectInfo(info.size, info.mtime_ns)
 
 
 def list_arrow(
     filesystem: pafs.FileSystem, folder: str, depth: int | None
-) -> list[tuple[str, Seen]]:
-    """The files in a folder and in those below.
+) -> list[tuple[str, ObjectInfo]]:
+    """List the files in a folder and in those below.
 
     Args:
         filesystem: Where it is.
@@ -161,7 +165,7 @@ def list_arrow(
     selector = pafs.FileSelector(folder, recursive=depth != 1)
     infos = filesystem.get_file_info(selector)
     files = (info for info in infos if info.type == pafs.FileType.File)
-    return [(info.path, Seen(info.size, info.mtime_ns)) for info in files]
+    return [(info.path, ObjectInfo(info.size, info.mtime_ns)) for info in files]
 
 
 _TAGS = ("ETag", "etag", "md5Hash", "generation")
@@ -203,7 +207,7 @@ class FsspecSource(RangeReader):
             )
 
     def for_arrow(self) -> object:
-        """A file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow's that reads through this source."""
         return as_arrow_file(self)
 
 
@@ -221,7 +225,7 @@ def open_fsspec(
 
     Raises:
         InvalidArgument: If the file system was made for use in coroutines.
-        UnsupportedFile: If it is a directory, or nobody knows its size.
+        UnsupportedFile: If it is a directory, or its size is not known.
         OSError: What asking for its size raises.
     """
     if getattr(filesystem, "asynchronous", False):
@@ -230,7 +234,7 @@ def open_fsspec(
         )
     kind = "file"
     if found is None:
-        kind, found = look_fsspec(filesystem, path)
+        kind, found = stat_fsspec(filesystem, path)
     if found is None:
         raise not_found(name)
     if kind == "directory":
@@ -244,10 +248,10 @@ def open_fsspec(
         raise
 
 
-def look_fsspec(filesystem: AbstractFileSystem, path: str) -> tuple[str, Mapping[str, Any] | None]:
-    """Tell what is at a path: "file", "directory" or "nothing", and what the store says of it now.
+def stat_fsspec(filesystem: AbstractFileSystem, path: str) -> tuple[str, Mapping[str, Any] | None]:
+    """Find out what is at a path: "file", "directory" or "nothing", and what the store says of it.
 
-    Listings that were kept may be old, and are dropped.
+    fsspec may keep old listings; they are dropped first.
 
     Raises:
         OSError: If asking fails.
@@ -263,7 +267,7 @@ def look_fsspec(filesystem: AbstractFileSystem, path: str) -> tuple[str, Mapping
 def list_fsspec(
     filesystem: AbstractFileSystem, folder: str, depth: int | None
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """The files in a folder and in those below.
+    """List the files in a folder and in those below.
 
     Args:
         filesystem: Where it is.
@@ -296,7 +300,7 @@ def _fsspec_identity(
 
 
 def _nanoseconds(changed: object) -> int | None:
-    """Nanoseconds since 1970 UTC; None for what cannot be told."""
+    """Return a time of change in nanoseconds since 1970 UTC; None if it has another form."""
     if isinstance(changed, datetime) and changed.tzinfo is not None:
         changed = changed.timestamp()
     if isinstance(changed, int | float) and not isinstance(changed, bool):

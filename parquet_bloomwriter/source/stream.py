@@ -1,6 +1,6 @@
-"""Open file objects: anything binary with `read` and `seek`, one thread at a time.
+"""Bytes that the caller has: open file objects, which one thread reads at a time, and buffers.
 
-Bytes in memory.
+A file object is anything binary with `read` and `seek`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class StreamSource(RangeReader):
         return bytes(data)
 
     def for_arrow(self) -> object:
-        """A file of pyarrow's that reads through this source."""
+        """Return a file of pyarrow's that reads through this source."""
         return as_arrow_file(self)
 
 
 def as_arrow_file(source: Source) -> object:
-    """A file of pyarrow's over any source, with a position of its own."""
+    """Return a file of pyarrow's over any source, with a position of its own."""
     import pyarrow as pa
 
     return pa.PythonFile(_Positioned(source), mode="r")
@@ -141,7 +141,7 @@ class BufferSource(RangeReader):
         return bytes(self.view[start:stop])
 
     def for_arrow(self) -> object:
-        """A reader over the same memory."""
+        """Return a reader over the same memory."""
         import pyarrow as pa
 
         return pa.BufferReader(pa.py_buffer(self.view))

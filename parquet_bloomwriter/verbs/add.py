@@ -1,4 +1,4 @@
-"""Add Bloom filters to a file that is there already."""
+"""The verb `bloomify`: add Bloom filters to an existing file."""
 
 from __future__ import annotations
 
@@ -74,19 +74,19 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             made before a file was rewritten in place miss no rows.
         dialect: "xxhash", the released specification, or "murmur3", its drafts, which current
             readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
-        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". It stands in no header:
-            whoever asks the filters must give it again.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
+            must be given again to look values up.
         replace: Build filters anew where there are some already.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
-            holds other Parquet files: its readers would read the backup, too.
+        backup_suffix: Keep the old file under its name and this suffix. Refused if the folder holds
+            other Parquet files: readers of the folder would read the backup, too.
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         jobs: Threads; by default all cores.
         dry_run: Build and plan, but write nothing.
-        progress: Told how the work goes on.
+        progress: Hears of bytes and filters as they are done, from several threads.
 
     Returns:
         What was done. If no filter could or had to be built, a file in place is left as it is.
@@ -96,7 +96,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
-        Unfinished: If the new version is in place, but what follows on that failed.
+        Unfinished: If the new version is in place, but its folder could not be synced, or its
+            checksum file not renewed.
     """
     destination = Destination(
         output=output,

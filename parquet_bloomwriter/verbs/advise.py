@@ -1,4 +1,4 @@
-"""Say which columns of a file deserve Bloom filters, what these would cost, and what they save.
+"""The verb `advise`: which columns deserve Bloom filters, at what cost, and what they save.
 
 Work is bounded, and less than building filters: the footer, the headers of filters that are there,
 and the first values of a few row groups, evenly spread. So figures are estimates, as good as these
@@ -222,7 +222,7 @@ class _Survey:
         )
 
     def column(self, leaf: Leaf) -> ColumnProfile:
-        """Gather what the footer and a sample tell of one column."""
+        """Gather what the footer and a sample say about one column."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
         used = np.flatnonzero(present > 0)
         mine = [one for one in self.filters if one.column == leaf.ordinal]
@@ -258,7 +258,7 @@ class _Survey:
     def _samples(
         self, leaf: Leaf, order: Order | None, used: NDArray[np.intp]
     ) -> tuple[list[RowGroupSample], str | None]:
-        """Sample row groups, evenly spread; and say why some could not be."""
+        """Sample row groups, evenly spread; return the samples, and why one could not be read."""
         import pyarrow as pa
 
         count = min(_SAMPLED_ROW_GROUPS, len(used), self.sample_rows)

@@ -1,4 +1,4 @@
-"""The Bloom filters of one open file: take one out, or look values up in all of them."""
+"""`BloomFile`: the Bloom filters of one open file, to read one, or to look values up in all."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Input
 
 _FEW_VALUES = 64
-"""Up to so many values, blocks are read rather than whole filters."""
+"""Up to so many values, single blocks are read rather than whole filters."""
 
 _KEPT_BYTES = 64 * 1024 * 1024
-"""Filters read whole that are kept as long as the file is open."""
+"""Bytes of whole filters that are kept as long as the file is open."""
 
 
 class BloomFile:
@@ -66,7 +66,7 @@ class BloomFile:
         Raises:
             InvalidArgument: If the dialect or the seed is none.
             FileProblem: If it is no Parquet file, or a broken one.
-            OSError: If it cannot be read.
+            OSError: If the file cannot be read.
         """
         self._hash_kind = HashKind(dialect, murmur3_seed)
         with ExitStack() as stack:
@@ -89,7 +89,7 @@ class BloomFile:
 
     @property
     def num_row_groups(self) -> int:
-        """Row groups."""
+        """Number of row groups."""
         return self._file.num_row_groups
 
     @property
@@ -105,13 +105,13 @@ class BloomFile:
             column: Leaf column.
 
         Returns:
-            None if there is none.
+            The filter; None if the column chunk has none.
 
         Raises:
-            MalformedFilter: If there is one that must not be trusted.
+            MalformedFilter: If the filter must not be trusted.
             ColumnNotFound: If there is no such column.
             InvalidArgument: If there is no such row group.
-            OSError: If it cannot be read.
+            OSError: If the filter cannot be read.
         """
         if not 0 <= row_group < self.num_row_groups:
             raise InvalidArgument(
@@ -153,13 +153,13 @@ class BloomFile:
     ) -> bool | NDArray[np.bool_]:
         """Look values up in the filters of a column.
 
-        Only the filters are asked; `probe` also goes by statistics. A row group without a filter,
-        or with one that must not be trusted, might contain anything.
+        Only filters are asked; `probe` uses statistics, too. A row group without a filter, or with
+        a filter that must not be trusted, might contain anything.
 
         Args:
             column: Leaf column.
             values: One value; or several, as a list or an array of pyarrow, NumPy or pandas.
-            row_group: Ask only this one; all by default.
+            row_group: Ask the filter of this row group only; by default those of all.
 
         Returns:
             False where a value is certainly in no row group. For several values an array, shape

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 
@@ -16,7 +17,7 @@ from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, lies_in
 from parquet_bloomwriter.source.filesystems import check_local
-from parquet_bloomwriter.source.listing import find_local, has_magic, is_pattern
+from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to every file and yield the outcomes in the order of the files.
 
-    All inputs are looked at before the first file is worked on: if one names nothing, nothing is
+    All inputs are checked before work on the first file begins: if one names nothing, nothing is
     done.
 
     Args:
@@ -119,12 +120,12 @@ def for_each_file(  # noqa: PLR0913  all by keyword
         FileNotFoundError: If there is no file of a name.
         OSError: If a folder cannot be listed.
     """
-    places = find_places(inputs, output=output, backup_dir=backup_dir)
-    yield from for_each_place(places, verb, jobs=jobs, dry_run=dry_run)
+    tasks = find_tasks(inputs, output=output, backup_dir=backup_dir)
+    yield from for_each_task(tasks, verb, jobs=jobs, dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FileTask:
     """A file to be worked on, and where its versions go."""
 
     path: str
@@ -135,12 +136,12 @@ class Place:
     """The folder for the old version; None to keep none."""
 
 
-def find_places(
+def find_tasks(
     inputs: StrPath | Iterable[StrPath],
     *,
     output: StrPath | None = None,
     backup_dir: StrPath | None = None,
-) -> list[Place]:
+) -> list[FileTask]:
     """Find the files that inputs of `for_each_file` name, and decide where their versions go.
 
     Raises:
@@ -158,21 +159,21 @@ def find_places(
     outputs = _outputs(files, new, many=many)
     backups = _backups(files, kept, folders=_folders(named, new if many else None))
     return [
-        Place(path=path, output=target, backup_dir=backup)
+        FileTask(path=path, output=target, backup_dir=backup)
         for (path, *_), target, backup in zip(files, outputs, backups, strict=True)
     ]
 
 
-def for_each_place(
-    places: Sequence[Place], verb: Callable[..., R], *, jobs: int | None, dry_run: bool
+def for_each_task(
+    tasks: Sequence[FileTask], verb: Callable[..., R], *, jobs: int | None, dry_run: bool
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to files as `for_each_file` does."""
     threads = default_jobs() if jobs is None else jobs
-    at_once = max(1, min(threads, len(places)))
+    at_once = max(1, min(threads, len(tasks)))
 
-    def attempt(place: Place) -> FileOutcome[R]:
-        path, target = place.path, place.output
-        options = {} if place.backup_dir is None else {"backup_dir": place.backup_dir}
+    def attempt(task: FileTask) -> FileOutcome[R]:
+        path, target = task.path, task.output
+        options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
         try:
             if target is not None and not dry_run:
                 Path(target).parent.mkdir(parents=True, exist_ok=True)
@@ -182,16 +183,16 @@ def for_each_place(
         return FileOutcome(path=path, output=target, report=report, error=None)
 
     if at_once == 1:
-        yield from map(attempt, places)
+        yield from map(attempt, tasks)
         return
     pool = ThreadPoolExecutor(at_once)
     try:
-        yield from pool.map(attempt, places)
+        yield from pool.map(attempt, tasks)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class Found(NamedTuple):
+class InputFile(NamedTuple):
     """A file that an input names."""
 
     path: str
@@ -214,14 +215,14 @@ def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
     ]
 
 
-def find_files(inputs: Iterable[str]) -> list[Found]:
+def find_files(inputs: Iterable[str]) -> list[InputFile]:
     """Find the files that inputs of `for_each_file` name, each once.
 
     Raises:
         InvalidArgument: If an input matches nothing.
         OSError: If a folder cannot be listed.
     """
-    files: dict[str, Found] = {}
+    files: dict[str, InputFile] = {}
     for given in inputs:
         for found in _expand(given):
             files.setdefault(os.path.realpath(found.path), found)
@@ -234,7 +235,7 @@ def is_folder_or_pattern(given: str) -> bool:
 
 
 def _is_missing(given: str) -> bool:
-    """Whether nothing is there; False if that cannot be seen: opening it says more."""
+    """Whether there is no such file; False if that cannot be seen: opening it says more."""
     try:
         os.stat(given)
     except (FileNotFoundError, NotADirectoryError):
@@ -244,14 +245,14 @@ def _is_missing(given: str) -> bool:
     return False
 
 
-def _expand(given: str) -> list[Found]:
+def _expand(given: str) -> list[InputFile]:
     paths = find_local(given)
     if os.path.isdir(given):
         places = [os.path.relpath(path, given) for path in paths]
-        return [Found(path, place, place) for path, place in zip(paths, places, strict=True)]
+        return [InputFile(path, place, place) for path, place in zip(paths, places, strict=True)]
     folder = _folder_of(given) if is_pattern(given) else None
     return [
-        Found(path, name, name if folder is None else os.path.relpath(path, folder))
+        InputFile(path, name, name if folder is None else os.path.relpath(path, folder))
         for path in paths
         for name in [os.path.basename(path)]
     ]
@@ -270,7 +271,7 @@ def _folder_of(given: str) -> str:
 
 
 def _backups(
-    files: list[Found], backup_dir: str | None, *, folders: Iterable[str]
+    files: list[InputFile], backup_dir: str | None, *, folders: Iterable[str]
 ) -> Sequence[str | None]:
     if backup_dir is None:
         return [None] * len(files)
@@ -287,7 +288,7 @@ def _backups(
     return backups
 
 
-def _outputs(files: list[Found], output: str | None, *, many: bool) -> Sequence[str | None]:
+def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Sequence[str | None]:
     if output is None:
         return [None] * len(files)
     is_folder = many or os.path.isdir(output) or output.endswith((os.sep, "/"))

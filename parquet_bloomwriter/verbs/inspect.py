@@ -1,4 +1,4 @@
-"""Show the Bloom filters that a file has: where they lie, how full they are, what is odd."""
+"""The verb `inspect`: describe a file's Bloom filters, where they lie and how full they are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inspect(
 ) -> FileFilters:
     """Read every Bloom filter of a file and describe it.
 
-    No filter is an error: one that must not be trusted is reported with the reason.
+    A filter that must not be trusted is no error: it is reported with the reason.
 
     Args:
         source: A path or URL, the file's bytes, or an open file.
@@ -74,7 +74,7 @@ def inspect(
 
 
 def values_and_nulls(footer: Footer) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Values of every column chunk, nulls included, and its nulls, -1 where unknown.
+    """Count the values of every column chunk, nulls included, and its nulls, -1 where unknown.
 
     Returns:
         Two arrays of shape (r, c).
@@ -133,7 +133,7 @@ class _Facts:
 
 
 def _places(footer: Footer, filters: Sequence[StoredFilter]) -> dict[tuple[int, int], FilterPlace]:
-    """Where each filter lies, by row group and leaf ordinal.
+    """Find out where each filter lies, by row group and leaf ordinal.
 
     Chunks are known by their starts; their sizes lie. Behind the last row group, between and behind
     all chunks are the same: those filters count as placed like the ones of other row groups.

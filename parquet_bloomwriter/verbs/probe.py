@@ -1,4 +1,4 @@
-"""The verb `probe`: which row groups of which files can hold what is asked for."""
+"""The verb `probe`: find the row groups that might hold rows that pass a filter."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def probe(
 ) -> ProbeReport:
     """Find out which row groups might hold rows that pass the filters, reading next to nothing.
 
-    Of each file its footer is read, and of each Bloom filter that is asked its header and 32 bytes
+    It reads the footer of each file, and of each Bloom filter that it asks the header and 32 bytes
     for each value. Footers are kept in memory until their files change (`clear_cache` forgets
     them). Statistics are looked at first, Bloom filters second, and small dictionaries where there
     is no filter. Files in folders such as `year=2023` are not opened where the value in the path
-    cannot match. Whatever is not known for certain might match.
+    cannot match. What is not known for certain might match.
 
     Args:
         sources: A file, folder or glob pattern, by path or URL; an open file or a buffer; or
@@ -42,11 +42,11 @@ def probe(
             (`[("id", "=", 42)]`) or a pyarrow expression.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec.
         dialect: What Bloom filters are taken for whose headers do not name their hash. "xxhash"
-            distrusts them. "murmur3" asks them as filters of the Murmur3 drafts: say so only of
-            files that were written so, because early files with XXH64 have the same headers, and
-            rows of them would be missed. Filters whose headers name XXH64 are asked as such.
-        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with: it
-            stands nowhere in the file.
+            distrusts them. "murmur3" asks them as filters of the Murmur3 drafts: use it only
+            for files that were written so, because early files with XXH64 have the same headers,
+            and rows of them would be missed. Filters whose headers name XXH64 are asked as such.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with: no
+            file holds it.
 
     Returns:
         Every file with its verdict, in the order given. If one file is asked for and cannot be
@@ -69,7 +69,7 @@ def probe(
 
 
 def openables(sources: Input | Iterable[Input], filesystem: object) -> list[Openable]:
-    """The files that are meant, as things that can be opened."""
+    """Return the files that are named or given, in the form that `probe_locations` opens."""
     if isinstance(sources, _PATHS):
         return list(find_sources(sources, filesystem=filesystem))
     if _is_open(sources) or not isinstance(sources, Iterable):
@@ -82,7 +82,7 @@ def openables(sources: Input | Iterable[Input], filesystem: object) -> list[Open
 
 
 def _is_open(source: object) -> bool:
-    """Files and buffers can be iterated over, too."""
+    """Whether this is a file or buffer, which could be iterated over, too."""
     is_file = hasattr(source, "read") or hasattr(source, "read_ranges")
     return is_file or hasattr(source, "__buffer__") or isinstance(source, _BYTES)
 

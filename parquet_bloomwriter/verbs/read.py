@@ -209,7 +209,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
 
 
 def _need_no_name(*asked: object) -> bool:
-    """Whether nobody asks which file a row is from: pyarrow does not know it of open files."""
+    """Whether no caller asks for a row's file, which pyarrow does not know of open files."""
     return not any(_FILE_NAME in str(one) for one in asked)
 
 
@@ -218,7 +218,7 @@ def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | Non
 
 
 def _with_index(columns: Projection, schema: pa.Schema) -> list[str]:
-    """Add the columns of the pandas index that the schema's metadata tell of."""
+    """Add the columns of the pandas index that the schema's metadata name."""
     import json
 
     description = json.loads((schema.metadata or {}).get(b"pandas", b'{"index_columns": []}'))

@@ -1,4 +1,4 @@
-"""Fill in the lengths of Bloom filters that their writer left out.
+"""The verb `repair`: fill in lengths of Bloom filters that their writer left out.
 
 parquet-mr wrote no `bloom_filter_length` before 1.14, and readers from 1.14.0 to 1.15.2 lose rows
 on remote stores without it. Only the footer changes.
@@ -36,18 +36,19 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
             version is in the report.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
-            holds other Parquet files: its readers would read the backup, too.
+        backup_suffix: Keep the old file under its name and this suffix. Refused if the folder holds
+            other Parquet files: readers of the folder would read the backup, too.
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         dry_run: Write nothing.
-        progress: Told the number of bytes as they are written.
+        progress: Called with the number of bytes as they are written.
 
     Raises:
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
-        Unfinished: If the new version is in place, but what follows on that failed.
+        Unfinished: If the new version is in place, but its folder could not be synced, or its
+            checksum file not renewed.
     """
     destination = Destination(
         output=output,

@@ -1,4 +1,4 @@
-"""Take Bloom filters out of a file. `strip(add(f))` is `f`, byte for byte."""
+"""The verb `strip`: take Bloom filters out. `strip(bloomify(f))` is `f`, byte for byte."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             version is in the report.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
-        backup_suffix: Keep the old file under its name and this suffix. Refused where the folder
-            holds other Parquet files: its readers would read the backup, too.
+        backup_suffix: Keep the old file under its name and this suffix. Refused if the folder holds
+            other Parquet files: readers of the folder would read the backup, too.
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         dry_run: Write nothing.
-        progress: Told the number of bytes as they are written.
+        progress: Called with the number of bytes as they are written.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or is ambiguous.
         FileProblem: If the file cannot be worked on; it is then unchanged.
         OSError: If reading or writing fails; the file is then unchanged.
-        Unfinished: If the new version is in place, but what follows on that failed.
+        Unfinished: If the new version is in place, but its folder could not be synced, or its
+            checksum file not renewed.
     """
     destination = Destination(
         output=output,
@@ -64,8 +65,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         layout = session.layout
         leaves = layout.footer.leaves
         chosen = set(leaves if columns is None else select_columns(leaves, columns))
-        mine = [f for f in layout.existing if leaves[f.column] in chosen]
-        draft = make_draft(layout, (), "end", drops=mine)
+        named = [f for f in layout.existing if leaves[f.column] in chosen]
+        draft = make_draft(layout, (), "end", drops=named)
         drops = draft.drops
         plan = make_plan(layout, draft, {})
         writes = not dry_run and bool(drops or output is not None)

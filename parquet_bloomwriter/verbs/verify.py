@@ -1,8 +1,8 @@
-"""Hold the Bloom filters of a file against its values, and against the rate they promise.
+"""The verb `verify`: check the filters of a file against its values, and against their exact rate.
 
 A filter passes if every value of its column chunk is found. Values are read as they are stored, and
-looked up as whoever wrote the filter must have inserted them. If what readers look up besides, the
-other zero or the canonical NaN, is missing, that is a warning: the stored values are there, but a
+looked up as the filter's writer must have inserted them. If the other zero or the canonical NaN,
+which readers look up as well, is missing, that is a warning: the stored values are there, but a
 reader that looks for 0.0 may not find -0.0.
 
 The exact rate of a filter is counted from its bits. It is measured, too, with random hashes: out of
@@ -11,14 +11,14 @@ deviates from the rate p by more than t with a probability of at most
 
     2 exp(-n t**2 / 2 / (p (1 - p) + t / 3))
 
-and `_CHANCE` is what is put up with.
+and `_CHANCE` is the probability that is accepted.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,29 +47,18 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.progress import FilterProgress
     from parquet_bloomwriter.sbbf import Sbbf
     from parquet_bloomwriter.source import Input, Source
 
 _SEED = 20240229
-"""Of the random hashes: two runs on one file say the same."""
+"""Seed of the random hashes, so that two runs on one file give the same report."""
 
 _CHANCE = 1e-8
-"""Probability with which a sound filter's measured rate is said to disagree, at most."""
+"""Largest probability that the measured rate of a sound filter is reported to disagree."""
 
 _AHEAD_BYTES = 64 * 1024 * 1024
-"""Bitsets that may be looked at, or waiting to be reported, before the one reported next."""
-
-
-class Progress(Protocol):
-    """Told how the work goes on, from several threads. What it raises ends the work."""
-
-    def begin(self, *, num_bytes: int, num_filters: int) -> None:
-        """A file is about to be worked on; no bytes of it will be written."""
-        ...
-
-    def built(self) -> None:
-        """One more filter is done."""
-        ...
+"""Bytes of bitsets that may be in work, or waiting to be reported."""
 
 
 def verify(  # noqa: PLR0913  the verb's options, all by keyword
@@ -81,7 +70,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: FilterProgress | None = None,
     filesystem: object | None = None,
 ) -> VerifyReport:
     """Check every Bloom filter of a file against the values of its column chunk.
@@ -100,9 +89,9 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
         dialect: What filters of drafts, which do not name their hash, are taken for: "murmur3", or
             "xxhash" to leave them unchecked. Filters whose headers name XXH64 are checked as such.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that drafts were written with: no header
-            tells it.
+            holds it.
         jobs: Threads; by default all cores.
-        progress: Told how the work goes on.
+        progress: Hears of filters as they are done, from several threads.
         filesystem: Of pyarrow or fsspec, for a path in it.
 
     Raises:
@@ -170,16 +159,16 @@ def _spread(row_groups: set[int], sample: float) -> frozenset[int]:
     return frozenset(every[(2 * i + 1) * len(every) // (2 * count)] for i in range(count))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Checker:
-    """Checks single filters of one file, several at once."""
+    """Checks the filters of one file, in several threads."""
 
     source: Source
     footer: Footer
     sampled: frozenset[int] | None
     absent: NDArray[np.uint64]
     kind: HashKind
-    progress: Progress | None
+    progress: FilterProgress | None
     readers: dict[int, LeafReader] = field(default_factory=dict)
     """By leaf ordinal."""
 
@@ -205,7 +194,7 @@ class _Checker:
         return self._against_values(one, bits)
 
     def _without_values(self, one: StoredFilter, bits: Sbbf | None) -> tuple[CheckStatus, str]:
-        """What header and bits alone say; OK if values are to be looked up."""
+        """Judge a filter by header and bits alone; OK if its values must be looked up."""
         if one.defect is not None:
             return CheckStatus.FAILED, one.defect
         if one.foreign is not None and not (one.is_draft and self.kind.dialect == "murmur3"):
@@ -273,7 +262,7 @@ class _Checker:
         )
 
     def _reader(self, ordinal: int) -> LeafReader:
-        """A reader of the column, made once unless two threads make it at the same time."""
+        """Return the reader of a column; two threads may make it twice at the same time."""
         if ordinal not in self.readers:
             leaf = self.footer.leaves[ordinal]
             self.readers[ordinal] = LeafReader(self.source, self.footer, leaf)
@@ -281,6 +270,6 @@ class _Checker:
 
 
 def _deviation(rate: float, count: int) -> float:
-    """How far chance moves the measured rate, at most: t of the inequality, for `_CHANCE`."""
+    """Return how far chance may move the measured rate: t of the inequality, for `_CHANCE`."""
     room = math.log(2 / _CHANCE) / count
     return room / 3 + math.sqrt(room * room / 9 + 2 * room * rate * (1 - rate))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.support.workers import Task
 
+pytestmark = pytest.mark.shares
+
 SHARDS = 8
 OUTCOMES = {"rewritten", "refused", "nothing to do"}
 PEAK_BYTES = 1 << 30

@@ -19,6 +19,8 @@ from tests.support.manifest import entries, file_of
 from tests.support.rewriting import PLACEMENTS
 from tests.support.workers import Crash, Task, work
 
+pytestmark = pytest.mark.shares
+
 with (Path(__file__).parent / "hazards.csv").open(newline="", encoding="utf-8") as rows:
     HAZARDS = {row["path"]: row for row in csv.DictReader(rows)}
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from tests.support.workers import Task
 
+pytestmark = pytest.mark.shares
+
 SHARDS = 4
 PART = 2
 """Of normal files without filters, one of so many is read by pyarrow."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from parquet_bloomwriter.predicate import parse
+from parquet_bloomwriter.predicate.bind import domains_of
 from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, cached_footer, clear_cache
 from parquet_bloomwriter.source import BufferSource, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe
@@ -222,3 +224,19 @@ def test_many_threads_ask_the_same_files(tmp_path: Path) -> None:
         clear_cache()
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(work, range(6 * round_, 6 * round_ + 6)))
+
+
+def test_clearing_forgets_all_that_was_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    path.write_bytes(DATA)
+    with open_for_reading(path) as source:
+        schema = cached_footer(source, lambda _: ()).schema
+        assert cached_footer(BufferSource(DATA), lambda _: ()).schema is schema
+        assert domains_of(schema) is domains_of(schema)
+        tree = parse("id = 12345")
+        assert parse("id = 12345") is tree
+        clear_cache()
+        assert len(CACHE) == 0
+        assert cached_footer(source, lambda _: ()).schema is not schema
+        assert parse("id = 12345") is not tree
+        assert domains_of.cache_info().currsize == 0

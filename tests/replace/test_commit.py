@@ -324,7 +324,7 @@ def test_without_hard_links_nobody_s_file_is_overwritten(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    with pytest.raises(FileChanged, match="created by somebody else"):
+    with pytest.raises(FileChanged, match="created by another program"):
         _rewrite(old, output)
     assert _listing(old.parent) == {"a.parquet": OLD, "b.parquet": b"theirs"}
 
@@ -463,7 +463,7 @@ def test_a_change_that_cannot_be_given_its_name_back_is_not_lost(
         monkeypatch.setattr(commit, "exchange", fail)
 
     _before_exchange(monkeypatch, meddle)
-    with pytest.raises(Unfinished, match="somebody else changed it at the same instant") as caught:
+    with pytest.raises(Unfinished, match="another program changed it at the same") as caught:
         _rewrite(old)
     (saved,) = {path.name for path in old.parent.iterdir()} - {"a.parquet"}
     assert saved.startswith("a.parquet.saved-")
@@ -601,7 +601,7 @@ def test_what_somebody_else_wrote_while_the_backup_was_made_is_kept(
 
 
 def test_a_backup_that_somebody_else_made_meanwhile_is_kept(old: Path) -> None:
-    with pytest.raises(FileChanged, match="created by somebody else"), open_file(old) as source:  # noqa: PT012, SIM117
+    with pytest.raises(FileChanged, match="created by another program"), open_file(old) as source:  # noqa: PT012, SIM117
         with replacing(source, choose_target(source, backup_suffix="~"), verify=_accept) as new:
             _write_new(new)
             (old.parent / "a.parquet~").write_bytes(b"theirs")

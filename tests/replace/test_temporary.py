@@ -134,7 +134,7 @@ def test_locks_that_are_never_to_be_had_end_in_an_error(
 ) -> None:
     monkeypatch.setattr(temporary, "try_lock", lambda _: Lock.BUSY)
     with (
-        pytest.raises(BlockingIOError, match="locked by somebody else"),
+        pytest.raises(BlockingIOError, match="locked by another process"),
         temporary_beside(str(tmp_path / "a"), permissions=0o600),
     ):
         pass

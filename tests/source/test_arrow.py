@@ -222,7 +222,7 @@ def test_locations_can_be_pickled(tmp_path: Path) -> None:
     with mock.open_output_stream("f.parquet") as out:
         out.write(DATA)
     (found,) = find_sources("f.parquet", filesystem=mock)
-    assert type(pickle.loads(pickle.dumps(found.found))) is remote.Seen  # noqa: S301  our own
+    assert type(pickle.loads(pickle.dumps(found.found))) is remote.ObjectInfo  # noqa: S301  our own
     other = Location(path="f.parquet", filesystem=mock, name="another name")
     assert found == other
     assert hash(found) == hash(other)

@@ -21,6 +21,8 @@ from tests.support.spark_session import PROJECT, WORKERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.shares
+
 pytest.importorskip("grpc_status")
 
 FILES = 10

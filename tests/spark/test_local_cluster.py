@@ -13,6 +13,8 @@ from parquet_bloomwriter.index import api
 from tests.support.spark_children import Child
 from tests.support.spark_session import home_in
 
+pytestmark = pytest.mark.shares
+
 RUN_JOBS = Path(__file__).with_name("run_jobs.py")
 NUM_FILES = 6
 CONNECT = "connect"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Read = Callable[[SparkSession], DataFrame]
 
+pytestmark = pytest.mark.shares
+
 NUM_FILES = 4
 OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
 NAMES = [

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.shares
+
 NAN = float("nan")
 SQL = "spark.sql."
 PARQUET = f"{SQL}parquet."

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.probing.report import ProbeReport
 
+pytestmark = pytest.mark.shares
+
 _TRIES = {"sources": 700, "bits": 400}
 _OTHERS = 150
 """Tries of each kind that is not named above."""

@@ -13,6 +13,8 @@ from tests.torture.hostile.footers import mutant
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.shares
+
 SHARDS = 5
 FOOTERS = 50_000
 
