@@ -56,7 +56,7 @@ def _has_javac(java: str) -> bool:
 
 
 def _by_javac(java: str, jars: Path, target: str) -> int:
-    sources = [*compiler.sources(), *sorted((_TESTS / "protocol").glob("*.java"))]
+    sources = [*compiler.sources(), *sorted(_TESTS.rglob("*.java"))]
     path = os.pathsep.join(map(str, sorted(jars.glob("*.jar"))))
     options = [*_OPTIONS, "-classpath", path, "-d", target]
     done = subprocess.run([java, *_JAVAC, *options, *map(str, sources)], check=False)

@@ -17,6 +17,7 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.adaptor import compiler
+from parquet_bloomwriter.spark.rules import session as rules_session
 from tests.spark.both_ways import both_ways, eager_session
 from tests.spark.metrics import metrics_of
 
@@ -109,12 +110,11 @@ def swapped(session: SparkSession, table: DataFrame) -> DataFrame:
 @pytest.fixture
 def hiding(session: SparkSession, table: DataFrame) -> Iterator[DataFrame]:
     """Return a read by a FileIndex of another class; a rule hides rows of it."""
-    experimental = session._jsparkSession.experimental()
-    set_rules = getattr(experimental, "extraOptimizations_$eq")
-    set_rules(experimental.extraOptimizations().appended(foreign(session, "HidingRule")))
+    present = rules_session._all_rules(session)
+    rules_session._set_rules(session, [*present, foreign(session, "HidingRule")])
     location = foreign(session, "HidingIndex", relation_of(table).location())
     yield with_parts(table, location=location)
-    set_rules(experimental.extraOptimizations().take(0))
+    rules_session._set_rules(session, [])
 
 
 def put_our_rules_first(session: SparkSession) -> None:

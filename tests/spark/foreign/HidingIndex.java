@@ -1,8 +1,11 @@
 package foreign;
 
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.immutable.Seq;
+import scala.collection.Seq;
 
 /** Lists files of which `HidingRule` hides rows: it finds relations by this class. */
 public final class HidingIndex implements FileIndex {
@@ -12,12 +15,20 @@ public final class HidingIndex implements FileIndex {
         this.all = (FileIndex) all;
     }
 
-    public Seq rootPaths() {
-        return this.all.rootPaths();
+    public scala.collection.immutable.Seq<Path> rootPaths() {
+        return this.all.rootPaths().toList();
     }
 
-    public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-        return this.all.listFiles(partitionFilters, dataFilters);
+    /** The signature that Spark calls before 4.0. */
+    public scala.collection.immutable.Seq<PartitionDirectory> listFiles(
+            Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+        return this.listFiles(partitionFilters.toList(), dataFilters.toList());
+    }
+
+    public scala.collection.immutable.Seq<PartitionDirectory> listFiles(
+            scala.collection.immutable.Seq<Expression> partitionFilters,
+            scala.collection.immutable.Seq<Expression> dataFilters) {
+        return this.all.listFiles(partitionFilters, dataFilters).toList();
     }
 
     public String[] inputFiles() {

@@ -2,6 +2,7 @@ package foreign;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -13,11 +14,11 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataTypes;
-import scala.jdk.javaapi.CollectionConverters;
+import scala.collection.Iterator;
 
 /** Hides the rows of a `HidingIndex` whose column "hidden" is true, as deletion vectors would. */
-public final class HidingRule extends Rule {
-    public TreeNode apply(TreeNode plan) {
+public final class HidingRule extends Rule<TreeNode<?>> {
+    public TreeNode<?> apply(TreeNode<?> plan) {
         return shown((LogicalPlan) plan, false);
     }
 
@@ -28,12 +29,12 @@ public final class HidingRule extends Rule {
         }
         boolean hides =
                 plan instanceof Filter && ((Filter) plan).condition().toString().contains("hidden");
-        List children = new ArrayList();
-        for (scala.collection.Iterator i = plan.children().iterator(); i.hasNext();) {
+        List<LogicalPlan> children = new ArrayList<LogicalPlan>();
+        for (Iterator<LogicalPlan> i = plan.children().iterator(); i.hasNext();) {
             children.add(shown((LogicalPlan) i.next(), hides));
         }
         return (LogicalPlan)
-                plan.withNewChildren(CollectionConverters.asScala(children).toSeq());
+                plan.withNewChildren(PythonUtils.toSeq(children).toList());
     }
 
     private static boolean isHiding(LogicalRelation leaf) {
@@ -42,7 +43,7 @@ public final class HidingRule extends Rule {
     }
 
     private static Expression condition(LogicalRelation leaf) {
-        for (scala.collection.Iterator i = leaf.output().iterator(); i.hasNext();) {
+        for (Iterator<AttributeReference> i = leaf.output().iterator(); i.hasNext();) {
             AttributeReference attribute = (AttributeReference) i.next();
             if (attribute.name().equals("hidden")) {
                 return new EqualTo(attribute, new Literal(Boolean.FALSE, DataTypes.BooleanType));

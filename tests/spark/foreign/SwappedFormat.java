@@ -2,28 +2,49 @@ package foreign;
 
 import java.util.ArrayList;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.collection.Seq;
 import scala.collection.immutable.Map;
-import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** Reads a file's column "a" as "b", and "b" as "a", as a table format may that maps columns. */
 public final class SwappedFormat extends ParquetFileFormat {
-    public scala.Function1 buildReaderWithPartitionValues(
+    private static final long serialVersionUID = 1L;
+
+    /** The signature that Spark calls before 4.0. */
+    public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
             SparkSession session,
             StructType data,
             StructType partitions,
             StructType required,
-            Seq filters,
-            Map options,
+            Seq<Filter> filters,
+            Map<String, String> options,
             Configuration conf) {
-        Seq none = CollectionConverters.asScala(new ArrayList()).toSeq();
-        StructType stored = swapped(required);
+        scala.collection.immutable.Seq<Filter> none =
+                PythonUtils.toSeq(new ArrayList<Filter>()).toList();
         return super.buildReaderWithPartitionValues(
-                session, swapped(data), partitions, stored, none, options, conf);
+                session, swapped(data), partitions, swapped(required), none, options, conf);
+    }
+
+    public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
+            SparkSession session,
+            StructType data,
+            StructType partitions,
+            StructType required,
+            scala.collection.immutable.Seq<Filter> filters,
+            Map<String, String> options,
+            Configuration conf) {
+        Seq<Filter> none = PythonUtils.toSeq(new ArrayList<Filter>());
+        return this.buildReaderWithPartitionValues(
+                session, data, partitions, required, none, options, conf);
     }
 
     private static StructType swapped(StructType schema) {
