@@ -282,7 +282,7 @@ class StripReport:
         """Return the report in short: a headline, a table and remarks, as plain values."""
         remarks = []
         if self.columns:
-            remarks.append(Remark(label="columns", sentence=_listed(map(name, self.columns))))
+            remarks.append(Remark(label="columns", sentence=listed_names(map(name, self.columns))))
         if self.left_bytes:
             left = f"{size(self.left_bytes)} stay in the file"
             reason = "it is not certain that they belong to a filter alone"
@@ -405,7 +405,7 @@ def _remarks_on(report: AddReport) -> list[Remark]:
     for column in report.columns:
         places: dict[tuple[str, str], list[int]] = defaultdict(list)
         for chunk in column.chunks:
-            if remark := _remark_on(chunk):
+            if remark := remark_on(chunk):
                 places[remark].append(chunk.row_group)
         for (label, reason), ordinals in places.items():
             is_everywhere = len(ordinals) == report.num_row_groups
@@ -414,19 +414,20 @@ def _remarks_on(report: AddReport) -> list[Remark]:
         for note in column.notes:
             grouped["note", note, ""].append(name(column.name))
     return [
-        Remark(label=label, sentence=f"{_listed(names)}{where}: {reason}")
+        Remark(label=label, sentence=f"{listed_names(names)}{where}: {reason}")
         for (label, reason, where), names in grouped.items()
     ]
 
 
-def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
+def remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
     """Return a label and a reason; None if nothing is worth a remark."""
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed_names(names: Iterable[str]) -> str:
+    """List names of columns, as in "id, email and 3 more"."""
     known = list(names)
     more = len(known) - _NAMES_LISTED
     listed = ", ".join(known[:_NAMES_LISTED])

@@ -9,29 +9,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import Heading, labelled, table
 from bloomify.views.base import View, facts_of
-from bloomify.views.new_file import heading, listed, new_file_document, plan_document, plan_table
+from bloomify.views.new_file import heading, new_file_document, plan_document, plan_table
+from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
+from parquet_bloomwriter.reports.rewriting import ADDED_HEADINGS, listed_names, remark_on
 from parquet_bloomwriter.text import count, growth, growth_warning, name, ranges, rate, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter import AddReport, ChunkReport, ColumnReport
+    from parquet_bloomwriter import AddReport, ColumnReport
 
-_BITS_PER_BYTE = 8
-
-_ALL_KEPT = "the filters that are there contain every value"
-_NO_VALUES = "no values, so no filter"
-
-_HEADINGS = (
-    Heading(title="column", is_text=True),
-    Heading(title="row groups"),
-    Heading(title="NDV"),
-    Heading(title="bytes"),
-    Heading(title="bits/value"),
-    Heading(title="FPP asked"),
-    Heading(title="achieved"),
-)
+_HEADINGS = tuple(Heading(title=one.title, is_text=one.is_text) for one in ADDED_HEADINGS)
 
 Remark = tuple[str, str]
 """A label of one word, and the reason."""
@@ -112,7 +101,7 @@ class AddView(View["AddReport"]):
             for text in column.warnings:
                 grouped["warning", _with_options(text)].append(name(column.name))
         lines = [
-            labelled(label, f"{listed(names)}: {safe(reason)}", columns=columns)
+            labelled(label, f"{listed_names(names)}: {safe(reason)}", columns=columns)
             for (label, reason), names in grouped.items()
         ]
         warning = growth_warning(self.size_before, self.size_after)
@@ -178,7 +167,7 @@ class ColumnTotals:
             num_bytes=column.bytes_added,
             num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
             worst_fpp=column.achieved_fpp,
-            remarks=Counter(remark for chunk in column.chunks if (remark := _remark_on(chunk))),
+            remarks=Counter(remark for chunk in column.chunks if (remark := remark_on(chunk))),
             notes=column.notes,
             warnings=column.warnings,
         )
@@ -186,7 +175,7 @@ class ColumnTotals:
     @property
     def bits_per_value(self) -> float | None:
         """Bits of bitset per distinct value; None without new filters."""
-        return _BITS_PER_BYTE * self.num_bitset_bytes / self.ndv if self.ndv else None
+        return BITS_PER_BYTE * self.num_bitset_bytes / self.ndv if self.ndv else None
 
     def __add__(self, other: ColumnTotals) -> ColumnTotals:
         rates = [rate for rate in (self.worst_fpp, other.worst_fpp) if rate is not None]
@@ -244,29 +233,16 @@ def _remarks(report: AddReport) -> list[Remark]:
     for column in report.columns:
         places: dict[Remark, list[int]] = defaultdict(list)
         for chunk in column.chunks:
-            if remark := _remark_on(chunk):
+            if remark := remark_on(chunk):
                 places[remark].append(chunk.row_group)
         for (label, reason), row_groups in places.items():
             grouped[label, reason, tuple(row_groups)].append(name(column.name))
         for note in column.notes:
             grouped["note", note, tuple(range(report.num_row_groups))].append(name(column.name))
     return [
-        (label, f"{listed(names)}{_among(row_groups, report.num_row_groups)}: {safe(reason)}")
+        (label, f"{listed_names(names)}{_among(row_groups, report.num_row_groups)}: {safe(reason)}")
         for (label, reason, row_groups), names in grouped.items()
     ]
-
-
-def _remark_on(chunk: ChunkReport) -> Remark | None:
-    """Return the remark on one column chunk, if there is any."""
-    match chunk.status:
-        case "kept":
-            return "kept", _ALL_KEPT
-        case "empty":
-            return "empty", _NO_VALUES
-        case "skipped":
-            return "skipped", chunk.reason
-        case _:
-            return ("replaced", chunk.reason) if chunk.reason else None
 
 
 def _among(row_groups: Sequence[int], total: int) -> str:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter import AddReport, RepairReport, StripReport
     from parquet_bloomwriter.rewrite.plan import Piece
 
-_NAMES_LISTED = 12
-"""Columns named in one remark; the others are counted."""
-
 _HEADINGS = (
     Heading(title="do", is_text=True),
     Heading(title="new file from"),
@@ -40,13 +37,6 @@ def heading(report: AddReport | StripReport | RepairReport) -> str:
     """Return the beginning of a headline: the file read, and the file written if it is another."""
     paths = [safe(path) for path in (report.path, report.output) if path is not None]
     return click.style(" -> ".join(dict.fromkeys(paths)), bold=True) + ":"
-
-
-def listed(names: Sequence[str]) -> str:
-    """List names of columns, as in "id, email and 3 more"."""
-    more = len(names) - _NAMES_LISTED
-    shown = ", ".join(names[:_NAMES_LISTED])
-    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def new_file_document(report: AddReport | StripReport | RepairReport) -> Document:

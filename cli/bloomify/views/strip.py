@@ -9,11 +9,11 @@ from bloomify.console.table import labelled
 from bloomify.views.base import View
 from bloomify.views.new_file import (
     heading,
-    listed,
     new_file_document,
     plan_document,
     plan_without_filters,
 )
+from parquet_bloomwriter.reports.rewriting import listed_names
 from parquet_bloomwriter.text import count, growth, name
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class StripView(View["StripReport"]):
         """Return the columns concerned, the bytes that stay, and the plan if it was asked for."""
         lines = []
         if report.columns:
-            names = listed([name(column) for column in report.columns])
+            names = listed_names(map(name, report.columns))
             lines.append(labelled("columns", names, columns=columns))
         if report.left_bytes:
             left = count(report.left_bytes, "byte")
