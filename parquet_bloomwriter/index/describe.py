@@ -12,7 +12,7 @@ from parquet_bloomwriter.index.changes import compare
 from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.vacuum import bytes_of
+from parquet_bloomwriter.index.log.version_files import bytes_of
 from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 if TYPE_CHECKING:

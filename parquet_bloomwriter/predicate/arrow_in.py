@@ -40,7 +40,7 @@ from parquet_bloomwriter.predicate.expression import (
     Or,
     UnknownKind,
 )
-from parquet_bloomwriter.predicate.literals.plain import plain_value, plain_values
+from parquet_bloomwriter.predicate.literals.python_values import plain_value, plain_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

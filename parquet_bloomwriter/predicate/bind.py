@@ -10,7 +10,7 @@ not the same for readers that follow IEEE 754: NaN is then taken to match.
 A condition that cannot be bound becomes `Unknown`, with the reason. Constants are conditions as
 well: TRUE is unknown, FALSE never matches. No operands at all are `AllOf(())` or `AnyOf(())`.
 
-`literals.coerce` says what a literal means to a column, its `Domain`.
+`literals.domain` says what a literal means to a column, its `Domain`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.predicate.literals.coerce import domain_of
+from parquet_bloomwriter.predicate.literals.domain import domain_of
 from parquet_bloomwriter.predicate.literals.range import LiteralSet, UnknownRange
 from parquet_bloomwriter.predicate.to_sql import to_text
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Leaf, Schema
     from parquet_bloomwriter.predicate.bound import Atom, Bound
     from parquet_bloomwriter.predicate.expression import Expression, Operator
-    from parquet_bloomwriter.predicate.literals.coerce import Domain
+    from parquet_bloomwriter.predicate.literals.domain import Domain
     from parquet_bloomwriter.predicate.literals.range import LiteralRange
 
 

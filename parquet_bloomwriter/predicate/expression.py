@@ -66,7 +66,7 @@ class TimeOfDay:
 Value: TypeAlias = (
     bool | int | float | str | bytes | Decimal | date | datetime | time | UUID | Instant | TimeOfDay
 )
-"""A literal. `literals.plain` makes them of scalars of NumPy, Arrow and pandas."""
+"""A literal. `literals.python_values` makes them of scalars of NumPy, Arrow and pandas."""
 
 UUID_TEXT = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 """The form of UUIDs that all engines read."""

@@ -25,9 +25,9 @@ from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.footer import clear_schemas
 from parquet_bloomwriter.predicate.bind import domains_of
-from parquet_bloomwriter.predicate.literals.coerce import order_of
+from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.predicate.parse import clear_texts
-from parquet_bloomwriter.probing.statistics import (
+from parquet_bloomwriter.probing.bounds import (
     BOUND_FIELDS,
     Bounds,
     decode_bounds,

@@ -18,8 +18,8 @@ from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_array, hash_plain
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.logical_types import Kind
 from parquet_bloomwriter.predicate.expression import UnknownKind
-from parquet_bloomwriter.predicate.literals.coerce import domain_of
-from parquet_bloomwriter.predicate.literals.plain import plain_value
+from parquet_bloomwriter.predicate.literals.domain import domain_of
+from parquet_bloomwriter.predicate.literals.python_values import plain_value
 from parquet_bloomwriter.predicate.literals.range import UnknownRange
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Leaf
-    from parquet_bloomwriter.predicate.literals.coerce import Domain
+    from parquet_bloomwriter.predicate.literals.domain import Domain
 
 _EXACT = (int, str, bytes)
 """Python's types whose values Arrow does not change."""

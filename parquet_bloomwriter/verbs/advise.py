@@ -23,7 +23,7 @@ from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.parallel import default_jobs, in_order
-from parquet_bloomwriter.predicate.literals.coerce import order_of
+from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted

@@ -24,7 +24,7 @@ from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.predicate.bind import Domains, bind
 from parquet_bloomwriter.predicate.bound import Order
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, Not
-from parquet_bloomwriter.predicate.literals.coerce import order_of
+from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.predicate.to_sql import to_text
 from tests.support.binding import admits, leaves_in
 from tests.support.plain import leaf_arrays, plain_values

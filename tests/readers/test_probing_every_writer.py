@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.predicate.expression import Comparison
-from parquet_bloomwriter.predicate.literals.plain import plain_values
+from parquet_bloomwriter.predicate.literals.python_values import plain_values
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Not, Or, UnknownKind
-from parquet_bloomwriter.predicate.literals.plain import plain_value
+from parquet_bloomwriter.predicate.literals.python_values import plain_value
 from parquet_bloomwriter.probing.evaluation import Code
 from parquet_bloomwriter.verbs.bloom_file import BloomFile
 from parquet_bloomwriter.verbs.probe import probe

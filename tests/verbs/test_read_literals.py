@@ -25,7 +25,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.predicate.literals.plain import plain_value
+from parquet_bloomwriter.predicate.literals.python_values import plain_value
 from parquet_bloomwriter.predicate.to_sql import spell_value
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table

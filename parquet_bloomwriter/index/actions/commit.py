@@ -22,7 +22,7 @@ from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
 from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.entry import GlobalFilter, IndexFile, State
 from parquet_bloomwriter.index.log.transaction import run_transaction
-from parquet_bloomwriter.index.log.vacuum import are_intact, files_of, unreferenced
+from parquet_bloomwriter.index.log.version_files import are_intact, files_of, unreferenced
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:

@@ -19,7 +19,11 @@ from parquet_bloomwriter.index.log.transaction import (
     nonexistent,
     run_transaction,
 )
-from parquet_bloomwriter.index.log.vacuum import is_intact, remove_empty_folders, unreferenced
+from parquet_bloomwriter.index.log.version_files import (
+    is_intact,
+    remove_empty_folders,
+    unreferenced,
+)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.entry import Entry

@@ -28,7 +28,7 @@ from parquet_bloomwriter.index.log.transaction import (
     load_existing,
     run_transaction,
 )
-from parquet_bloomwriter.index.log.vacuum import check_intact
+from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:

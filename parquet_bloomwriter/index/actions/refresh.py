@@ -28,7 +28,7 @@ from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.layout import root_of, table_root
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_existing
-from parquet_bloomwriter.index.log.vacuum import check_intact
+from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:

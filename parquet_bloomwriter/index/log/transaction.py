@@ -38,7 +38,7 @@ from parquet_bloomwriter.errors import (
     Way,
 )
 from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
-from parquet_bloomwriter.index.log.vacuum import discard_versions, is_intact, version_folder
+from parquet_bloomwriter.index.log.version_files import discard_versions, is_intact, version_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

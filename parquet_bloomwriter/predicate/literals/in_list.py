@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from parquet_bloomwriter.predicate.expression import Value
-    from parquet_bloomwriter.predicate.literals.coerce import Domain
+    from parquet_bloomwriter.predicate.literals.domain import Domain
 
 _MAX_KEYS = 1_000_000
 """If literals stand for several keys each, more keys than this are not worth looking up."""

@@ -22,7 +22,7 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError, IndexBusy, IndexNotFound
 from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.vacuum import files_of, is_intact
+from parquet_bloomwriter.index.log.version_files import files_of, is_intact
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.entry import Entry

@@ -16,7 +16,7 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.log.vacuum import files_of
+from parquet_bloomwriter.index.log.version_files import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ import pytest
 
 from parquet_bloomwriter.metadata import Leaf, PhysicalType
 from parquet_bloomwriter.predicate.bound import Order
-from parquet_bloomwriter.predicate.literals.coerce import order_of
+from parquet_bloomwriter.predicate.literals.domain import order_of
 from tests.support.binding import bare_leaf, leaf_of
 
 T = PhysicalType

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.predicate.expression import UnknownKind
-from parquet_bloomwriter.predicate.literals.plain import plain_value
+from parquet_bloomwriter.predicate.literals.python_values import plain_value
 from tests.support import compact
 from tests.support.plain import leaf_arrays, plain_values
 from tests.verbs.files import people, without_length, written

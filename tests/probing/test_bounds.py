@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.compact.loop import ABSENT, BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
-from parquet_bloomwriter.predicate.literals.coerce import order_of
-from parquet_bloomwriter.probing.statistics import Bounds, decode_bounds, null_counts, type_ordered
+from parquet_bloomwriter.predicate.literals.domain import order_of
+from parquet_bloomwriter.probing.bounds import Bounds, decode_bounds, null_counts, type_ordered
 from parquet_bloomwriter.verbs.probe import probe
 from tests.compact.structs import encode
 from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain

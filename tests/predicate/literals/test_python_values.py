@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
-from parquet_bloomwriter.predicate.literals.plain import plain_value, plain_values
+from parquet_bloomwriter.predicate.literals.python_values import plain_value, plain_values
 
 ID = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
