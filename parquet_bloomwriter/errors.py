@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum, auto
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from parquet_bloomwriter.text import safe
 
@@ -146,7 +146,9 @@ class BloomwriterError(Exception):
                 a template stay.
         """
         return "".join(
-            words.get(part.way, "{}").format(part.text) if isinstance(part, Proposal) else part
+            words.get(part.way, "{}").replace("{}", part.text)
+            if isinstance(part, Proposal)
+            else part
             for part in self.parts
         )
 
@@ -184,16 +186,8 @@ class ColumnNotFound(InvalidArgument):
         name: The name; None if it is not known.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        *,
-        name: str | None = None,
-        path: str | os.PathLike[str] | None = None,
-        column: str | None = None,
-        remedy: Remedy = "",
-    ) -> None:
-        super().__init__(problem, path=path, column=column, remedy=remedy)
+    def __init__(self, problem: str, *, name: str | None = None, **facts: Any) -> None:  # noqa: ANN401  as above
+        super().__init__(problem, **facts)
         self.name = name
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pytest
-
     from parquet_bloomwriter.index.actions.refresh import Mode
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.predicate import Filters
     from tests.support.random_tables import Column as TableColumn
+
+pytestmark = pytest.mark.shares
 
 
 def filters_in(file: RandomFile, column: TableColumn, file_id: int) -> list[Row] | None:

@@ -58,7 +58,7 @@ _KNOWN = Counter(
     {
         ("parquet_bloomwriter/spark/jobs.py", "pickle.loads"): 2,
         ("parquet_bloomwriter/native/__init__.py", "ctypes.CDLL"): 1,
-        ("parquet_bloomwriter/replace/commit.py", "ctypes.CDLL"): 1,
+        ("parquet_bloomwriter/replace/names.py", "ctypes.CDLL"): 1,
     }
 )
 """Between Spark's driver and its workers, about what the driver itself has sent; and the C library

@@ -348,6 +348,7 @@ def test_progress_is_told_of_all_files(spark: SparkSession, tmp_path: Path) -> N
     assert [sum(counts) for counts in list(zip(*told[1:], strict=True))[1:]] == [5, total]
 
 
+@pytest.mark.shares
 @pytest.mark.parametrize("to_output", [False, True])
 def test_a_killed_run_is_simply_run_again(
     spark: SparkSession, tmp_path: Path, *, to_output: bool

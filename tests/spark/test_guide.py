@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support.spark_children import Child
 
-if TYPE_CHECKING:
-    import pytest
+pytestmark = pytest.mark.shares
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs/index.md").read_text()
 BLOCKS = re.findall(r"^```(sh|python)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)

@@ -16,6 +16,8 @@ from tests.torture.sizes.sparse import GIB, write_no_columns, write_sparse
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.shares
+
 SIZES = {
     "sparse": 4.5,
     "columns": 2000,

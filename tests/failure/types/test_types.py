@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.torture.types.samples import Sample
 
+pytestmark = pytest.mark.shares
+
 PLAN = matrix.Plan(share=0.01, layouts=False, lies=False)
 EDGES = ("DOUBLE", "STRING", "DATE", "INT(64, unsigned)", "DECIMAL(38, 2)", "TIMESTAMP(ns)")
 BY_SPARK = ("INT(64, signed)", "STRING", "DECIMAL(18, 2)")
