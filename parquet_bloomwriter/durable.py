@@ -85,7 +85,10 @@ def remove_leftovers(folder: str) -> None:
         if match is None:
             continue
         target = os.path.join(folder, match["target"])
-        if is_same(os.path.join(folder, name), target):  # killed between link and unlink
+        is_linked = False
+        with contextlib.suppress(OSError):  # The next run looks again.
+            is_linked = is_same(os.path.join(folder, name), target)
+        if is_linked:  # killed between link and unlink
             _remove_file(os.path.join(folder, name))
         else:
             remove_stale(target)

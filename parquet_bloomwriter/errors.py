@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum, auto
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from parquet_bloomwriter.text import safe
 
@@ -77,14 +77,11 @@ class Way(StrEnum):
     """Cancel the action of a process that has died."""
 
 
-class Proposal:
+class Proposal(NamedTuple):
     """A part of a remedy: what it proposes, and how this library says it."""
 
-    __slots__ = ("text", "way")
-
-    def __init__(self, way: Way, text: str) -> None:
-        self.way = way
-        self.text = text
+    way: Way
+    text: str
 
 
 Remedy: TypeAlias = "str | Iterable[str | Proposal]"

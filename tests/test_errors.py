@@ -43,5 +43,6 @@ def test_a_remedy_can_be_replaced() -> None:
 
 def test_errors_can_be_pickled() -> None:
     """Executors of Spark send them to the driver."""
-    again = pickle.loads(pickle.dumps(ERROR))  # noqa: S301  our own
-    assert (str(again), again.ways, again.path) == (str(ERROR), ERROR.ways, ERROR.path)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(ERROR, protocol))  # noqa: S301  our own
+        assert (str(again), again.ways, again.path) == (str(ERROR), ERROR.ways, ERROR.path)

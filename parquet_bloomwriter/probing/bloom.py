@@ -254,7 +254,7 @@ class _Probe:
         else:
             self.places.of_drafts[row] = header.compression is None
             self.places.starts[row] = stored.offset + header.length
-            self.places.sizes[row] = header.num_bytes  # Last: other threads read it first.
+            self.places.sizes[row] = header.num_bytes
 
     def _distrust(self, row: int, problem: str) -> None:
         self.places.problems[row] = problem

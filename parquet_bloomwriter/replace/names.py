@@ -66,7 +66,9 @@ def publish(temporary: Temporary, path: str) -> bool:
             os.link(temporary.path, path)
     except FileExistsError:
         # A network file system may answer so when it sends a request again that was fulfilled.
-        return is_same(temporary.path, path)
+        with contextlib.suppress(OSError):
+            return is_same(temporary.path, path)
+        return False
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise

@@ -327,3 +327,23 @@ def test_what_killed_writers_left_is_removed_and_nothing_else(log: IndexLog) -> 
         assert names(log) == sorted(["0", "notes.txt", Path(living.path).name])
     assert names(log) == ["0", "notes.txt"]
     assert log.get(0) == entry(0)
+
+
+def test_what_cannot_be_looked_at_is_no_reason_to_fail(
+    log: IndexLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some network file systems answer "stale file handle" for what another machine removed."""
+    stale = Path(log.log_folder) / ".0.bloomify-0123456789abcdef.tmp"
+    lstat = os.lstat
+
+    def refuse(path: str) -> os.stat_result:
+        if Path(path).name == "0":
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+        return lstat(path)
+
+    stale.parent.mkdir(parents=True, exist_ok=True)
+    stale.write_bytes(b"{")
+    monkeypatch.setattr(os, "lstat", refuse)
+    durable.remove_leftovers(log.log_folder)
+    monkeypatch.undo()
+    assert names(log) == []
