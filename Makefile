@@ -3,7 +3,8 @@
 # these two where apt-get can.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -q -n auto --dist loadgroup
+# Twice as many workers as processors: tests wait for disks and for processes.
+PYTEST_ARGS ?= -q -n $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))) --dist loadgroup
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 SPARKS_ARGS ?=

@@ -270,6 +270,7 @@ PRESERVING = {
 }
 
 
+@pytest.mark.shares
 @pytest.mark.parametrize(
     ("events", "kind"),
     [*((False, kind) for kind in JOINS | PRESERVING), (True, "inner")],
