@@ -97,7 +97,7 @@ def new_version(
     Args:
         source: The file that `copy` reads; checked for changes by `commit`.
         target: From `choose_target`.
-        progress: Called with the number of bytes as they are written.
+        progress: Called after each write with the number of bytes.
 
     Raises:
         FileChanged: If the file that will be replaced has changed.
@@ -135,7 +135,7 @@ class NewVersion:
             old: The file that it replaces, open; None if it gets a new name.
             temporary: The empty file.
             resources: What closes and removes the temporary file, and closes `old`.
-            progress: Called with the number of bytes as they are written.
+            progress: Called after each write with the number of bytes.
         """
         self.written = 0
         """Bytes so far; the offset of the next one."""

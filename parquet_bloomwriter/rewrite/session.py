@@ -163,7 +163,7 @@ class RewriteSession:
             file: The file that has them; None for a buffer.
             destination: Where the new version goes.
             resources: What throws the new version away at the end.
-            progress: Called with the number of bytes as they are written.
+            progress: Called after each write with the number of bytes.
         """
         self.source = source
         self.layout = layout

@@ -86,7 +86,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         jobs: Threads; by default all cores.
         dry_run: Build and plan, but write nothing.
-        progress: Hears of bytes and filters as they are done, from several threads.
+        progress: Called with the bytes and filters that are done, from several threads.
 
     Returns:
         What was done. If no filter could or had to be built, a file in place is left as it is.

@@ -44,7 +44,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
         dry_run: Write nothing.
-        progress: Called with the number of bytes as they are written.
+        progress: Called after each write with the number of bytes.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or is ambiguous.

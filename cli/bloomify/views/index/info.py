@@ -1,4 +1,4 @@
-"""Indexes as they are: the list of a table's indexes (`list`), and one index in full (`show`)."""
+"""The list of a table's indexes (`list`), and one index in full (`show`)."""
 
 from __future__ import annotations
 
