@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.filters.stored import SHARED, shared_offsets
+from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.footer import clear_schemas
