@@ -16,10 +16,11 @@ import os
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from glob import has_magic
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from parquet_bloomwriter.errors import FileChanged, FileProblem, MalformedFile
+from parquet_bloomwriter.errors import FileChanged, FileProblem, MalformedFile, NoFileMatches
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -296,5 +297,12 @@ def is_settled(changed_ns: int) -> bool:
 
 
 def not_found(name: str) -> FileNotFoundError:
-    """Return the error for a missing file, as the operating system words it."""
+    """Return the error for a missing file, as the operating system words it.
+
+    If the name looks like a pattern, the error says what takes patterns.
+    """
+    if has_magic(name):
+        problem = f'this takes one file, and none is named "{name}"'
+        remedy = "for_each_file applies a verb to every file that a pattern matches."
+        return NoFileMatches(problem, remedy=remedy)
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
@@ -269,6 +270,8 @@ class SnapshotCache:
 
 SNAPSHOTS = SnapshotCache()
 """The snapshots that `open_snapshot` keeps: all that lookups keep in memory."""
+
+register(SNAPSHOTS.clear)
 
 
 class _NotActiveError(Exception):
