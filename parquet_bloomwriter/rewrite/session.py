@@ -218,6 +218,17 @@ class RewriteSession:
         )
         return _FileRewrite(old, new, target, regenerates_crc=self._destination.regenerate_crc)
 
+    def rewrite(self, plan: Plan) -> bytes | None:
+        """Write a new version without new filters, read it back, and put it in its place.
+
+        Returns, raises:
+            As `begin` and the methods of `Rewrite`.
+        """
+        new = self.begin()
+        new.write(plan)
+        new.verify(plan, {})
+        return new.commit()
+
     def check_source_unchanged(self) -> None:
         """Check that the file has the same content as when it was opened.
 
