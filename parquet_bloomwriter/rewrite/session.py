@@ -39,8 +39,9 @@ from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import check_local
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.listing import is_pattern
-from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_file
+from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.source.open import read_footer
 from parquet_bloomwriter.source.stream import BufferSource
 

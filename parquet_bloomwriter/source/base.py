@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from glob import has_magic
@@ -268,10 +267,6 @@ def blame(error: FileProblem, name: str) -> None:
     error.outcome = ""
 
 
-_CLOCK_NS = 2_000_000_000
-"""Coarsest clock of stores, nanoseconds: S3 gives whole seconds, FAT even ones."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSystemKey:
     """A file system of pyarrow's as a key; two keys are equal if pyarrow says the systems are."""
@@ -283,17 +278,6 @@ class FileSystemKey:
 
     def __hash__(self) -> int:
         return hash(self.filesystem.type_name)
-
-
-def is_settled(changed_ns: int) -> bool:
-    """Whether a later change would show a later time, so that the time identifies the content.
-
-    An object that was written a moment ago may be written again within the same second.
-
-    Args:
-        changed_ns: Last change of the content, nanoseconds since 1970 UTC.
-    """
-    return time.time_ns() - changed_ns >= _CLOCK_NS
 
 
 def not_found(name: str) -> FileNotFoundError:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.column_names import why_no_filter
+from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField
 

@@ -34,7 +34,7 @@ from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.source.local import FileIdentity
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
