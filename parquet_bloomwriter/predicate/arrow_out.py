@@ -156,7 +156,7 @@ def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Ex
 def _true_for_opaque(node: Opaque, columns: _Columns, *, is_negated: bool) -> pc.Expression:
     if not node.is_sql:
         raise not_evaluated(node.text)
-    from parquet_bloomwriter.predicate.sql_rows import true_for_sql
+    from parquet_bloomwriter.predicate.sql_to_arrow import true_for_sql
 
     return true_for_sql(node.text, columns.schema, is_negated=is_negated)
 

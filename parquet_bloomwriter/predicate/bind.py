@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
@@ -98,6 +99,9 @@ class Domains:
 def domains_of(schema: Schema) -> Domains:
     """Return the columns of a schema; those of the last schemas are kept."""
     return Domains.of(schema.leaves)
+
+
+register(domains_of.cache_clear)
 
 
 def bind(expression: Expression, domains: Domains) -> Bound:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.expression import Expression
 
@@ -61,10 +62,7 @@ _KEPT_LENGTH = 4096
 
 _of_text = lru_cache(maxsize=64)(_parse_sql)
 
-
-def clear_texts() -> None:
-    """Forget the trees of SQL texts parsed so far."""
-    _of_text.cache_clear()
+register(_of_text.cache_clear)
 
 
 def is_arrow(filters: object) -> bool:

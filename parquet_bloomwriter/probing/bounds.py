@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.compact.loop import STRUCT
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
@@ -143,6 +144,9 @@ def type_ordered(column_orders: bytes) -> tuple[bool, ...]:
     except MalformedFile:  # The scan of the footer saw a list, but perhaps not of unions.
         return ()
     return tuple((table.spans[table.kinds == 2, 1, 0] >= 0).tolist())  # noqa: PLR2004  ColumnOrder
+
+
+register(type_ordered.cache_clear)
 
 
 def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

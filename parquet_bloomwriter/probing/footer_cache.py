@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.filters.stored import SHARED, shared_offsets
 from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
-from parquet_bloomwriter.metadata.footer import clear_schemas
-from parquet_bloomwriter.predicate.bind import domains_of
 from parquet_bloomwriter.predicate.literals.domain import order_of
-from parquet_bloomwriter.predicate.parse import clear_texts
 from parquet_bloomwriter.probing.bounds import (
     BOUND_FIELDS,
     Bounds,
@@ -433,16 +431,7 @@ class FooterCache:
 CACHE = FooterCache()
 """The footers that this process keeps."""
 
-
-def clear_cache() -> None:
-    """Forget the footers that were read so far, and what was derived from schemas and predicates.
-
-    A footer is kept as long as its file stays the same, so nothing needs to be cleared for right
-    answers: this gives memory back, and lets measurements begin anew.
-    """
-    CACHE.clear()
-    for clear in (clear_schemas, domains_of.cache_clear, type_ordered.cache_clear, clear_texts):
-        clear()
+register(CACHE.clear)
 
 
 def cached_footer(source: Source, wanted: Callable[[Schema], Sequence[int]]) -> CachedFooter:

@@ -77,7 +77,8 @@ from parquet_bloomwriter.replace.temporary import (
     try_lock,
     unlock,
 )
-from parquet_bloomwriter.source.local import FileIdentity, OpenedFile, open_file
+from parquet_bloomwriter.source.identity import FileIdentity
+from parquet_bloomwriter.source.local import OpenedFile, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -75,7 +75,7 @@ def _remark(remark: Remark) -> Html:
     return element("li", joined([label, ": ", sentence]), style=style)
 
 
-def table_of(report: Report) -> str:
+def notebook_html(report: Report) -> str:
     """Draw a report as a headline, a table and remarks, for `_repr_html_`.
 
     The markup is one element with inline styles only. Its colours are the notebook's, whose theme

@@ -6,7 +6,6 @@ import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from parquet_bloomwriter.column_names import why_no_filter
 from parquet_bloomwriter.compact.loop import START
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.filters.build import (
@@ -16,6 +15,7 @@ from parquet_bloomwriter.filters.build import (
     build_filter,
     holds_all_values,
 )
+from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import bloom_edit

@@ -25,7 +25,7 @@ from fnmatch import fnmatchcase
 from glob import has_magic
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, NoFileMatches
 from parquet_bloomwriter.source.filesystems import ResolvedPath, is_fsspec, locate
 from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.source.remote import (
@@ -92,7 +92,7 @@ def none_in(folder: str) -> NoReturn:
 
 def none_matches(pattern: str) -> NoReturn:
     """Raise the error for a pattern that nothing matches."""
-    raise InvalidArgument(f'no file matches "{pattern}"')
+    raise NoFileMatches(f'no file matches "{pattern}"')
 
 
 def _walk(folder: str) -> Iterator[str]:

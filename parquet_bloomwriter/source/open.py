@@ -12,9 +12,9 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
-from parquet_bloomwriter.source.base import RangeReader
+from parquet_bloomwriter.source.base import RangeReader, not_found
 from parquet_bloomwriter.source.filesystems import is_url, locate
-from parquet_bloomwriter.source.listing import Location
+from parquet_bloomwriter.source.listing import Location, is_pattern
 from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.source.remote import ArrowSource
 from parquet_bloomwriter.source.stream import BinaryStream, BufferSource, StreamSource
@@ -56,6 +56,8 @@ def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractCon
     if isinstance(source, str | os.PathLike):
         path = os.fsdecode(source)
         if filesystem is None and not is_url(path):
+            if is_pattern(path):
+                raise not_found(path)
             return open_local(path)
         place = locate(path, filesystem)
         return Location(path=place.path, filesystem=place.filesystem, name=place.name).open()

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from parquet_bloomwriter.caches import clear_cache
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.bind import domains_of
-from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, cached_footer, clear_cache
+from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, cached_footer
 from parquet_bloomwriter.source import BufferSource, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import known

@@ -15,7 +15,8 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.column_names import why_no_filter
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField
 
@@ -106,6 +107,10 @@ def leaf_of(text: str) -> Leaf:
         )
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{text[:80]!r} is no type of a column") from error
+
+
+register(column_type.cache_clear)
+register(leaf_of.cache_clear)
 
 
 def _why_missing(leaves: tuple[Leaf, ...], name: str) -> str:

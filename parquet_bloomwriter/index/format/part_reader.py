@@ -35,7 +35,8 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
-from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_local
+from parquet_bloomwriter.source.identity import FileIdentity
+from parquet_bloomwriter.source.local import FileSource, open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa

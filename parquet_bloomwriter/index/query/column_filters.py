@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.format.part_reader import Part
-    from parquet_bloomwriter.source.local import FileIdentity
+    from parquet_bloomwriter.source.identity import FileIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
