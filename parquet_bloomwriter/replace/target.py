@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsafeTarget, Way
-from parquet_bloomwriter.replace.names import is_same
+from parquet_bloomwriter.replace.names import is_abandoned_claim, is_same
 from parquet_bloomwriter.replace.temporary import find_temporaries
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.listing import is_listed
@@ -94,12 +94,15 @@ def output_exists(name: str) -> UnsafeTarget:
 
 
 def _identity_at(path: str, *, name: str) -> FileIdentity | None:
+    """Return the identity of the file at a path; None if there is none, or an abandoned claim."""
     try:
         check_regular(os.stat(name), name=name)  # the path does not lead to a pipe in /dev/fd
         found = os.stat(path)
     except FileNotFoundError:
         return None
     check_regular(found, name=name)
+    if is_abandoned_claim(path):
+        return None
     return FileIdentity.of(found)
 
 
@@ -167,7 +170,9 @@ def _check_backup(path: str, backup: str, *, source: str) -> None:
     if _is_one_name(backup, path):
         remedy = "Keep it in another folder."
         raise UnsafeTarget("the backup would be the file itself", path=path, remedy=remedy)
-    if os.path.lexists(backup) and not is_same(backup, path):  # else a run died that had made it
+    # A run that died may have made the backup, or only claimed its name.
+    is_free = not os.path.lexists(backup) or is_same(backup, path) or is_abandoned_claim(backup)
+    if not is_free:
         remedy = "Move it away, or keep the backup elsewhere."
         raise UnsafeTarget("the backup exists already", path=backup, remedy=remedy)
     folder = os.path.dirname(path)

@@ -32,7 +32,8 @@ it must be usable as ever. That the model would find a missing `fsync` is a test
 
 Not promised: that a run whose folder cannot be read, and so not be synced, lasts when it has
 returned; and on file systems without hard links, that a new name, a backup's or an index entry's
-is not left as an empty file, beside the whole old version.
+is not left as an empty file, beside the whole old version. The next run that needs the name removes
+the file, if the temporary file that was to have the name still lies beside it.
 """
 
 
