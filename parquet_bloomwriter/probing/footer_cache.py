@@ -127,6 +127,16 @@ class BitsetPlaces:
             first += len(part.sizes)
         return cls(starts, sizes, has_bits, of_drafts, problems)
 
+    def copy(self) -> BitsetPlaces:
+        """Return a copy that shares nothing."""
+        return BitsetPlaces(
+            self.starts.copy(),
+            self.sizes.copy(),
+            self.has_bits.copy(),
+            self.of_drafts.copy(),
+            self.problems.copy(),
+        )
+
     def part(self, start: int, stop: int) -> BitsetPlaces:
         """Return those from `start` up to `stop`, sharing memory."""
         problems = (
@@ -354,7 +364,7 @@ class FileBatch:
             part or BitsetPlaces.unseen(file.num_row_groups)
             for part, file in zip(known, self.files, strict=True)
         ]
-        return BitsetPlaces.together(parts)
+        return parts[0].copy() if len(parts) == 1 else BitsetPlaces.together(parts)
 
     def remember(self, leaf: Leaf, places: BitsetPlaces, dialect: Dialect = "xxhash") -> None:
         """Keep what was learned with each file; `places` must not change from now on."""
