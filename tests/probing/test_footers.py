@@ -41,7 +41,7 @@ def empty_cache() -> Iterator[None]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are taken to have been written long ago."""
-    monkeypatch.setattr("parquet_bloomwriter.source.local._TICK_NS", -(2**62))
+    monkeypatch.setattr("parquet_bloomwriter.source.identity._TICK_NS", -(2**62))
 
 
 def ask(path: Path, value: int) -> FileProbe:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.exits import ExitCode
-from bloomify.views.index.hints import command_line
+from bloomify.views.index import command_line
 from bloomify.views.index.info import columns_table, no_global, of_data, remarks_text
 from parquet_bloomwriter.text import count, name, safe, size
 

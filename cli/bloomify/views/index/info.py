@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.console.table import Heading, labelled, table
-from bloomify.views.index.hints import command_line
+from bloomify.views.index import command_line
 from parquet_bloomwriter.text import count, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
