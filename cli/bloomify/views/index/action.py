@@ -189,5 +189,5 @@ _NOTHING = {
     "refresh": "the index knows all files as they are",
     "optimize": "there are few parts, and all filters are of files that are there",
     "vacuum": "all files of the index are needed",
-    "cancel": "nobody is changing the index",
+    "cancel": "no other command is changing the index",
 }
