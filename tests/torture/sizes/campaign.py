@@ -1,6 +1,7 @@
 """Large files of every kind, at a quarter, a half and all of the size: what do they take?
 
-A case is a kind of file, with all its verbs.
+A case is a kind of file, with all its verbs: KIND, or KIND/SHARE for another share of its size than
+the planned one.
 """
 
 from __future__ import annotations
@@ -65,15 +66,16 @@ folded to.
 
     def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
         """Measure all verbs on one kind of file; a result for each."""
-        case, share = CASES[name], self.plan.share
+        kind, _, given = name.partition("/")
+        case, share = CASES[kind], float(given or self.plan.share)
         found = [self._costs(case, one * share) for one in _SHARES]
         for verb in case.verbs:
             what = f"{case.largest * share:,.0f} {case.unit}"
             cells, problem = _judged([costs[verb] for costs in found])
             show(f"{what}, {verb}: {cells}")
             yield Result(
-                name=name,
-                line=f"{name}/{verb}",
+                name=f"{kind}/{share:g}",
+                line=f"{kind}/{verb}",
                 tried=len(_SHARES),
                 problems=(f"{what}, {verb}: {problem}",) if problem else (),
                 extra=(what, verb, *cells),
