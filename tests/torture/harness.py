@@ -286,14 +286,14 @@ def torture(
     part: str, plan: Plan, say: Callable[[str], None] = ignore, *, workers: int | None = None
 ) -> Section:
     """Try a part, as much of it as planned."""
-    with campaign_of(part)(plan) as campaign:
+    with campaign_of(part)(_of_worker(plan, 0)) as campaign:
         tallies = run(campaign, workers=workers or campaign.workers, say=say)
         return campaign.section(tallies)
 
 
 def again(part: str, name: str, plan: Plan, say: Callable[[str], None]) -> bool:
     """Try one case again, in this process, and show it; return whether all is well."""
-    with campaign_of(part)(plan) as campaign:
+    with campaign_of(part)(_of_worker(plan, 0)) as campaign:
         results = attempt(campaign, name, say)
     for result in results:
         seen = ", ".join(f"{number:,} {word}" for word, number in result.seen.items())
@@ -325,6 +325,13 @@ def spread(names: Sequence[str], number: int) -> list[str]:
     return [names[place] for place in sorted(places)]
 
 
+def _of_worker(plan: Plan, number: int) -> Plan:
+    """Give a worker a folder: all at one depth, on which it depends which system calls are made."""
+    folder = plan.scratch / f"worker-{number}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return replace(plan, scratch=folder)
+
+
 def _in_threads(campaign: Campaign, names: list[str], workers: int) -> Iterator[list[Result]]:
     if workers == 1:
         yield from (attempt(campaign, name) for name in names)
@@ -341,9 +348,8 @@ def _in_threads(campaign: Campaign, names: list[str], workers: int) -> Iterator[
     with contextlib.ExitStack() as stack:
         free.put(campaign)
         for number in range(1, workers):
-            plan = replace(campaign.plan, scratch=campaign.plan.scratch / f"worker-{number}")
-            plan.scratch.mkdir()
-            free.put(stack.enter_context(type(campaign)(plan)))
+            beside = replace(campaign.plan, scratch=campaign.plan.scratch.parent)
+            free.put(stack.enter_context(type(campaign)(_of_worker(beside, number))))
         yield from stack.enter_context(ThreadPoolExecutor(workers)).map(with_free, names)
 
 
