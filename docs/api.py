@@ -67,7 +67,7 @@ PACKAGES = (
         },
         heads={"Errors": "errors"},
         related=(
-            *("verbs.add.Progress", "reports.inspection.ColumnFilters"),
+            *("errors.NoFileMatches", "verbs.add.Progress", "reports.inspection.ColumnFilters"),
             *("reports.inspection.FilterPlace", "reports.verification.FilterCheck"),
             *("reports.verification.CheckStatus", "reports.verification.MissingValue"),
             *("reports.advice.ColumnAdvice", "reports.advice.Advice"),

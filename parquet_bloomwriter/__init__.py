@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from parquet_bloomwriter.caches import clear_cache
     from parquet_bloomwriter.errors import (
         BloomwriterError,
         ColumnNotFound,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         UnsupportedFile,
         VerificationFailed,
     )
-    from parquet_bloomwriter.probing.footer_cache import clear_cache
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
     from parquet_bloomwriter.reports.advice import AdviseReport
@@ -120,7 +120,7 @@ _HOMES = {
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
     **dict.fromkeys(("FileOutcome", "for_each_file"), "verbs.for_each_file"),
     "probe": "verbs.probe",
-    "clear_cache": "probing.footer_cache",
+    "clear_cache": "caches",
     **dict.fromkeys(("FileProbe", "ProbeReport"), "probing.report"),
     **dict.fromkeys(("Check", "Evidence", "RowGroupVerdict", "Verdict"), "probing.verdict"),
     **dict.fromkeys(("dataset", "iter_batches", "read_table"), "verbs.read"),

@@ -2,7 +2,8 @@
 
     BloomwriterError
     ├── InvalidArgument        the caller asked for something that cannot be
-    │   └── ColumnNotFound     a column name matches no leaf, or more than one
+    │   ├── ColumnNotFound     a column name matches no leaf, or more than one
+    │   └── NoFileMatches      no file matches a pattern; also a FileNotFoundError
     ├── FileProblem            one file cannot be worked on; it was left unchanged, but for the last
     │   ├── NotParquet         the file is not a Parquet file, or is cut short
     │   ├── MalformedFile      the file breaks the Parquet specification
@@ -24,6 +25,7 @@ of the operating system is passed on as it is.
 
 from __future__ import annotations
 
+import errno
 import os
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -186,6 +188,14 @@ class ColumnNotFound(InvalidArgument):
     def __init__(self, problem: str, *, name: str | None = None, **facts: Any) -> None:  # noqa: ANN401  as above
         super().__init__(problem, **facts)
         self.name = name
+
+
+class NoFileMatches(InvalidArgument, FileNotFoundError):
+    """No file matches a pattern, or a pattern was given where one file is needed."""
+
+    def __init__(self, problem: str, **facts: Any) -> None:  # noqa: ANN401  as above
+        super().__init__(problem, **facts)
+        self.errno = errno.ENOENT
 
 
 class FileProblem(BloomwriterError):

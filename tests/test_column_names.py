@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter import ColumnNotFound
-from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.text import nearest
 from tests.verbs.files import footer_of, written
-
-if TYPE_CHECKING:
-    from parquet_bloomwriter.metadata import Leaf
 
 POINT = pa.struct([("x", pa.int32()), ("y", pa.int32())])
 TABLE = pa.Table.from_arrays(
@@ -108,22 +103,3 @@ def test_the_nearest_name(wrong: str, expected: str | None) -> None:
 )
 def test_a_name_that_is_not_near_enough(wrong: str, names: list[str], expected: str | None) -> None:
     assert nearest(wrong, names) == expected
-
-
-def leaf(kind: pa.DataType, **options: bool) -> Leaf:
-    return footer_of(written(pa.table({"x": pa.array([None], kind)}), **options)).leaves[0]
-
-
-def test_types_that_get_none() -> None:
-    assert "BOOLEAN" in (why_no_filter(leaf(pa.bool_())) or "")
-    assert "FLOAT16" in (why_no_filter(leaf(pa.float16())) or "")
-    for kind in (pa.int8(), pa.string(), pa.binary(2), pa.decimal128(30, 2), pa.date32()):
-        assert why_no_filter(leaf(kind)) is None
-
-
-def test_notes() -> None:
-    timestamps = leaf(pa.timestamp("ns"), use_deprecated_int96_timestamps=True)
-    assert "INT96" in notes_on(timestamps)[0]
-    assert "decimals" in notes_on(leaf(pa.decimal128(30, 2)))[0]
-    assert notes_on(leaf(pa.decimal128(9, 2), store_decimal_as_integer=True)) == ()
-    assert notes_on(leaf(pa.int64())) == notes_on(leaf(pa.binary(16))) == ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 
-from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsafeTarget, Way
+from parquet_bloomwriter.errors import InvalidArgument, NoFileMatches, Proposal, UnsafeTarget, Way
 
 FORCE = Proposal(Way.FORCE, "force it")
 ERROR = UnsafeTarget(
@@ -46,3 +47,5 @@ def test_errors_can_be_pickled() -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(ERROR, protocol))  # noqa: S301  our own
         assert (str(again), again.ways, again.path) == (str(ERROR), ERROR.ways, ERROR.path)
+        missing = pickle.loads(pickle.dumps(NoFileMatches("no", remedy="Run."), protocol))  # noqa: S301  same
+        assert (str(missing), missing.errno) == ("no. Run.", errno.ENOENT)

@@ -158,7 +158,7 @@ def _by_column(
         return dict.fromkeys(columns, given)
     strange = [name for name in given if name not in columns]
     if strange:
-        problem = f"{option} is given for {strange[0]}, which is none of the index's columns"
+        problem = f"{option} is given for {strange[0]}, which is not a column of the index"
         raise InvalidArgument(problem, remedy=suggestion(strange[0], columns))
     return given
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.kernels.layout import ABSENT, I32, LIST, START, STOP
@@ -73,7 +74,9 @@ and writers leave out or falsify what would say something about the values."""
 
 _MAX_KNOWN, _MAX_KNOWN_BYTES = 128, 64 * 1024
 _known_schemas: dict[bytes, Schema] = {}
-"""By the schema's bytes; `clear_schemas` forgets them."""
+"""By the schema's bytes."""
+
+register(_known_schemas.clear)
 
 _FILE, _ELEMENT, _ROW_GROUP, _CHUNK = (
     FOOTER.names.index(kind).to_bytes(8, sys.byteorder)
@@ -339,11 +342,6 @@ def _schema(file: Structs, elements: Structs, data: bytes, start: int) -> Schema
                 _known_schemas.clear()
             _known_schemas[encoded] = schema
     return schema
-
-
-def clear_schemas() -> None:
-    """Forget the schemas seen so far."""
-    _known_schemas.clear()
 
 
 def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start: int) -> None:

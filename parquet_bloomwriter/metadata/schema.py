@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.kernels.layout import ABSENT, START, STOP
@@ -204,6 +205,9 @@ def logical_type_fields(data: bytes) -> tuple[int, Mapping[int, int]]:
     if len(members) > 1:
         return -1, {}
     return sum(members), fields
+
+
+register(logical_type_fields.cache_clear)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,7 +76,7 @@ def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
             zone; if the SQL text has parts that only an SQL engine can evaluate; if pyarrow cannot
             make an expression of the filters.
     """
-    from parquet_bloomwriter.predicate.parse import is_arrow, parse
+    from parquet_bloomwriter.predicate import is_arrow, parse
 
     tree = parse(filters)
     if isinstance(filters, list | tuple):
@@ -156,7 +156,7 @@ def _true_for(node: Expression, columns: _Columns, *, is_negated: bool) -> pc.Ex
 def _true_for_opaque(node: Opaque, columns: _Columns, *, is_negated: bool) -> pc.Expression:
     if not node.is_sql:
         raise not_evaluated(node.text)
-    from parquet_bloomwriter.predicate.sql_rows import true_for_sql
+    from parquet_bloomwriter.predicate.sql_to_arrow import true_for_sql
 
     return true_for_sql(node.text, columns.schema, is_negated=is_negated)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
@@ -98,6 +99,9 @@ class Domains:
 def domains_of(schema: Schema) -> Domains:
     """Return the columns of a schema; those of the last schemas are kept."""
     return Domains.of(schema.leaves)
+
+
+register(domains_of.cache_clear)
 
 
 def bind(expression: Expression, domains: Domains) -> Bound:
@@ -180,7 +184,7 @@ def _null(domain: Domain, text: str, *, negated: bool) -> Atom:
 
 
 def _is_in(domain: Domain, values: tuple[object, ...], text: str, *, negated: bool) -> Atom:
-    from parquet_bloomwriter.predicate.literals.in_list import place_all
+    from parquet_bloomwriter.predicate.literals.domain import place_all
 
     literals = place_all(domain, values)  # type: ignore[arg-type]  # the pattern loses their type
     if isinstance(literals, UnknownRange):

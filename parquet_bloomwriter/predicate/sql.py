@@ -7,9 +7,9 @@ strings, X'AB' for bytes. Understood are
     IS [NOT] DISTINCT FROM  <=>  AND  OR  NOT  parentheses
 
 between one column and literals (`sql_literals`), the literal on either side. All other parts become
-`Opaque` and prune nothing: LIKE, functions, arithmetic, comparisons of columns. `sql_rows` turns
-them into pyarrow expressions, by which rows are selected. A node with an argument that is not known
-here becomes `Opaque` as well: a later version of sqlglot may add one, and it may negate.
+`Opaque` and prune nothing: LIKE, functions, arithmetic, comparisons of columns. `sql_to_arrow`
+turns them into pyarrow expressions, by which rows are selected. A node with an argument that is not
+known here becomes `Opaque` as well: a later version of sqlglot may add one, and it may negate.
 
 Conditions that are never null themselves (`IS DISTINCT FROM`, `IS TRUE`) select the same rows as
 ordinary conditions, but not under NOT: there the tree says what becomes of nulls.

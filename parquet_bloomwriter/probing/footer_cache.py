@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.filters.stored import SHARED, shared_offsets
 from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
-from parquet_bloomwriter.metadata.footer import clear_schemas
-from parquet_bloomwriter.predicate.bind import domains_of
 from parquet_bloomwriter.predicate.literals.domain import order_of
-from parquet_bloomwriter.predicate.parse import clear_texts
 from parquet_bloomwriter.probing.bounds import (
     BOUND_FIELDS,
     Bounds,
     decode_bounds,
+    may_count_too_few_nulls,
     null_counts,
     type_ordered,
 )
@@ -128,6 +127,16 @@ class BitsetPlaces:
             problems.update((first + index, why) for index, why in part.problems.items())
             first += len(part.sizes)
         return cls(starts, sizes, has_bits, of_drafts, problems)
+
+    def copy(self) -> BitsetPlaces:
+        """Return a copy that shares nothing."""
+        return BitsetPlaces(
+            self.starts.copy(),
+            self.sizes.copy(),
+            self.has_bits.copy(),
+            self.of_drafts.copy(),
+            self.problems.copy(),
+        )
 
     def part(self, start: int, stop: int) -> BitsetPlaces:
         """Return those from `start` up to `stop`, sharing memory."""
@@ -328,7 +337,7 @@ class FileBatch:
         return BatchColumn(
             leaf=leaf,
             num_values=num_values,
-            num_nulls=_nulls(leaf, num_values, numbers[:, _NULL_COUNT]),
+            num_nulls=_nulls(leaf, num_values, numbers[:, _NULL_COUNT], first.created_by),
             bounds=decode_bounds(
                 leaf,
                 order_of(leaf),
@@ -356,7 +365,7 @@ class FileBatch:
             part or BitsetPlaces.unseen(file.num_row_groups)
             for part, file in zip(known, self.files, strict=True)
         ]
-        return BitsetPlaces.together(parts)
+        return parts[0].copy() if len(parts) == 1 else BitsetPlaces.together(parts)
 
     def remember(self, leaf: Leaf, places: BitsetPlaces, dialect: Dialect = "xxhash") -> None:
         """Keep what was learned with each file; `places` must not change from now on."""
@@ -373,10 +382,13 @@ def batch_key(file: CachedFooter) -> tuple[object, ...]:
     return file.schema, file.created_by, file.column_orders
 
 
-def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers) -> Numbers:
+def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers, created_by: bytes) -> Numbers:
     if all(one is Repetition.REQUIRED for one in leaf.repetitions):
         return np.zeros(len(num_values), np.int64)
-    return null_counts(num_values, counts)
+    nulls = null_counts(num_values, counts)
+    if may_count_too_few_nulls(leaf, created_by):
+        nulls[nulls == 0] = -1  # the other counts are too small at most, which excludes nothing
+    return nulls
 
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -433,16 +445,7 @@ class FooterCache:
 CACHE = FooterCache()
 """The footers that this process keeps."""
 
-
-def clear_cache() -> None:
-    """Forget the footers that were read so far, and what was derived from schemas and predicates.
-
-    A footer is kept as long as its file stays the same, so nothing needs to be cleared for right
-    answers: this gives memory back, and lets measurements begin anew.
-    """
-    CACHE.clear()
-    for clear in (clear_schemas, domains_of.cache_clear, type_ordered.cache_clear, clear_texts):
-        clear()
+register(CACHE.clear)
 
 
 def cached_footer(source: Source, wanted: Callable[[Schema], Sequence[int]]) -> CachedFooter:

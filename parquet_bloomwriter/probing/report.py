@@ -249,9 +249,9 @@ class ProbeReport:
 
     def _repr_html_(self) -> str:
         """Return the report as HTML, for notebooks."""
-        from parquet_bloomwriter.reports.notebook import table_of
+        from parquet_bloomwriter.reports.notebook import notebook_html
 
-        return table_of(self)
+        return notebook_html(self)
 
 
 def _verdict(*, might: bool) -> Verdict:

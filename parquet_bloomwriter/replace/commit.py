@@ -66,6 +66,7 @@ from parquet_bloomwriter.replace.names import (
     is_same,
     make_folders,
     publish,
+    remove_abandoned_claim,
     sync_folder,
 )
 from parquet_bloomwriter.replace.temporary import (
@@ -77,7 +78,8 @@ from parquet_bloomwriter.replace.temporary import (
     try_lock,
     unlock,
 )
-from parquet_bloomwriter.source.local import FileIdentity, OpenedFile, open_file
+from parquet_bloomwriter.source.identity import FileIdentity
+from parquet_bloomwriter.source.local import OpenedFile, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,6 +107,8 @@ def new_version(
     """
     with contextlib.ExitStack() as stack:
         old = _open_old(source, target, stack)
+        for path in filter(None, (target.path if old is None else None, target.backup)):
+            remove_abandoned_claim(path)  # before the temporary file that tells
         for path in filter(None, (target.path, target.backup)):
             remove_stale(path)
         permissions = PRIVATE if old else os.fstat(source.fd).st_mode

@@ -1,6 +1,8 @@
 """Names of files: given once, exchanged, and brought to the disk.
 
     publish       give a complete temporary file a name that no file has
+    is_abandoned_claim, remove_abandoned_claim
+                  an empty file that a run which died left under a name
     exchange      give each of two files the name of the other
     make_folders  make the folders that a new name needs
     sync_folder   bring the names in a folder to the disk
@@ -8,7 +10,9 @@
 `publish` uses `link`, which never overwrites. Where hard links are impossible (FAT, some FUSE
 mounts) an empty file claims the name, and the temporary file is renamed over it: of two writers
 only one gets the name all the same, but a reader may find the file empty, and a writer that dies
-in between leaves it so.
+in between leaves it so. Its temporary file then lies beside it, and no process holds the lock of
+that file: so the next run recognises the claim, and removes it. An empty file without such a
+temporary file beside it may belong to another program, and is left alone.
 
 Renaming a file over another one destroys the other, whatever it has become by then. After an
 exchange of names it can be looked at, and given its name back. Linux has
@@ -26,13 +30,20 @@ import contextlib
 import errno
 import functools
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.replace.temporary import PRIVATE, leads_to
+from parquet_bloomwriter.replace.temporary import (
+    PRIVATE,
+    Lock,
+    has_only_abandoned,
+    leads_to,
+    try_lock,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from parquet_bloomwriter.replace.temporary import Temporary
 
@@ -91,6 +102,47 @@ def _claim_and_rename(temporary: Temporary, path: str) -> bool:
         with contextlib.suppress(OSError):
             os.close(claim)
     return True
+
+
+def is_abandoned_claim(path: str) -> bool:
+    """Whether a file is only the claim of a run that died before its file got the name."""
+    with _abandoned_claim(path) as is_one:
+        return is_one
+
+
+def remove_abandoned_claim(path: str) -> None:
+    """Remove the claim of a run that died; a file that is anything else stays.
+
+    Raises:
+        OSError: If it cannot be removed.
+    """
+    with _abandoned_claim(path) as is_one:
+        if is_one:
+            os.unlink(path)
+
+
+@contextlib.contextmanager
+def _abandoned_claim(path: str) -> Iterator[bool]:
+    """Tell whether there is such a claim; no other run removes it meanwhile.
+
+    A live run that claims the name has a locked temporary file from before until afterwards. So a
+    file that was there before the temporary files were looked at, and still is, is no live claim.
+    """
+    if sys.platform == "win32":  # names are not claimed there
+        yield False
+        return
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        is_ours = try_lock(fd) is Lock.HELD and has_only_abandoned(path)
+        found = os.fstat(fd)
+        is_empty = stat.S_ISREG(found.st_mode) and found.st_size == 0
+        yield is_ours and is_empty and leads_to(path, found)
+    finally:
+        os.close(fd)
 
 
 def is_same(one: str, other: str) -> bool:

@@ -1,6 +1,6 @@
 """Decide where a new version goes, and refuse where it would break or overwrite something."""
 
-# ruff: noqa: PTH112, PTH116, PTH118, PTH119, PTH120  the steps are system calls, and spelled as such
+# ruff: noqa: PTH100, PTH112, PTH116, PTH118, PTH119, PTH120  the steps are system calls, and spelled as such
 from __future__ import annotations
 
 import os
@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsafeTarget, Way
-from parquet_bloomwriter.replace.names import is_same
+from parquet_bloomwriter.replace.names import is_abandoned_claim, is_same
 from parquet_bloomwriter.replace.temporary import find_temporaries
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.listing import is_listed
-from parquet_bloomwriter.source.local import FileIdentity, check_regular
+from parquet_bloomwriter.source.local import check_regular
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -93,23 +94,45 @@ def output_exists(name: str) -> UnsafeTarget:
 
 
 def _identity_at(path: str, *, name: str) -> FileIdentity | None:
+    """Return the identity of the file at a path; None if there is none, or an abandoned claim."""
     try:
         check_regular(os.stat(name), name=name)  # the path does not lead to a pipe in /dev/fd
         found = os.stat(path)
     except FileNotFoundError:
         return None
     check_regular(found, name=name)
+    if is_abandoned_claim(path):
+        return None
     return FileIdentity.of(found)
 
 
 def check_backup_folder(folder: StrPath) -> None:
-    """Check that backups can go to a folder: it exists, or its name is free.
+    """Check that backups can go to a folder: it exists, or it can be made where its name says.
 
     Raises:
-        InvalidArgument: If something else has that name.
+        InvalidArgument: If something else has that name, or the name of a folder above it.
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise InvalidArgument("backups go to a folder, and this is none", path=folder)
+    check_folders_above(folder, purpose="backups")
+
+
+def check_folders_above(path: StrPath, *, purpose: str) -> None:
+    """Check that what exists of the folders above a path are folders.
+
+    Args:
+        path: A file or folder, which may be yet to be made.
+        purpose: What goes there, for the message.
+
+    Raises:
+        InvalidArgument: If something else has the name of a folder.
+    """
+    above = os.path.dirname(os.path.abspath(path))
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        problem = f'{purpose} cannot go below "{above}", which is no folder'
+        raise InvalidArgument(problem, path=path, remedy="Name another folder.")
 
 
 def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
@@ -147,7 +170,9 @@ def _check_backup(path: str, backup: str, *, source: str) -> None:
     if _is_one_name(backup, path):
         remedy = "Keep it in another folder."
         raise UnsafeTarget("the backup would be the file itself", path=path, remedy=remedy)
-    if os.path.lexists(backup) and not is_same(backup, path):  # else a run died that had made it
+    # A run that died may have made the backup, or only claimed its name.
+    is_free = not os.path.lexists(backup) or is_same(backup, path) or is_abandoned_claim(backup)
+    if not is_free:
         remedy = "Move it away, or keep the backup elsewhere."
         raise UnsafeTarget("the backup exists already", path=backup, remedy=remedy)
     folder = os.path.dirname(path)

@@ -181,6 +181,15 @@ def remove_stale(target: str) -> tuple[str, ...]:
     return tuple(path for path in find_temporaries(target) if _remove_if_stale(path, target))
 
 
+def has_only_abandoned(target: str) -> bool:
+    """Whether killed runs left temporary files for this target, and no live run has one.
+
+    False where locks are unavailable: a run may be alive without one.
+    """
+    found = find_temporaries(target)
+    return bool(found) and all(_lock_of(path) is Lock.HELD for path in found)
+
+
 def _marked_names(folder: str) -> tuple[str, ...]:
     """Names of all temporary files in a folder, sorted.
 
@@ -265,14 +274,16 @@ def _remove_if_stale(path: str, target: str) -> bool:
         return False
 
 
-def _is_locked(path: str) -> bool:
-    """Whether another open file holds the lock; False if there is no such file."""
+def _lock_of(path: str) -> Lock | None:
+    """Ask for a file's lock, and give it back; None if the file cannot be opened."""
+    if sys.platform == "win32":
+        return Lock.UNAVAILABLE
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return False
+        return None
     try:
-        return try_lock(fd) is Lock.BUSY
+        return try_lock(fd)
     finally:
         os.close(fd)
 
@@ -281,7 +292,9 @@ def _unlink_if_stale(path: str, fd: int, target: str) -> bool:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode) or leads_to(target, found):
         return False
-    if try_lock(fd) is not Lock.HELD or _is_locked(target) or not leads_to(path, found):
+    if try_lock(fd) is not Lock.HELD or _lock_of(target) is Lock.BUSY:
+        return False
+    if not leads_to(path, found):
         return False
     os.unlink(path)
     return True

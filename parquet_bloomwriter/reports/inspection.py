@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import BITS_PER_BYTE, figures_of, share_of_bytes
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
+from parquet_bloomwriter.reports.notebook import notebook_html
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
 from parquet_bloomwriter.text import count, listed, name, percent, rate, row_groups, safe, size
 
 if TYPE_CHECKING:

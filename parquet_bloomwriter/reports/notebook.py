@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.reports.html_table import Look, laid_out
-from parquet_bloomwriter.reports.markup import Html, element, identifier, joined
+from parquet_bloomwriter.reports.markup import Html, Look, element, identifier, joined, laid_out
 from parquet_bloomwriter.reports.summary import MOST_ROWS
 from parquet_bloomwriter.text import clipped
 
@@ -75,7 +74,7 @@ def _remark(remark: Remark) -> Html:
     return element("li", joined([label, ": ", sentence]), style=style)
 
 
-def table_of(report: Report) -> str:
+def notebook_html(report: Report) -> str:
     """Draw a report as a headline, a table and remarks, for `_repr_html_`.
 
     The markup is one element with inline styles only. Its colours are the notebook's, whose theme

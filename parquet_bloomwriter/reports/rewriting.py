@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
+from parquet_bloomwriter.reports.notebook import notebook_html
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
 from parquet_bloomwriter.text import (
     count,
     growth,
@@ -225,7 +226,7 @@ class AddReport:
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
-        remarks = _remarks_on(self)
+        remarks = remarks_on(self)
         if self.fallback:
             sentence = f"filters go to the end of the file: {self.fallback}"
             remarks.append(Remark(label="note", sentence=sentence))
@@ -358,6 +359,95 @@ ADDED_HEADINGS = (
     Heading(title="achieved", hint="Worst exact rate of any filter, new or kept"),
 )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnTotals:
+    """One column, summed over the row groups of one file or of many: a row of the table."""
+
+    name: str
+    """Dotted path."""
+
+    asked_fpp: float
+    num_row_groups: int
+    num_built: int = 0
+    """Row groups with a new filter."""
+
+    num_kept: int = 0
+    """Row groups whose filter stays."""
+
+    ndv: int = 0
+    """Distinct values of the row groups with a new filter, summed."""
+
+    num_bytes: int = 0
+    """New filters, headers and bitsets."""
+
+    num_bitset_bytes: int = 0
+    worst_fpp: float | None = None
+    """Of all filters, new and kept; None without any."""
+
+    remarks: Counter[tuple[str, str]]
+    """Labels of one word and reasons, with the number of row groups."""
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, column: ColumnReport) -> ColumnTotals:
+        """Sum up one column of one file."""
+        return cls(
+            name=column.name,
+            asked_fpp=column.asked_fpp,
+            num_row_groups=len(column.chunks),
+            num_built=len(column.built),
+            num_kept=column.count(Status.KEPT),
+            ndv=column.ndv,
+            num_bytes=column.bytes_added,
+            num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
+            worst_fpp=column.achieved_fpp,
+            remarks=Counter(remark for chunk in column.chunks if (remark := _remark_on(chunk))),
+            notes=column.notes,
+            warnings=column.warnings,
+        )
+
+    @property
+    def bits_per_value(self) -> float | None:
+        """Bits of bitset per distinct value; None without new filters."""
+        return BITS_PER_BYTE * self.num_bitset_bytes / self.ndv if self.ndv else None
+
+    def figures(self) -> tuple[str, ...]:
+        """Return the cells of the row, below `ADDED_HEADINGS`, but for the name."""
+        bits = self.bits_per_value
+        if self.num_kept and not self.num_built:
+            progress = f"{self.num_kept:,} kept"
+        else:
+            progress = f"{self.num_built:,} of {self.num_row_groups:,}"
+        return (
+            progress,
+            f"{self.ndv:,}" if self.num_built else "-",
+            f"{self.num_bytes:,}" if self.num_built else "-",
+            "-" if bits is None else f"{bits:,.1f}",
+            rate(self.asked_fpp),
+            rate(self.worst_fpp),
+        )
+
+    def __add__(self, other: ColumnTotals) -> ColumnTotals:
+        rates = [one for one in (self.worst_fpp, other.worst_fpp) if one is not None]
+        return ColumnTotals(
+            name=self.name,
+            asked_fpp=self.asked_fpp,
+            num_row_groups=self.num_row_groups + other.num_row_groups,
+            num_built=self.num_built + other.num_built,
+            num_kept=self.num_kept + other.num_kept,
+            ndv=self.ndv + other.ndv,
+            num_bytes=self.num_bytes + other.num_bytes,
+            num_bitset_bytes=self.num_bitset_bytes + other.num_bitset_bytes,
+            worst_fpp=max(rates, default=None),
+            remarks=self.remarks + other.remarks,
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            warnings=tuple(dict.fromkeys(self.warnings + other.warnings)),
+        )
+
+
 _SENTENCES = {
     Status.KEPT: "the filters that are there contain every value",
     Status.EMPTY: "no values, so no filter",
@@ -380,32 +470,16 @@ def _growth(report: AddReport | StripReport | RepairReport) -> str:
 
 
 def _added_row(column: ColumnReport) -> list[Content]:
-    bits = column.bits_per_value
-    return [
-        identifier(column.name),
-        _progress(column),
-        f"{column.ndv:,}" if column.built else "-",
-        f"{column.bytes_added:,}" if column.built else "-",
-        "-" if bits is None else f"{bits:,.1f}",
-        rate(column.asked_fpp),
-        rate(column.achieved_fpp),
-    ]
+    return [identifier(column.name), *ColumnTotals.of(column).figures()]
 
 
-def _progress(column: ColumnReport) -> str:
-    num_kept = column.count(Status.KEPT)
-    if num_kept and not column.built:
-        return f"{num_kept:,} kept"
-    return f"{len(column.built):,} of {len(column.chunks):,}"
-
-
-def _remarks_on(report: AddReport) -> list[Remark]:
+def remarks_on(report: AddReport) -> list[Remark]:
     """Return a remark for each reason and set of row groups, with the columns."""
     grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for column in report.columns:
         places: dict[tuple[str, str], list[int]] = defaultdict(list)
         for chunk in column.chunks:
-            if remark := remark_on(chunk):
+            if remark := _remark_on(chunk):
                 places[remark].append(chunk.row_group)
         for (label, reason), ordinals in places.items():
             is_everywhere = len(ordinals) == report.num_row_groups
@@ -419,7 +493,7 @@ def _remarks_on(report: AddReport) -> list[Remark]:
     ]
 
 
-def remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
+def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
     """Return a label and a reason; None if nothing is worth a remark."""
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.reports.markup import Content
 
-
 MOST_ROWS = 60
 """Rows of a table that a notebook shows."""
 
@@ -80,10 +79,3 @@ class Report(Protocol):
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""
         ...
-
-
-def notebook_html(report: Report) -> str:
-    """Return a report as HTML; assigned to `_repr_html_`, which notebooks call."""
-    from parquet_bloomwriter.reports.notebook import table_of
-
-    return table_of(report)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import mean
 from parquet_bloomwriter.reports.markup import identifier
-from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table, notebook_html
+from parquet_bloomwriter.reports.notebook import notebook_html
+from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
 from parquet_bloomwriter.text import count, listed, name, rate, row_groups, safe
 
 if TYPE_CHECKING:

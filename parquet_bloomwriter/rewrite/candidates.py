@@ -6,7 +6,6 @@ import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from parquet_bloomwriter.column_names import why_no_filter
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.filters.build import (
     ODD_INSTANTS,
@@ -15,6 +14,7 @@ from parquet_bloomwriter.filters.build import (
     build_filter,
     holds_all_values,
 )
+from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.hashing import XXHASH
 from parquet_bloomwriter.kernels.layout import START
 from parquet_bloomwriter.metadata.fields import ChunkField

@@ -37,8 +37,11 @@ from parquet_bloomwriter.replace.target import choose_target
 from parquet_bloomwriter.replace.temporary import remove_stale
 from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
+from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import check_local
-from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_file
+from parquet_bloomwriter.source.identity import FileIdentity
+from parquet_bloomwriter.source.listing import is_pattern
+from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.source.open import read_footer
 from parquet_bloomwriter.source.stream import BufferSource
 
@@ -125,6 +128,8 @@ def rewrite_session(
             f"a file is named by its path, or given as bytes, not as {type(source).__name__}",
             remedy="for_each_file applies a verb to several files.",
         )
+    if is_pattern(os.fspath(source)):
+        raise not_found(os.fspath(source))
     with open_file(source) as file, ExitStack() as stack:
         try:
             on_disk = FileSource(file.path, file.fd, file.identity.size)
@@ -213,6 +218,17 @@ class RewriteSession:
             new_version(self._file, target, progress=self._progress)
         )
         return _FileRewrite(old, new, target, regenerates_crc=self._destination.regenerate_crc)
+
+    def rewrite(self, plan: Plan) -> bytes | None:
+        """Write a new version without new filters, read it back, and put it in its place.
+
+        Returns, raises:
+            As `begin` and the methods of `Rewrite`.
+        """
+        new = self.begin()
+        new.write(plan)
+        new.verify(plan, {})
+        return new.commit()
 
     def check_source_unchanged(self) -> None:
         """Check that the file has the same content as when it was opened.

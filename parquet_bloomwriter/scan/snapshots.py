@@ -19,7 +19,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.source.local import FileIdentity, FileSource, identity_of
+from parquet_bloomwriter.source.identity import FileIdentity, identity_of
+from parquet_bloomwriter.source.local import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from glob import has_magic
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from parquet_bloomwriter.errors import FileChanged, FileProblem, MalformedFile
+from parquet_bloomwriter.errors import FileChanged, FileProblem, MalformedFile, NoFileMatches
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -267,10 +267,6 @@ def blame(error: FileProblem, name: str) -> None:
     error.outcome = ""
 
 
-_CLOCK_NS = 2_000_000_000
-"""Coarsest clock of stores, nanoseconds: S3 gives whole seconds, FAT even ones."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSystemKey:
     """A file system of pyarrow's as a key; two keys are equal if pyarrow says the systems are."""
@@ -284,17 +280,13 @@ class FileSystemKey:
         return hash(self.filesystem.type_name)
 
 
-def is_settled(changed_ns: int) -> bool:
-    """Whether a later change would show a later time, so that the time identifies the content.
-
-    An object that was written a moment ago may be written again within the same second.
-
-    Args:
-        changed_ns: Last change of the content, nanoseconds since 1970 UTC.
-    """
-    return time.time_ns() - changed_ns >= _CLOCK_NS
-
-
 def not_found(name: str) -> FileNotFoundError:
-    """Return the error for a missing file, as the operating system words it."""
+    """Return the error for a missing file, as the operating system words it.
+
+    If the name looks like a pattern, the error says what takes patterns.
+    """
+    if has_magic(name):
+        problem = f'this takes one file, and none is named "{name}"'
+        remedy = "for_each_file applies a verb to every file that a pattern matches."
+        return NoFileMatches(problem, remedy=remedy)
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

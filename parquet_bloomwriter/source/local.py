@@ -10,9 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
     FileChanged,
@@ -22,6 +21,7 @@ from parquet_bloomwriter.errors import (
     Way,
 )
 from parquet_bloomwriter.source.base import RangeReader, blame
+from parquet_bloomwriter.source.identity import FileIdentity, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -53,59 +53,6 @@ _REMEDIES: dict[int, tuple[str | Proposal, ...]] = {
 }
 _FORMAT = stat.S_IFMT(0xFFFF)
 """The bits of a mode that tell what kind of file it is."""
-
-_TICK_NS = 20_000_000
-"""File systems stamp changes by a clock that moves every 1 to 10 ms on most kernels."""
-
-
-class FileIdentity(NamedTuple):
-    """Which file this is, and in which state, as `stat` tells.
-
-    A change that keeps the size and falls into the same tick of the file system's clock as the
-    `stat` (1 to 10 ms on most kernels) does not show.
-    """
-
-    device: int
-    """`st_dev`."""
-
-    inode: int
-    """`st_ino`, unique within the device."""
-
-    size: int
-    """Bytes."""
-
-    mtime_ns: int
-    """Last change of the content, nanoseconds since 1970 UTC."""
-
-    ctime_ns: int
-    """Last change of anything, names and attributes too (Windows: creation)."""
-
-    mode: int
-    """`st_mode`."""
-
-    owner: tuple[int, int]
-    """`st_uid` and `st_gid`."""
-
-    @classmethod
-    def of(cls, found: os.stat_result) -> FileIdentity:
-        """Take the identity from what `stat` found."""
-        return cls(
-            found.st_dev,
-            found.st_ino,
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
-            found.st_mode,
-            (found.st_uid, found.st_gid),
-        )
-
-    def same_but_for_names(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content, mode and owner; names may differ."""
-        return self._replace(ctime_ns=other.ctime_ns) == other
-
-    def same_content(self, other: FileIdentity) -> bool:
-        """Whether both are one file with the same content."""
-        return self._replace(mode=other.mode, owner=other.owner).same_but_for_names(other)
 
 
 class FileSource(RangeReader):
@@ -266,16 +213,6 @@ def check_regular(found: os.stat_result, *, name: str) -> None:
         what = _KINDS.get(kind, "no regular file")
         remedy = _REMEDIES.get(kind, ("Name a regular file.",))
         raise UnsupportedFile(f"this is {what}", path=name, remedy=remedy)
-
-
-def identity_of(found: os.stat_result) -> FileIdentity | None:
-    """Return the key under which what is known of a file may be kept; None if it is too young.
-
-    A file that was changed a moment ago may be changed again within the same tick of the clock.
-    """
-    if time.time_ns() - found.st_ctime_ns < _TICK_NS:
-        return None
-    return FileIdentity.of(found)
 
 
 if hasattr(os, "pread"):

@@ -24,9 +24,9 @@ from parquet_bloomwriter.source.base import (
     FileSystemKey,
     RangeReader,
     blame,
-    is_settled,
     not_found,
 )
+from parquet_bloomwriter.source.identity import is_settled
 from parquet_bloomwriter.source.stream import as_arrow_file
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.values.page_sizes import check_page_sizes
-from parquet_bloomwriter.values.physical import physical_metadata, physical_path
+from parquet_bloomwriter.values.second_footer import physical_metadata, physical_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

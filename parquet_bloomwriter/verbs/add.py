@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, get_args
 
-from parquet_bloomwriter.column_names import notes_on, select_columns, settle_per_column
+from parquet_bloomwriter.column_names import select_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
+from parquet_bloomwriter.filters.columns import notes_on
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs

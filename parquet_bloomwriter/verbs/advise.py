@@ -16,8 +16,9 @@ from parquet_bloomwriter.advising import ColumnProfile, judge
 from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.column_names import notes_on, select_columns, why_no_filter
+from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.filters.columns import notes_on, why_no_filter
 from parquet_bloomwriter.filters.stored import filters_of_columns
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField

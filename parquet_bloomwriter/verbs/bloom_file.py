@@ -9,6 +9,7 @@ import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
+from parquet_bloomwriter.filters.hashes import is_collection, lookups_of
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.kernels.layout import ABSENT
@@ -16,16 +17,15 @@ from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
 from parquet_bloomwriter.probing.footer_cache import FileBatch, cached_footer
-from parquet_bloomwriter.probing.hashes import is_collection, lookups_of
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.filters.hashes import Lookups
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Leaf
-    from parquet_bloomwriter.probing.hashes import Lookups
     from parquet_bloomwriter.source import Input
 
 _FEW_VALUES = 64

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overlo
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.replace.target import check_backup_folder, lies_in
+from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
 from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.text import safe
@@ -299,6 +299,7 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
             f'"{output}" is a file, but there are {len(files)} inputs',
             remedy="Name a folder.",
         )
+    check_folders_above(output, purpose="new versions")
     return _below(output, [found.name for found in files], done="written to")
 
 

@@ -70,13 +70,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         drops = draft.drops
         plan = make_plan(layout, draft, {})
         writes = not dry_run and bool(drops or output is not None)
-        data = None
-        if writes:
-            rewrite = session.begin()
-            rewrite.write(plan)
-            rewrite.verify(plan, {})
-            data = rewrite.commit()
-        elif not dry_run:
+        data = session.rewrite(plan) if writes else None
+        if not (writes or dry_run):
             session.keep()
         return StripReport(
             path=session.path,

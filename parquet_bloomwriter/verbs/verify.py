@@ -24,7 +24,7 @@ import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
-from parquet_bloomwriter.filters.check import Lookups, look_up
+from parquet_bloomwriter.filters.lookups import Lookups, look_up
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_bits
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.metadata.fields import FileField

@@ -43,7 +43,12 @@ def test_without_the_options_nothing_is_decided(events: Path, invoke: Invoke) ->
     assert (absent.exit_code, "draft" in absent.stdout) == (0, True)
     assert "4 UNCHECKED" in invoke("verify", str(events)).stdout
     released = invoke("probe", str(events), "--where", ABSENT, "--dialect", "xxhash")
-    assert released.stdout == absent.stdout
+    assert _verdicts(released.stdout) == _verdicts(absent.stdout)
+
+
+def _verdicts(shown: str) -> str:
+    """All but the requests and bytes: a footer may be known from the probe before."""
+    return shown.rsplit(", ", 2)[0]
 
 
 def test_another_seed_finds_nothing(events: Path, invoke: Invoke) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from parquet_bloomwriter.caches import clear_cache
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.bind import domains_of
-from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, cached_footer, clear_cache
+from parquet_bloomwriter.probing.footer_cache import CACHE, FooterCache, cached_footer
 from parquet_bloomwriter.source import BufferSource, open_for_reading
 from parquet_bloomwriter.verbs.probe import probe
 from tests.support.asking import known
@@ -40,7 +41,7 @@ def empty_cache() -> Iterator[None]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are taken to have been written long ago."""
-    monkeypatch.setattr("parquet_bloomwriter.source.local._TICK_NS", -(2**62))
+    monkeypatch.setattr("parquet_bloomwriter.source.identity._TICK_NS", -(2**62))
 
 
 def ask(path: Path, value: int) -> FileProbe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,51 @@ def test_the_old_file_is_kept_in_the_folder(old: Path) -> None:
     assert (kept.st_mode, kept.st_mtime) == (before.st_mode, before.st_mtime)
     for folder in ("kept", "kept/a", "kept/a/b"):
         assert stat.S_IMODE((root / folder).stat().st_mode) == 0o750, folder
+
+
+TEMPORARY = "kept/a/b/.a.parquet.bloomify-0123456789abcdef.tmp"
+
+
+def claim(root: Path, data: bytes = b"") -> None:
+    """Leave what a run leaves that claims the backup's name for its copy, when the power goes."""
+    (root / KEPT).parent.mkdir(parents=True)
+    (root / KEPT).write_bytes(data)
+    (root / TEMPORARY).write_bytes(OLD)
+
+
+@pytest.mark.usefixtures("disks")
+def test_a_claim_that_a_run_left_when_the_power_went_is_no_backup(old: Path) -> None:
+    root = old.parents[1]
+    claim(root)
+    rewrite(old)
+    assert files(root) == {"data/a.parquet": NEW, KEPT: OLD}
+
+
+def test_a_claim_that_a_run_left_is_no_output(old: Path) -> None:
+    root = old.parents[1]
+    claim(root)
+    with open_file(old) as source:
+        target = choose_target(source, root / KEPT)
+        with replacing(source, target, verify=lambda _: None) as new:
+            new.write(NEW)
+    assert files(root) == {"data/a.parquet": OLD, KEPT: NEW}
+    assert stat.S_IMODE((root / KEPT).stat().st_mode) == 0o640
+
+
+def test_a_file_that_may_be_anybody_s_is_no_claim(old: Path) -> None:
+    root = old.parents[1]
+    claim(root, b"theirs")
+    with pytest.raises(UnsafeTarget, match="the backup exists already"):
+        rewrite(old)
+    (root / KEPT).write_bytes(b"")
+    with (root / TEMPORARY).open("rb") as live:
+        fcntl.flock(live, fcntl.LOCK_EX)
+        with pytest.raises(UnsafeTarget, match="the backup exists already"):
+            rewrite(old)
+    (root / TEMPORARY).unlink()
+    with pytest.raises(UnsafeTarget, match="the backup exists already"):
+        rewrite(old)
+    assert files(root) == {"data/a.parquet": OLD, KEPT: b""}
 
 
 class Fault:

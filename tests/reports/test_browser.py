@@ -9,7 +9,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.reports.notebook import table_of
+from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.text import name, percent, rate
 from tests.reports.samples import HOSTILE, column, facts, file, matrix
@@ -219,7 +219,8 @@ def with_role(browser: Browser, role: str) -> list[str]:
 )
 def test_notebook_tables_suit_their_surroundings(browser: Browser, ground: str, ink: str) -> None:
     report = matrix(num_columns=12, num_row_groups=3)
-    host = f'<!DOCTYPE html><body style="background:{ground};color:{ink}">{table_of(report)}</body>'
+    body = f'<body style="background:{ground};color:{ink}">{notebook_html(report)}</body>'
+    host = f"<!DOCTYPE html>{body}"
     browser.show(host, width=400)
     assert browser.run(OVERFLOW) <= 0
     contrasts = browser.run(CONTRASTS)

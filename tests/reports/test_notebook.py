@@ -10,7 +10,7 @@ import pytest
 
 from parquet_bloomwriter import InvalidArgument, bloomify, repair, strip
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.reports.notebook import table_of
+from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.rewriting import ChunkReport, RepairReport, Status
 from parquet_bloomwriter.reports.verification import CheckStatus, FilterCheck, MissingValue
 from parquet_bloomwriter.text import safe
@@ -35,7 +35,7 @@ def with_filters(rows: int = 1_000) -> bytes:
 
 
 def seen(report: Report) -> Seen:
-    return Seen(table_of(report))
+    return Seen(notebook_html(report))
 
 
 def test_filters_added() -> None:
@@ -184,7 +184,7 @@ def test_text_from_files_is_text(text: str) -> None:
 
 
 def test_it_brings_no_colours_no_scripts_and_no_styles_for_others() -> None:
-    source = table_of(inspect(with_filters()))
+    source = notebook_html(inspect(with_filters()))
     assert not re.search(r"<(script|style|link|img)|#[0-9a-f]{3}|url\(|https?:", source)
     assert set(re.findall(r"(?<!-)color:([^;\"]+)", source)) == {"inherit"}
 
@@ -202,11 +202,11 @@ def test_long_tables_and_lists_are_cut_and_say_so() -> None:
 def test_reports_show_themselves_in_notebooks() -> None:
     data = with_filters()
     for report in (bloomify(data), strip(data), repair(data), inspect(data)):
-        assert report._repr_html_() == table_of(report)
+        assert report._repr_html_() == notebook_html(report)
     inspected = InspectReport(files=(inspect(data),))
-    assert inspected._repr_html_() == table_of(inspected)
+    assert inspected._repr_html_() == notebook_html(inspected)
 
 
 def test_what_is_no_report_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="int is no report"):
-        table_of(3)  # type: ignore[arg-type]  # what a mistaken caller passes
+        notebook_html(3)  # type: ignore[arg-type]  # what a mistaken caller passes

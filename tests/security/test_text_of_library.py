@@ -15,15 +15,14 @@ from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate.expression import Comparison
 from parquet_bloomwriter.reports.inspection import InspectReport
-from parquet_bloomwriter.reports.notebook import table_of
+from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.spark.connect import where
 from parquet_bloomwriter.spark.connect.file_keys import leaving_out
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.connect.write_sql import write_condition
 from parquet_bloomwriter.spark.rules.bridge import Bridge
-from parquet_bloomwriter.spark.rules.decision import Decision
-from parquet_bloomwriter.spark.rules.explain import explanation, reasons
+from parquet_bloomwriter.spark.rules.explain import Decision, explanation, reasons
 from tests.reports.parsing import Seen
 from tests.torture.security.commands import EVIL
 from tests.torture.security.hostile import PAYLOADS, faults, names
@@ -75,7 +74,7 @@ def test_reports_represent_themselves_safely(reports: dict[str, Any]) -> None:
 
 def test_reports_in_notebooks_are_text(reports: dict[str, Any]) -> None:
     for verb, report in reports.items():
-        _check_markup(table_of(report), verb)
+        _check_markup(notebook_html(report), verb)
 
 
 def test_pages_are_text(reports: dict[str, Any]) -> None:

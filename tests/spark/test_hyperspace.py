@@ -11,9 +11,8 @@ import pytest
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace
-from parquet_bloomwriter.spark.plan.tables import list_table, table_of
-from parquet_bloomwriter.spark.rules.decision import Decision
-from parquet_bloomwriter.spark.rules.explain import explanation, reasons
+from parquet_bloomwriter.spark.plan.relations import list_table, table_of
+from parquet_bloomwriter.spark.rules.explain import Decision, explanation, reasons
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from tests.spark.both_ways import both_ways, eager_session, set_for_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -30,26 +29,22 @@ ONE_FILE_EACH = {
 
 
 @pytest.fixture(scope="module")
-def session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Return a session of its own beside the shared one."""
+def session(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """Return a session of its own with views of two tables, each value of `id` in one file."""
     assert spark is not None
-    with eager_session() as own:
-        yield own
-
-
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory, session: SparkSession) -> Path:
-    """Return a folder of two tables "a" and "b", each value of `id` in one file, and views."""
     folder = tmp_path_factory.mktemp("places")
-    for name in "ab":
-        (folder / name).mkdir()
-        for i in range(NUM_FILES):
-            ids = [(i * 7 + NUM_FILES * (j // 4)) * 1_000_003 for j in range(ROWS)]
-            data = {"id": pa.array(ids, pa.int64()), "n": pa.array(range(ROWS), pa.int64())}
-            pq.write_table(pa.table(data), folder / name / f"{i}.parquet")
-        index.create(folder / name, ["id"], name=f"ids_{name}")
-        session.read.parquet(str(folder / name)).createOrReplaceTempView(name)
-    return folder
+    with eager_session() as own:
+        for name in "ab":
+            (folder / name).mkdir()
+            for i in range(NUM_FILES):
+                ids = [(i * 7 + NUM_FILES * (j // 4)) * 1_000_003 for j in range(ROWS)]
+                data = {"id": pa.array(ids, pa.int64()), "n": pa.array(range(ROWS), pa.int64())}
+                pq.write_table(pa.table(data), folder / name / f"{i}.parquet")
+            index.create(folder / name, ["id"], name=f"ids_{name}")
+            own.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+        yield own
 
 
 IDS = ", ".join(str((i * 7 + NUM_FILES * 3) * 1_000_003) for i in (5, 6, 7))
@@ -68,10 +63,7 @@ WHERE = f"id IN ({IDS})"
         f"SELECT id, r FROM (SELECT id, rand(7) AS r FROM a WHERE {WHERE}) WHERE r < 0.5",
     ],
 )
-def test_what_draws_by_place_gives_the_same_with_rules(
-    session: SparkSession, tables: Path, sql: str
-) -> None:
-    assert tables
+def test_what_draws_by_place_gives_the_same_with_rules(session: SparkSession, sql: str) -> None:
     with set_for_now(session, ONE_FILE_EACH):
         found = both_ways(session, sql)
         assert found.files == (NUM_FILES, NUM_FILES)
@@ -79,10 +71,7 @@ def test_what_draws_by_place_gives_the_same_with_rules(
     assert Code.DEPENDS_ON_PLACE in codes
 
 
-def test_a_random_expression_above_a_join_leaves_both_sides(
-    session: SparkSession, tables: Path
-) -> None:
-    assert tables
+def test_a_random_expression_above_a_join_leaves_both_sides(session: SparkSession) -> None:
     sql = "SELECT a.id, a.n, b.n, rand(7) AS r FROM a JOIN b ON a.id = b.id AND a.n = b.n"
     with set_for_now(session, ONE_FILE_EACH):
         assert both_ways(session, sql).on.num_probes == 0
@@ -100,17 +89,15 @@ def test_a_random_expression_above_a_join_leaves_both_sides(
     ],
 )
 def test_other_expressions_and_other_branches_are_no_hindrance(
-    session: SparkSession, tables: Path, sql: str
+    session: SparkSession, sql: str
 ) -> None:
-    assert tables
     found = both_ways(session, sql)
     assert found.on.num_files < found.off.num_files
 
 
 def test_exists_in_an_or_is_no_error_and_drops_rows_of_the_inner_side(
-    session: SparkSession, tables: Path
+    session: SparkSession,
 ) -> None:
-    assert tables
     sql = (
         "SELECT a.id, a.n FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id AND b.n > 30) "
         "OR a.n = 3"
@@ -122,8 +109,7 @@ def test_exists_in_an_or_is_no_error_and_drops_rows_of_the_inner_side(
     assert not [one for one in decisions if one.reason and one.reason.code is Code.INTERNAL_ERROR]
 
 
-def test_rows_are_dropped_below_the_join_of_an_exists(session: SparkSession, tables: Path) -> None:
-    assert tables
+def test_rows_are_dropped_below_the_join_of_an_exists(session: SparkSession) -> None:
     sql = (
         "SELECT x.id, b.n FROM (SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.n = a.n) "
         "OR a.n = 3) x JOIN b ON x.id = b.id"
@@ -145,9 +131,8 @@ JOINED = f"SELECT * FROM a WHERE n IN ({SUBQUERY})"
     ],
 )
 def test_subqueries_that_become_joins_are_left_below_a_draw(
-    session: SparkSession, tables: Path, sql: str
+    session: SparkSession, sql: str
 ) -> None:
-    assert tables
     with set_for_now(session, SHUFFLED_INTO_FOUR):
         found = both_ways(session, sql)
     assert found.files == (2 * NUM_FILES, 2 * NUM_FILES)
@@ -161,10 +146,7 @@ def test_subqueries_that_become_joins_are_left_below_a_draw(
         f"SELECT *, rand(7) AS r FROM a WHERE n > (SELECT max(n) - 9 FROM ({SUBQUERY}))",
     ],
 )
-def test_subqueries_that_no_draw_depends_on_are_pruned(
-    session: SparkSession, tables: Path, sql: str
-) -> None:
-    assert tables
+def test_subqueries_that_no_draw_depends_on_are_pruned(session: SparkSession, sql: str) -> None:
     with set_for_now(session, ONE_FILE_EACH):
         both_ways(session, sql)
         decisions = rules.trace(session.sql(sql))

@@ -19,7 +19,7 @@ from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.source import BufferSource, FileSource
 from parquet_bloomwriter.values import LeafReader, stream
-from parquet_bloomwriter.values.physical import physical_metadata
+from parquet_bloomwriter.values.second_footer import physical_metadata
 from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata
 from tests.values.stored import physical, stored
 from tests.verbs.files import created_by, footer_of, people, with_num_rows, with_number, written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -190,6 +191,17 @@ def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
             verb([folder / "a.parquet"])  # type: ignore[arg-type]
 
 
+def test_a_pattern_is_no_name_of_one_file(folder: Path) -> None:
+    for verb in (bloomify, strip, repair, inspect, verify, advise, BloomFile):
+        for pattern in ("*.parquet", "nothing*"):
+            with pytest.raises(FileNotFoundError, match="for_each_file applies a verb") as caught:
+                verb(folder / pattern)
+            assert isinstance(caught.value, InvalidArgument)
+            assert caught.value.errno == errno.ENOENT
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        list(for_each_file([folder / "nothing*"], add))
+
+
 def backed_up(path: str, output: str | None, jobs: int, *, backup_dir: str | None = None) -> Any:  # noqa: ANN401
     return bloomify(path, output=output, jobs=jobs, force=True, backup_dir=backup_dir)
 
@@ -220,6 +232,19 @@ def test_backups_among_the_inputs_are_refused(
         list(for_each_file("in/sub", backed_up, output="out", backup_dir="out/old"))
     assert listing(tmp_path) == before
     assert folder.is_dir()
+
+
+@pytest.mark.parametrize("option", ["backup_dir", "output"])
+def test_a_folder_below_a_file_is_refused_before_anything_starts(
+    folder: Path, tmp_path: Path, option: str
+) -> None:
+    (tmp_path / "plain").write_text("a plain file")
+    before = listing(tmp_path)
+    calls: list[object] = []
+    where: Any = {option: tmp_path / "plain" / "old" / "kept"}
+    with pytest.raises(InvalidArgument, match=r'below ".*plain", which is no folder'):
+        list(for_each_file([folder], lambda *given, **_: calls.append(given), **where))
+    assert (calls, listing(tmp_path)) == ([], before)
 
 
 def test_backups_that_would_collide(folder: Path, tmp_path: Path) -> None:

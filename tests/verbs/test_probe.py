@@ -15,6 +15,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from parquet_bloomwriter import bloomify
+from parquet_bloomwriter.caches import clear_cache
 from parquet_bloomwriter.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -22,7 +23,6 @@ from parquet_bloomwriter.errors import (
     NotParquet,
     UnsupportedFile,
 )
-from parquet_bloomwriter.probing.footer_cache import clear_cache
 from parquet_bloomwriter.probing.verdict import Evidence, Verdict
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import read_table

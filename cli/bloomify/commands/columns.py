@@ -170,7 +170,8 @@ def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
         leaves: The columns.
         with_ordinals: Whether to say what to type for names that cannot be typed.
     """
-    from parquet_bloomwriter.column_names import can_be_listed, listed_name, why_no_filter
+    from parquet_bloomwriter.column_names import can_be_listed, listed_name
+    from parquet_bloomwriter.filters.columns import why_no_filter
 
     named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
     space = max((width(text) for _, text in named), default=0)
@@ -191,7 +192,7 @@ def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
 
 def _example_of(leaves: Sequence[Leaf]) -> str:
     """Return the name of a column that can have filters and be typed; "" if there is none."""
-    from parquet_bloomwriter.column_names import why_no_filter
+    from parquet_bloomwriter.filters.columns import why_no_filter
 
     names = (leaf.name for leaf in leaves if leaf.name and not why_no_filter(leaf))
     return next((one for one in names if one.isprintable() and "," not in one), "")
@@ -199,7 +200,8 @@ def _example_of(leaves: Sequence[Leaf]) -> str:
 
 def _listed_example_of(leaves: Sequence[Leaf]) -> str:
     """Return such a name or, if none can be typed, an ordinal, as in a list of columns."""
-    from parquet_bloomwriter.column_names import listed_name, why_no_filter
+    from parquet_bloomwriter.column_names import listed_name
+    from parquet_bloomwriter.filters.columns import why_no_filter
 
     others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
     return _example_of(leaves) or next(others, "")

@@ -72,9 +72,9 @@ def describe(
             was left unchanged.
         has_remedy: Whether to say what the library proposes.
     """
-    if isinstance(error, OSError):
-        return _describe_os_error(error, path, reads_only=reads_only)
     if not isinstance(error, BloomwriterError):
+        if isinstance(error, OSError):
+            return _describe_os_error(error, path, reads_only=reads_only)
         return _where(path) + f"{type(error).__name__}: {error}"
     text = error.message(
         outcome="" if reads_only else None,

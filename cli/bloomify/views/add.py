@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import Heading, labelled, table
 from bloomify.views.base import View, facts_of
 from bloomify.views.new_file import heading, new_file_document, plan_document, plan_table
-from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
-from parquet_bloomwriter.reports.rewriting import ADDED_HEADINGS, listed_names, remark_on
-from parquet_bloomwriter.text import count, growth, growth_warning, name, ranges, rate, safe
+from parquet_bloomwriter.reports.rewriting import (
+    ADDED_HEADINGS,
+    ColumnTotals,
+    listed_names,
+    remarks_on,
+)
+from parquet_bloomwriter.text import count, growth, growth_warning, name, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from bloomify.views.base import Document
     from parquet_bloomwriter import AddReport, ColumnReport
 
 _HEADINGS = tuple(Heading(title=one.title, is_text=one.is_text) for one in ADDED_HEADINGS)
-
-Remark = tuple[str, str]
-"""A label of one word, and the reason."""
 
 
 @dataclass(kw_only=True)
@@ -59,7 +60,7 @@ class AddView(View["AddReport"]):
     def details(self, report: AddReport, *, columns: int | None) -> str:
         """Return the table, the remarks below it, and the plan if it was asked for."""
         parts = [_totals_table(map(ColumnTotals.of, report.columns), columns=columns)]
-        remarks = _remarks(report)
+        remarks = [(one.label, safe(one.sentence)) for one in remarks_on(report)]
         if report.fallback:
             remarks.append(("note", f"filters go to the end of the file: {report.fallback}"))
         if report.left_bytes:
@@ -92,7 +93,7 @@ class AddView(View["AddReport"]):
 
     def summary(self, *, columns: int | None) -> str:
         """Return the table of all files, and the remarks below it."""
-        grouped: dict[Remark, list[str]] = defaultdict(list)
+        grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
         for column in self.totals:
             for remark, number in column.remarks.items():
                 grouped[remark].append(f"{name(column.name)} ({count(number, 'row group')})")
@@ -123,78 +124,6 @@ class AddView(View["AddReport"]):
         return not (none_built and any(label == "skipped" for label, _ in remarks))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnTotals:
-    """One column, summed over the row groups of one file or of many: a row of the table."""
-
-    name: str
-    """Dotted path."""
-
-    asked_fpp: float
-    num_row_groups: int
-    num_built: int = 0
-    """Row groups with a new filter."""
-
-    num_kept: int = 0
-    """Row groups whose filter stays."""
-
-    ndv: int = 0
-    """Distinct values of the row groups with a new filter, summed."""
-
-    num_bytes: int = 0
-    """New filters, headers and bitsets."""
-
-    num_bitset_bytes: int = 0
-    worst_fpp: float | None = None
-    """Of all filters, new and kept; None without any."""
-
-    remarks: Counter[Remark]
-    """Remarks on row groups, with the number of row groups."""
-
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, column: ColumnReport) -> ColumnTotals:
-        """Sum up one column of one file."""
-        return cls(
-            name=column.name,
-            asked_fpp=column.asked_fpp,
-            num_row_groups=len(column.chunks),
-            num_built=len(column.built),
-            num_kept=sum(chunk.status == "kept" for chunk in column.chunks),
-            ndv=column.ndv,
-            num_bytes=column.bytes_added,
-            num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
-            worst_fpp=column.achieved_fpp,
-            remarks=Counter(remark for chunk in column.chunks if (remark := remark_on(chunk))),
-            notes=column.notes,
-            warnings=column.warnings,
-        )
-
-    @property
-    def bits_per_value(self) -> float | None:
-        """Bits of bitset per distinct value; None without new filters."""
-        return BITS_PER_BYTE * self.num_bitset_bytes / self.ndv if self.ndv else None
-
-    def __add__(self, other: ColumnTotals) -> ColumnTotals:
-        rates = [rate for rate in (self.worst_fpp, other.worst_fpp) if rate is not None]
-        return ColumnTotals(
-            name=self.name,
-            asked_fpp=self.asked_fpp,
-            num_row_groups=self.num_row_groups + other.num_row_groups,
-            num_built=self.num_built + other.num_built,
-            num_kept=self.num_kept + other.num_kept,
-            ndv=self.ndv + other.ndv,
-            num_bytes=self.num_bytes + other.num_bytes,
-            num_bitset_bytes=self.num_bitset_bytes + other.num_bitset_bytes,
-            worst_fpp=max(rates, default=None),
-            remarks=self.remarks + other.remarks,
-            notes=tuple(dict.fromkeys(self.notes + other.notes)),
-            warnings=tuple(dict.fromkeys(self.warnings + other.warnings)),
-        )
-
-
 def merge(known: Iterable[ColumnTotals], more: Iterable[ColumnTotals]) -> tuple[ColumnTotals, ...]:
     """Add up columns of the same name and asked rate, in the order of their first occurrence."""
     merged: dict[tuple[str, float], ColumnTotals] = {}
@@ -205,51 +134,8 @@ def merge(known: Iterable[ColumnTotals], more: Iterable[ColumnTotals]) -> tuple[
 
 
 def _totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
-    return table(_HEADINGS, [_row(column) for column in totals], columns=columns)
-
-
-def _row(column: ColumnTotals) -> list[str]:
-    bits = column.bits_per_value
-    return [
-        name(column.name),
-        _progress(column),
-        f"{column.ndv:,}" if column.num_built else "-",
-        f"{column.num_bytes:,}" if column.num_built else "-",
-        "-" if bits is None else f"{bits:,.1f}",
-        rate(column.asked_fpp),
-        rate(column.worst_fpp),
-    ]
-
-
-def _progress(column: ColumnTotals) -> str:
-    if column.num_kept and not column.num_built:
-        return f"{column.num_kept:,} kept"
-    return f"{column.num_built:,} of {column.num_row_groups:,}"
-
-
-def _remarks(report: AddReport) -> list[Remark]:
-    """Group the remarks on one file by reason and row groups; return labels and sentences."""
-    grouped: dict[tuple[str, str, tuple[int, ...]], list[str]] = defaultdict(list)
-    for column in report.columns:
-        places: dict[Remark, list[int]] = defaultdict(list)
-        for chunk in column.chunks:
-            if remark := remark_on(chunk):
-                places[remark].append(chunk.row_group)
-        for (label, reason), row_groups in places.items():
-            grouped[label, reason, tuple(row_groups)].append(name(column.name))
-        for note in column.notes:
-            grouped["note", note, tuple(range(report.num_row_groups))].append(name(column.name))
-    return [
-        (label, f"{listed_names(names)}{_among(row_groups, report.num_row_groups)}: {safe(reason)}")
-        for (label, reason, row_groups), names in grouped.items()
-    ]
-
-
-def _among(row_groups: Sequence[int], total: int) -> str:
-    if len(row_groups) == total:
-        return ""
-    noun = "row group" if len(row_groups) == 1 else "row groups"
-    return f" ({noun} {ranges(row_groups)})"
+    rows = [[name(column.name), *column.figures()] for column in totals]
+    return table(_HEADINGS, rows, columns=columns)
 
 
 def _with_options(text: str) -> str:

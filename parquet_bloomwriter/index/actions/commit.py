@@ -1,4 +1,4 @@
-"""From a survey to the version that counts: build the filters, write the version, commit it.
+"""From a survey to a committed version: build the filters, write the files, commit.
 
 A version has filters for the files that were surveyed, and keeps the filters that older versions
 have of other files. The filter of all values of a column is new, or that of the last version with
@@ -70,7 +70,7 @@ class VersionRequest:
 def build_version(
     log: IndexLog, stable: Entry | None, begin: Entry, request: VersionRequest
 ) -> IndexReport:
-    """Build a version, and make it the one that counts.
+    """Build a version, and commit it.
 
     Args:
         log: The index's.

@@ -172,7 +172,9 @@ def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
         with open_local(path) as source:
             file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
             if not file.schema_arrow.equals(names.schema()):
-                raise IndexProblem("it has other columns than a part", path=path, remedy=_REMEDY)
+                raise IndexProblem(
+                    "the columns of the file are not those of a part", path=path, remedy=_REMEDY
+                )
             yield file
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error

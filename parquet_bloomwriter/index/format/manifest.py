@@ -158,7 +158,7 @@ def read_manifest(path: str) -> FileTable:
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        problem = "it is no list of an index's files: " + " ".join(str(error).split())
+        problem = "the manifest of an index cannot be read: " + " ".join(str(error).split())
         raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
     ids, sizes, modified_ms, num_rows = numbers
     return FileTable(ids=ids, paths=names, sizes=sizes, modified_ms=modified_ms, num_rows=num_rows)

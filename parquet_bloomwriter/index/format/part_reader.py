@@ -35,7 +35,8 @@ from parquet_bloomwriter.index.format.part_writer import (
     TYPE,
 )
 from parquet_bloomwriter.kernels.layout import I32, STRUCT
-from parquet_bloomwriter.source.local import FileIdentity, FileSource, open_local
+from parquet_bloomwriter.source.identity import FileIdentity
+from parquet_bloomwriter.source.local import FileSource, open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,7 +178,7 @@ def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:
         file = pq.ParquetFile(source.for_arrow(), read_dictionary=[TYPE], pre_buffer=False)
         return file, file.read([*_DTYPES, TYPE], use_threads=False)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        problem = "it cannot be read: " + " ".join(str(error).split())
+        problem = "the part cannot be read: " + " ".join(str(error).split())
         raise _broken(path, problem) from error
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.format.part_reader import Part
-    from parquet_bloomwriter.source.local import FileIdentity
+    from parquet_bloomwriter.source.identity import FileIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,7 +143,7 @@ class _FilesById:
         same = self.files.sizes[owners] == part.sizes[rows]
         same &= self.files.modified_ms[owners] == part.modified_ms[rows]
         if not same.all():
-            raise IndexProblem("it is about other files than the manifest", path=part.path)
+            raise IndexProblem("the part is about other files than the manifest", path=part.path)
         return rows, owners
 
 

@@ -253,7 +253,9 @@ def _open_parts(
     for part in parts[np.diff(parts, prepend=-1) != 0].tolist():
         source = stack.enter_context(open_local(filters.paths[part]))
         if state_of(source) != filters.states[part]:
-            raise IndexProblem("it has been changed since it was opened", path=filters.paths[part])
+            raise IndexProblem(
+                "a part of the index was changed after it was opened", path=filters.paths[part]
+            )
         sources[part] = source
     return sources
 

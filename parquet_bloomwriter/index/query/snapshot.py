@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
@@ -33,7 +34,7 @@ from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.source.local import FileIdentity
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -269,6 +270,8 @@ class SnapshotCache:
 
 SNAPSHOTS = SnapshotCache()
 """The snapshots that `open_snapshot` keeps: all that lookups keep in memory."""
+
+register(SNAPSHOTS.clear)
 
 
 class _NotActiveError(Exception):

@@ -11,16 +11,17 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
-from parquet_bloomwriter.spark.rules.decision import Decision
+from parquet_bloomwriter.spark.rules.explain import Decision
 from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
 from parquet_bloomwriter.text import safe
 
@@ -151,10 +152,16 @@ def clear_caches() -> None:
 
     Queries that other threads are planning may go on without indexes.
     """
+    from py4j.protocol import Py4JError
+
     for adaptor in list(_adaptors.values()):
         if not isinstance(adaptor, Reason):
             adaptor.bridge.clear()
-            adaptor.java.clear()
+            with suppress(Py4JError):  # a JVM that has ended keeps nothing
+                adaptor.java.clear()
+
+
+register(clear_caches)
 
 
 def _adaptor_of(spark: SparkSession) -> _Adaptor | Reason:

@@ -10,10 +10,10 @@ from threading import Thread
 
 import pytest
 
+from parquet_bloomwriter import clear_cache
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import (
-    SNAPSHOTS,
     Snapshot,
     SnapshotCache,
     open_snapshot,
@@ -87,7 +87,7 @@ def test_an_index_that_was_made_anew_is_seen(index: Made) -> None:
 def test_what_was_opened_is_kept_until_the_cache_is_cleared(index: Made) -> None:
     before = index.snapshot()
     assert index.snapshot() is before
-    SNAPSHOTS.clear()
+    clear_cache()
     assert index.snapshot() is not before
     assert kept(index, "id = 3") == [12, 14]
 

@@ -8,6 +8,7 @@ same answer.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -91,6 +92,20 @@ class Spelling(Protocol):
         literal = self.literal(kind, value)
         access = self._access.get(shape)
         return None if literal is None or access is None else access.format(column, literal)
+
+
+class Batched(Spelling):
+    """What engines with SQL have in common that answer many conditions at once."""
+
+    _at_once: int
+    """Conditions of one query."""
+
+    def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
+        """Count the rows that meet each condition."""
+        return in_batches(lambda some: self._counts(path, some), conditions, self._at_once)
+
+    @abstractmethod
+    def _counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]: ...
 
 
 def in_batches(

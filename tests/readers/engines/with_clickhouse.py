@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from tests.readers.engines.face import (
     UNION,
-    Spelling,
+    Batched,
     brief,
-    in_batches,
     is_binary,
     is_text,
     quoted,
@@ -30,14 +29,14 @@ _OFF = (
     "dictionary_filter_push_down",
     "page_filter_push_down",
 )
-_AT_ONCE = 100
 
 
-class ClickHouse(Spelling):
+class ClickHouse(Batched):
     """chdb, which is ClickHouse as a library."""
 
     name = "chdb"
     problem = ""
+    _at_once = 100
     _types = {  # noqa: RUF012
         pa.bool_(): "Bool", pa.int8(): "Int8", pa.uint8(): "UInt8",
         pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
@@ -80,10 +79,6 @@ class ClickHouse(Spelling):
             return f"CAST('{value}', 'Decimal({kind.precision}, {kind.scale})')"
         known = self._types.get(kind)
         return None if known is None else f"CAST('{text_of(value)}', '{known}')"
-
-    def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
-        """Count the rows that meet each condition."""
-        return in_batches(lambda some: self._counts(path, some), conditions, _AT_ONCE)
 
     def _counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
         parts = [

@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from tests.readers.engines.face import (
     UNION,
-    Spelling,
+    Batched,
     brief,
-    in_batches,
     is_binary,
     is_text,
     quoted,
@@ -30,14 +29,14 @@ _OFF = {
     "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.execution.parquet.enable_page_index": "false",
 }
-_AT_ONCE = 50
 
 
-class DataFusion(Spelling):
+class DataFusion(Batched):
     """DataFusion; a new context per file, because it caches metadata."""
 
     name = "datafusion"
     problem = ""
+    _at_once = 50
     _types = {  # noqa: RUF012
         pa.bool_(): "Boolean", pa.int8(): "Int8", pa.uint8(): "UInt8",
         pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
@@ -75,10 +74,6 @@ class DataFusion(Spelling):
             return f"arrow_cast('{value}', 'Decimal{bits}({kind.precision}, {kind.scale})')"
         known = self._types.get(kind)
         return None if known is None else f"arrow_cast('{text_of(value)}', '{known}')"
-
-    def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
-        """Count the rows that meet each condition."""
-        return in_batches(lambda some: self._counts(path, some), conditions, _AT_ONCE)
 
     def query(self, path: Path, query: str) -> dict[str, list[Any]]:
         """Run a query on the file as table `t`."""

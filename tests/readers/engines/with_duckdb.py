@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from tests.readers.engines.face import (
     UNION,
-    Spelling,
+    Batched,
     brief,
-    in_batches,
     is_binary,
     is_text,
     quoted,
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
 
     from tests.readers.engines.face import Answer
 
-_AT_ONCE = 50
 
-
-class DuckDB(Spelling):
+class DuckDB(Batched):
     """DuckDB, in memory."""
 
     name = "duckdb"
     problem = ""
+    _at_once = 50
     _types = {  # noqa: RUF012
         pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.uint8(): "UTINYINT",
         pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT",
@@ -70,10 +68,6 @@ class DuckDB(Spelling):
             return f"to_days({value.days})"
         known = self._types.get(kind)
         return None if known is None else f"CAST('{text_of(value)}' AS {known})"
-
-    def counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
-        """Count the rows that meet each condition."""
-        return in_batches(lambda some: self._counts(path, some), conditions, _AT_ONCE)
 
     def _counts(self, path: Path, conditions: Sequence[str]) -> list[Answer]:
         import duckdb

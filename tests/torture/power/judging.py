@@ -60,7 +60,7 @@ class Judge:
             yield from _problems_of_checksums(found, target, crc, is_needed=is_certain)
         judged = {target, backup, crc}
         for path in (found.keys() | before.keys()) - judged:
-            if found.get(path) != before.get(path) and not _is_temporary(path, judged):
+            if found.get(path) != before.get(path) and not is_temporary(path, judged):
                 yield f"{path} is not as it was"
         if has_returned and is_certain and found != after:
             yield "the run has returned, and something is not as it left it"
@@ -89,6 +89,7 @@ def _problems_of_checksums(
         yield "the checksum file is not that of the file"
 
 
-def _is_temporary(path: str, judged: set[str | None]) -> bool:
+def is_temporary(path: str, judged: set[str | None]) -> bool:
+    """Whether this is the path of a temporary file for one of those judged."""
     match = _TEMPORARY.fullmatch(path)
     return match is not None and match["folder"] + match["target"] in judged

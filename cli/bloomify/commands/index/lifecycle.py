@@ -12,60 +12,59 @@ from bloomify.console.help import Verb
 from parquet_bloomwriter import index
 
 
-@click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")
-@table_argument
-@named_options
-@click.pass_context
-def optimize(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+def _command(verb: str, short_help: str, help_: str) -> click.Command:
+    """Return the command that calls the function of `parquet_bloomwriter.index` of its name."""
+
+    @click.command(verb, cls=Verb, short_help=short_help, help=help_)
+    @table_argument
+    @named_options
+    @click.pass_context
+    def command(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+        change(IndexRun.of(ctx, table, options), getattr(index, verb))
+
+    return command
+
+
+optimize = _command(
+    "optimize",
+    "Make few parts of the many of refreshes.",
     """Write the parts of an index of DIR into few, without filters of files that are gone.
 
     No data is read. The old parts stay until `vacuum`, for lookups that are under way.
-    """
-    change(IndexRun.of(ctx, table, options), index.optimize)
+    """,
+)
 
-
-@click.command("delete", cls=Verb, short_help="Stop using an index; its files stay.")
-@table_argument
-@named_options
-@click.pass_context
-def delete(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+delete = _command(
+    "delete",
+    "Stop using an index; its files stay.",
     """Stop lookups from using an index of DIR.
 
     Its files stay: `restore` brings it back, and `vacuum` removes it for good.
-    """
-    change(IndexRun.of(ctx, table, options), index.delete)
+    """,
+)
 
+restore = _command(
+    "restore",
+    "Use a deleted index again.",
+    "Let lookups use a deleted index of DIR again.",
+)
 
-@click.command("restore", cls=Verb, short_help="Use a deleted index again.")
-@table_argument
-@named_options
-@click.pass_context
-def restore(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
-    """Let lookups use a deleted index of DIR again."""
-    change(IndexRun.of(ctx, table, options), index.restore)
-
-
-@click.command("vacuum", cls=Verb, short_help="Remove files that the index needs no more.")
-@table_argument
-@named_options
-@click.pass_context
-def vacuum(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
+vacuum = _command(
+    "vacuum",
+    "Remove files that the index needs no more.",
     """Remove the files of an index of DIR that its newest version does not need.
 
     Of a deleted index that is everything, for good. No data file is touched.
-    """
-    change(IndexRun.of(ctx, table, options), index.vacuum)
+    """,
+)
 
-
-@click.command("cancel", cls=Verb, short_help="Clean up after a command that was killed.")
-@table_argument
-@named_options
-@click.pass_context
-def cancel(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
-    """End what somebody has begun on an index of DIR, and remove what it has written.
+cancel = _command(
+    "cancel",
+    "Clean up after a command that was killed.",
+    """End an action on an index of DIR that another process began, and remove what it has written.
 
     For a command that was killed, or a machine that went down: the last stable version was in force
-    all the time, and now others may change the index again. If the command is still at work, it
+    all the time, and the index can be changed again afterwards. If the command is still at work, it
     fails when it ends.
-    """
-    change(IndexRun.of(ctx, table, options), index.cancel)
+    """,
+)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.console.table import Heading, labelled, table
-from bloomify.views.index.hints import command_line
+from bloomify.views.index import command_line
 from parquet_bloomwriter.text import count, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class InfosText:
         if info.busy is not None:
             since = _moment(info.busy_since_ms or 0)
             words = self._type("cancel", info)
-            yield "busy", f"{info.busy} since {since}; if nobody is at work any more: {words}"
+            yield "busy", f"{info.busy} since {since}; if that command has died: {words}"
 
     def _type(self, verb: str, info: IndexInfo) -> str:
         return safe(command_line(verb, self.table, name=info.name, home=self.home))

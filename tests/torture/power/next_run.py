@@ -9,6 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from tests.torture.power.judging import is_temporary
 from tests.torture.power.recording import look, paths_of
 from tests.torture.power.scenarios import FILE
 
@@ -63,8 +64,12 @@ def problems_of_next_run(
     """Run the verb in a folder that is as the disk is, and say what is wrong afterwards."""
     put(disk, folder)
     found, after = paths_of(look(folder)), paths_of(record.after)
-    backup = scenario.backup or scenario.target
-    has_backup = backup in found and _inode_at(disk, backup) != _inode_at(disk, scenario.target)
+    backup, old = scenario.backup or scenario.target, _bytes_at(found, scenario.target)
+    has_backup = (
+        backup in found
+        and _inode_at(disk, backup) != _inode_at(disk, scenario.target)
+        and not _is_claim(found, backup)
+    )
     more = {"overwrite": True} if scenario.output else {}
     options = {**more, **({"backup_suffix": None, "backup_dir": None} if has_backup else {})}
     try:
@@ -77,10 +82,16 @@ def problems_of_next_run(
         yield "the next run does not come to the same new version"
     if _bytes_at(left, FILE) not in {_bytes_at(found, FILE), _bytes_at(after, FILE)}:
         yield "the next run changes the file that it reads"
+    if scenario.backup and not has_backup and _bytes_at(left, backup) != old:
+        yield "the next run does not keep the old version"
     allowed = {*after, *(path for path in found if path == backup)}
-    extra = {path for path in left.keys() - allowed if not (has_backup and backup in path)}
-    if extra:
+    if extra := left.keys() - allowed:
         yield f"the next run leaves {', '.join(sorted(extra))}"
+
+
+def _is_claim(found: dict[str, File | None], path: str) -> bool:
+    """Whether an empty file is there, and beside it the temporary file that was to replace it."""
+    return _bytes_at(found, path) == b"" and any(is_temporary(one, {path}) for one in found)
 
 
 def _inode_at(disk: Disk, path: str) -> int | None:

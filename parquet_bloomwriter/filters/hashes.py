@@ -1,4 +1,4 @@
-"""Values given to `BloomFile` -> the hashes to look up in a column's filters.
+"""Values that callers give -> the hashes to look up in a column's filters (for `BloomFile`).
 
 A value may be stored in several ways (both zeros), so it may have several hashes. It has none if
 the column cannot hold it, and is *unclear* if that is not known: then it might be contained.

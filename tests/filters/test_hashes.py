@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.filters.hashes import Lookups, is_collection, lookups_of
 from parquet_bloomwriter.hashing import hash_array, xxh64
-from parquet_bloomwriter.probing.hashes import Lookups, is_collection, lookups_of
 from tests.support.binding import leaf_of
 
 if TYPE_CHECKING:

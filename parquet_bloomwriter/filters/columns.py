@@ -1,0 +1,34 @@
+"""Decide which columns can have filters, and what readers of their filters should know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.metadata import PhysicalType
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.metadata import Leaf
+
+
+def why_no_filter(leaf: Leaf) -> str | None:
+    """Return why columns of this type get no filter; None if they can have filters."""
+    if leaf.physical_type == PhysicalType.BOOLEAN:
+        return "BOOLEAN columns get no filters: readers and writers disagree on them"
+    if leaf.is_interval:
+        return "INTERVAL columns get no filters: readers hash them differently"
+    if leaf.is_float16:
+        return "FLOAT16 columns get no filters: DuckDB looks them up as FLOAT, and would lose rows"
+    if leaf.is_decimal and leaf.physical_type == PhysicalType.BYTE_ARRAY:
+        return "decimals as BYTE_ARRAY get no filters: equal ones may differ in their bytes"
+    if leaf.has_unknown_logical_type:
+        return "columns of unknown logical types get no filters: equality may not be that of bytes"
+    return None
+
+
+def notes_on(leaf: Leaf) -> tuple[str, ...]:
+    """Return what readers of this column's filters should know."""
+    fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
+    if (fixed and leaf.is_decimal) or leaf.physical_type == PhysicalType.INT96:
+        kind = "decimals" if fixed else "INT96 timestamps"
+        return (f"DataFusion before 55 and cuDF look up {kind} with another hash",)
+    return ()

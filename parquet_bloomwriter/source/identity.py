@@ -1,0 +1,91 @@
+"""Decide whether a file is unchanged: what identifies it, and its content, without reading it.
+
+A local file is told by its device, inode, size and times; an object on a store by what the store
+says of it, which may be a time alone. A time identifies the content only if it lies far enough back
+that a later change would show another time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import os
+
+_TICK_NS = 20_000_000
+"""File systems stamp changes by a clock that moves every 1 to 10 ms on most kernels."""
+
+_CLOCK_NS = 2_000_000_000
+"""Coarsest clock of stores, nanoseconds: S3 gives whole seconds, FAT even ones."""
+
+
+class FileIdentity(NamedTuple):
+    """Which file this is, and in which state, as `stat` tells.
+
+    A change that keeps the size and falls into the same tick of the file system's clock as the
+    `stat` (1 to 10 ms on most kernels) does not show.
+    """
+
+    device: int
+    """`st_dev`."""
+
+    inode: int
+    """`st_ino`, unique within the device."""
+
+    size: int
+    """Bytes."""
+
+    mtime_ns: int
+    """Last change of the content, nanoseconds since 1970 UTC."""
+
+    ctime_ns: int
+    """Last change of anything, names and attributes too (Windows: creation)."""
+
+    mode: int
+    """`st_mode`."""
+
+    owner: tuple[int, int]
+    """`st_uid` and `st_gid`."""
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileIdentity:
+        """Take the identity from what `stat` found."""
+        return cls(
+            found.st_dev,
+            found.st_ino,
+            found.st_size,
+            found.st_mtime_ns,
+            found.st_ctime_ns,
+            found.st_mode,
+            (found.st_uid, found.st_gid),
+        )
+
+    def same_but_for_names(self, other: FileIdentity) -> bool:
+        """Whether both are one file with the same content, mode and owner; names may differ."""
+        return self._replace(ctime_ns=other.ctime_ns) == other
+
+    def same_content(self, other: FileIdentity) -> bool:
+        """Whether both are one file with the same content."""
+        return self._replace(mode=other.mode, owner=other.owner).same_but_for_names(other)
+
+
+def identity_of(found: os.stat_result) -> FileIdentity | None:
+    """Return the key under which what is known of a file may be kept; None if it is too young.
+
+    A file that was changed a moment ago may be changed again within the same tick of the clock.
+    """
+    if time.time_ns() - found.st_ctime_ns < _TICK_NS:
+        return None
+    return FileIdentity.of(found)
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a later change would show a later time, so that the time identifies the content.
+
+    An object that was written a moment ago may be written again within the same second.
+
+    Args:
+        changed_ns: Last change of the content, nanoseconds since 1970 UTC.
+    """
+    return time.time_ns() - changed_ns >= _CLOCK_NS
