@@ -13,7 +13,6 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from parquet_bloomwriter import native
 from tests.torture.fuzzing.files import ROOT, seeds
 from tests.torture.fuzzing.garbage import as_bytes
 from tests.torture.fuzzing.targets import TARGETS, sql
@@ -60,10 +59,6 @@ the loop, as CPython runs it and compiled, and a header alike by both ways of re
 begin with what writers make, and with whatever was found before, which `make test` tries again.
 Beside that there are texts of words and symbols in any order.
 """
-
-    def open(self) -> None:
-        """Load the compiled loops."""
-        native.warm_up()
 
     def cases(self) -> Iterable[str]:
         """Return all targets, and a share of the texts."""

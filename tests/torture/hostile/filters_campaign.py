@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from parquet_bloomwriter import native
 from tests.torture.harness import Campaign, Result
 from tests.torture.hostile.filters_bits import check_flip, flips
 from tests.torture.hostile.filters_damage import TEXTS as DAMAGES
@@ -93,7 +92,6 @@ pyarrow, which crashes on them.
 
     def _warm_up(self, kind: str) -> None:
         if not self._warm:
-            native.warm_up()
             folder = tempfile.TemporaryDirectory(dir=in_memory())
             self._scratch = Path(self.stack.enter_context(folder))
             self._meter = Meter()

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import parquet_bloomwriter as pb
-from parquet_bloomwriter import native
 from tests.readers.engines import DuckDB
 from tests.support.reading import read
 from tests.support.workers import tell
@@ -58,7 +57,6 @@ class SecondReaders:
 
     def __init__(self) -> None:
         """Keep the process within its bounds."""
-        native.warm_up()
         resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

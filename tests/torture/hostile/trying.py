@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import parquet_bloomwriter as pb
-from parquet_bloomwriter import native
 from parquet_bloomwriter.reports.verification import CheckStatus
 from tests.torture.harness import Result, ignore
 from tests.torture.hostile import holding
@@ -38,7 +37,6 @@ class Verbs:
 
     def __init__(self, folder: Path) -> None:
         """Load what tries load, and measure from then on."""
-        native.warm_up()
         self._folder = folder
         self._meter = Meter()
         for number in range(-_WARM, 0):

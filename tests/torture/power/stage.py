@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter import native
 from tests.torture.power.calls import read_calls
 from tests.torture.power.indexes import INDEX_SCENARIOS
 from tests.torture.power.recording import Record, look, record
@@ -90,7 +89,6 @@ def _parts(log: str) -> dict[str, list[str]]:
 
 def main() -> None:
     """Be the traced process."""
-    native.warm_up()
     scratch, *names = sys.argv[1:]
     for name in names:
         scenario = EVERY[name]
