@@ -133,7 +133,7 @@ def test_tables_with_records_of_their_own_are_refused(
     df = hs.spark.read.parquet(str(table))
     (table / record).parent.mkdir()
     (table / record).write_text("{}")
-    with pytest.raises(InvalidArgument, match=f"records of its own: {table}"):
+    with pytest.raises(InvalidArgument, match=f"table of another format: {table}"):
         hs.createIndex(str(table) if by_path else df, IDS)
     assert not (table / "_bloom_index").exists()
 

@@ -56,9 +56,12 @@ void sbbf_insert(uint8_t *blocks, int64_t num_blocks, const uint8_t *hashes, int
 int64_t sbbf_check(const uint8_t *blocks, int64_t num_blocks, const uint8_t *hashes, int64_t count,
                    uint8_t *flags) {
 #if PBW_HAS_X86
-  if (chosen_variant >= AVX2) return check_avx2(blocks, num_blocks, hashes, count, flags);
+  if (chosen_variant >= AVX2)
+    return flags != NULL ? check_avx2(blocks, num_blocks, hashes, count, flags)
+                         : count_avx2(blocks, num_blocks, hashes, count);
 #endif
-  return check_baseline(blocks, num_blocks, hashes, count, flags);
+  return flags != NULL ? check_baseline(blocks, num_blocks, hashes, count, flags)
+                       : count_baseline(blocks, num_blocks, hashes, count);
 }
 
 int64_t sbbf_count_bits(const uint8_t *blocks, int64_t num_blocks) {

@@ -66,33 +66,42 @@ static TARGET void VARIANT(insert)(uint8_t *blocks, int64_t num_blocks, const ui
     VARIANT(insert_one)(block_of(blocks, num_blocks, hashes + 8 * i), load32(hashes + 8 * i));
 }
 
-static PBW_INLINE TARGET int64_t VARIANT(check_loop)(const uint8_t *blocks, int64_t num_blocks,
-                                                     const uint8_t *hashes, int64_t count,
-                                                     uint8_t *flags, int has_flags) {
+static TARGET int64_t VARIANT(count)(const uint8_t *blocks, int64_t num_blocks,
+                                     const uint8_t *hashes, int64_t count) {
   int64_t i = 0, found = 0;
-  if (num_blocks > NEAR_BLOCKS)
+  if (num_blocks > NEAR_BLOCKS) {
     PBW_UNROLL
     for (; i < count - AHEAD; i++) {
       PBW_PREFETCH(block_of(blocks, num_blocks, hashes + 8 * (i + AHEAD)));
-      int flag = VARIANT(check_one)(block_of(blocks, num_blocks, hashes + 8 * i),
-                                    load32(hashes + 8 * i));
-      if (has_flags) flags[i] = (uint8_t)flag;
-      found += flag;
+      found += VARIANT(check_one)(block_of(blocks, num_blocks, hashes + 8 * i),
+                                  load32(hashes + 8 * i));
     }
-  PBW_UNROLL
-  for (; i < count; i++) {
-    int flag =
-        VARIANT(check_one)(block_of(blocks, num_blocks, hashes + 8 * i), load32(hashes + 8 * i));
-    if (has_flags) flags[i] = (uint8_t)flag;
-    found += flag;
   }
+  PBW_UNROLL
+  for (; i < count; i++)
+    found +=
+        VARIANT(check_one)(block_of(blocks, num_blocks, hashes + 8 * i), load32(hashes + 8 * i));
   return found;
 }
 
+/* Flags are added up afterwards, in vectors: that is quicker than one by one. */
 static TARGET int64_t VARIANT(check)(const uint8_t *blocks, int64_t num_blocks,
                                      const uint8_t *hashes, int64_t count, uint8_t *flags) {
-  if (flags != NULL) return VARIANT(check_loop)(blocks, num_blocks, hashes, count, flags, 1);
-  return VARIANT(check_loop)(blocks, num_blocks, hashes, count, NULL, 0);
+  int64_t i = 0, found = 0;
+  if (num_blocks > NEAR_BLOCKS) {
+    PBW_UNROLL
+    for (; i < count - AHEAD; i++) {
+      PBW_PREFETCH(block_of(blocks, num_blocks, hashes + 8 * (i + AHEAD)));
+      flags[i] = (uint8_t)VARIANT(check_one)(block_of(blocks, num_blocks, hashes + 8 * i),
+                                             load32(hashes + 8 * i));
+    }
+  }
+  PBW_UNROLL
+  for (; i < count; i++)
+    flags[i] = (uint8_t)VARIANT(check_one)(block_of(blocks, num_blocks, hashes + 8 * i),
+                                           load32(hashes + 8 * i));
+  for (i = 0; i < count; i++) found += flags[i];
+  return found;
 }
 
 static PBW_INLINE TARGET uint64_t VARIANT(popcount)(uint64_t word) {

@@ -55,7 +55,7 @@ Atheris (libFuzzer, guided by coverage of the package) makes inputs for the pars
 parser of headers, the probe of a small file with some bytes changed, and the parser of SQL with a
 probe of a file that has columns of every kind. What is expected is an answer or an error of the
 package, of one line, within 5 s and a bound on memory; a footer must be seen alike by both forms of
-the loop, as CPython runs it and compiled, and a header alike by both ways of reading it. Inputs
+the scanner, in C and in Python, and a header alike by both ways of reading it. Inputs
 begin with what writers make, and with whatever was found before, which `make test` tries again.
 Beside that there are texts of words and symbols in any order.
 """
