@@ -81,6 +81,7 @@ class Hyperspace:
         max_file_bytes: int = MAX_FILE_BYTES,
         max_total_bytes: int = MAX_TOTAL_BYTES,
         contract: Contract = "checked",
+        slices: bool = True,
     ) -> IndexReport:
         """Make an index of a table by a job of Spark.
 
@@ -91,6 +92,7 @@ class Hyperspace:
             max_file_bytes: Largest filter of one file and column, bytes.
             max_total_bytes: Largest estimated size of an index that is started, bytes.
             contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
+            slices: As for `parquet_bloomwriter.index.create`.
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
@@ -110,6 +112,7 @@ class Hyperspace:
                 max_file_bytes=max_file_bytes,
                 max_total_bytes=max_total_bytes,
                 contract=contract,
+                slices=slices,
                 engine=self._engine(),
                 progress=line,
             )

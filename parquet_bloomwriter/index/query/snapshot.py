@@ -242,6 +242,9 @@ class Snapshot:
             return None
 
     def _read_files(self) -> FileTable:
+        """Return the files that the version knows; they are kept only if they were asked for."""
+        if self._files is not None:
+            return self._files
         if self.entry.manifest is None:
             raise IndexProblem("the index's entry names no manifest", path=self.folder)
         return read_manifest(os.path.join(self.folder, self.entry.manifest.path))
