@@ -238,7 +238,7 @@ class IndexUse:
     """Files that the index excluded."""
 
     reason: Reason | None
-    """Why the index excluded no file; None if it excluded some."""
+    """Why the index excluded no file; or what is wrong with it, though it excluded some."""
 
     def __str__(self) -> str:
         """Return one line."""

@@ -16,6 +16,7 @@ have this name, or if this object has not seen the table. Hyperspace's own names
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from parquet_bloomwriter.errors import BloomwriterError
@@ -143,9 +144,11 @@ class Hyperspace:
                 progress=line,
             )
 
-    def optimize_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Join many small files of an index into few large ones."""
-        return self._do(api.optimize, name, table)
+    def optimize_index(
+        self, name: str, *, table: StrPath | None = None, slices: bool | None = None
+    ) -> IndexReport:
+        """Join many small files of an index into few large ones; see `index.optimize`."""
+        return self._do(partial(api.optimize, slices=slices), name, table)
 
     def delete_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Keep queries from using an index; `restore_index` undoes it."""

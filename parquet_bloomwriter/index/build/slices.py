@@ -17,7 +17,7 @@ and the file's room is taken before anything is written into it.
 # ruff: noqa: PTH118, PTH120  paths are strings, as in the entries
 from __future__ import annotations
 
-import contextlib
+import errno
 import hashlib
 import itertools
 import os
@@ -155,36 +155,35 @@ def write_slices(version_folder: str, column: str, plan: SlicePlan, *, stop: int
 def _plan(
     filters: ColumnFilters, files: FileTable, row_groups: NDArray[np.int32]
 ) -> SlicePlan | None:
-    """Put filters into groups, by type and size; files with a filter in no group are left out."""
+    """Put filters into groups, by type and size; files with a filter in no group are left out.
+
+    Filters without values have size 0. To leave a file out makes groups smaller, perhaps too small.
+    """
     headers = usual_header_length(filters.num_bytes)
     sizes = np.where(filters.has_values, (filters.num_bytes - headers) // BYTES_PER_BLOCK, 0)
-    may = (filters.count > 0)[filters.owners]
     kinds, kind_of = np.unique(
         np.stack([filters.type_of.astype(np.int64), sizes]), axis=1, return_inverse=True
     )
     kind_of = kind_of.reshape(-1)
-    counts = np.bincount(kind_of[may], minlength=kinds.shape[1])
-    is_large = (counts >= layout.MIN_FILTERS) & (kinds[1] > 0)
-    target = np.where(is_large, np.arange(kinds.shape[1]), -1)
-    for kind in np.flatnonzero(kinds[1] == 0).tolist():  # no values: zeros in any group of the type
-        same = np.flatnonzero(is_large & (kinds[0] == kinds[0, kind]))
-        if len(same):
-            target[kind] = same[np.argmax(counts[same])]
-    group_of = np.where(may, target[kind_of], -1)
-    outside = np.bincount(filters.owners[group_of < 0], minlength=len(files.ids)) > 0
-    has_slices = (filters.count > 0) & ~outside
-    group_of[~has_slices[filters.owners]] = -1
+    has_slices, is_used = filters.count > 0, np.ones(kinds.shape[1], np.bool_)
+    while True:
+        counts = np.bincount(kind_of[has_slices[filters.owners]], minlength=len(is_used))
+        is_small = is_used & (kinds[1] > 0) & (counts < layout.MIN_FILTERS)
+        if not is_small.any():
+            break
+        is_used &= ~is_small
+        has_slices[filters.owners[~is_used[kind_of]]] = False
+    if not (is_used & (kinds[1] > 0)).any():
+        return None
+    may = has_slices[filters.owners]
     groups = tuple(
         GroupPlan(
             column_type=filters.types[int(kinds[0, kind])],
             num_blocks=int(kinds[1, kind]),
-            rows=np.flatnonzero(group_of == kind),
+            rows=np.flatnonzero(may & (kind_of == kind)),
         )
-        for kind in np.flatnonzero(is_large).tolist()
-        if (group_of == kind).any()
+        for kind in np.flatnonzero(is_used & (counts > 0)).tolist()
     )
-    if not groups:
-        return None
     return SlicePlan(
         filters=filters,
         files=files,
@@ -209,8 +208,7 @@ class _Writer:
         """Write the whole file, and return its size in bytes and the directory's digest."""
         plan = self._plan
         starts, num_pages = self._places()
-        with contextlib.suppress(OSError, AttributeError):
-            os.posix_fallocate(self._fd, 0, self._at)
+        _take_room(self._fd, self._at)
         self._write_at(0, (layout.MAGIC + self._id).ljust(layout.HEADER_BYTES, b"\0"))
         owners = [plan.filters.owners[group.rows].astype(np.int32) for group in plan.groups]
         row_groups = [_row_groups(plan.row_groups[group.rows]) for group in plan.groups]
@@ -225,7 +223,8 @@ class _Writer:
                 owners=self._array(owners[number], "<i4"),
                 row_groups=self._optional(row_groups[number]),
             )
-            _GroupWriter(self._fd, one, group.rows, plan.filters, self._id).write()
+            if group.num_blocks:
+                _GroupWriter(self._fd, one, group.rows, plan.filters, self._id).write()
             groups.append(one)
         directory = Directory(
             id=self._id,
@@ -240,7 +239,6 @@ class _Writer:
         )
         data = directory.to_json()
         self._append(data + len(data).to_bytes(8, "little") + layout.MAGIC)
-        os.ftruncate(self._fd, self._at)
         return self._at, hashlib.sha256(data).hexdigest()
 
     def _places(self) -> tuple[list[int], list[int]]:
@@ -337,8 +335,6 @@ class _GroupWriter:
     def _fill(self, tile: NDArray[np.uint8], rows: NDArray[np.int64], first: int) -> None:
         """Read blocks of filters from their parts, beginning with block `first` of each."""
         filters = self._filters
-        places = np.flatnonzero(filters.has_values[rows])
-        rows = rows[places]
         start, width = first * BYTES_PER_BLOCK, tile.shape[1]
         is_whole = width == self._group.num_blocks * BYTES_PER_BLOCK
         limit = _SLAB_BYTES if is_whole else 0
@@ -349,8 +345,7 @@ class _GroupWriter:
                     stack.close()
                     part = int(filters.part_of[rows[run.start]])
                     source = stack.enter_context(open_local(filters.paths[part]))
-                found = self._read(source, rows[run], start, width)
-                tile[places[run]] = found
+                tile[run] = self._read(source, rows[run], start, width)
 
     def _read(
         self, source: FileSource | None, rows: NDArray[np.int64], start: int, width: int
@@ -442,6 +437,21 @@ def _row_groups(row_groups: NDArray[np.int32]) -> NDArray[np.int32] | None:
 
 def _aligned(num_filters: int) -> int:
     return -(-num_filters // _ALIGNED) * _ALIGNED
+
+
+def _take_room(fd: int, num_bytes: int) -> None:
+    """Give a file its room on the disk, in one piece if possible.
+
+    Raises:
+        OSError: If there is not so much room.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, 0, num_bytes)
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+            raise
 
 
 def _pwrite(fd: int, data: bytes | memoryview, start: int) -> None:

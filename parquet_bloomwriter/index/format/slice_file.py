@@ -32,8 +32,8 @@ Only filters of one size and one type can be turned together: they are a *group*
                                              int64 of each, length int32 of each path, the paths in
                                              UTF-8, and a checksum
 
-All numbers are little-endian. A filter without values is a column of zeros. A group has at least
-`MIN_FILTERS` filters.
+All numbers are little-endian. A group has at least `MIN_FILTERS` filters. Filters without values
+are a group of their own for each type, of any number and without a matrix: nothing is found in it.
 
 What is read is checked, and no more is read than what is needed. The log's entry has the SHA-256 of
 the directory. The directory has the id, and place, length and CRC-32 of each array. Pages and
@@ -126,7 +126,7 @@ class Group:
     """As `column_type` of parts."""
 
     num_blocks: int
-    """Of each filter, z."""
+    """Of each filter, z; 0 for filters without values."""
 
     num_filters: int
     start: int

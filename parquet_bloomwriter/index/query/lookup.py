@@ -235,7 +235,9 @@ def _ask(
         might_match[is_known] = snapshot.might_match(expression)[places[is_known]]
     num_known = int(np.count_nonzero(is_known))
     num_excluded = int(np.count_nonzero(~might_match))
-    why = None if num_excluded else _why_nothing(snapshot, expression, num_known=num_known)
+    why = snapshot.problem  # also if only its slices cannot be read
+    if not num_excluded:
+        why = _why_nothing(snapshot, expression, num_known=num_known)
     use = _use_of(snapshot, num_known=num_known, num_excluded=num_excluded, reason=why)
     return _Answer(use=use, is_known=is_known, might_match=might_match)
 

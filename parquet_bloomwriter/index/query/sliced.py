@@ -373,13 +373,16 @@ class SlicedColumn:
         self, group: Group, hashes: Sequence[int], source: FileSource
     ) -> NDArray[np.uint64]:
         """Return which filters might contain any of the hashes, one bit for each."""
+        if not group.num_blocks:  # filters without values
+            return np.zeros(group.row_bytes // 8, np.uint64)
         jobs = default_jobs()
         if jobs == 1 or len(hashes) * WORDS_PER_BLOCK * group.page_bytes <= _MANY_BYTES:
             return self._joined(group, hashes, source)
         shares = [hashes[one::jobs] for one in range(jobs)]
         with ThreadPoolExecutor(jobs) as pool:
             found = pool.map(lambda share: self._joined(group, share, source), shares)
-            return np.bitwise_or.reduce(list(found))
+            joined: NDArray[np.uint64] = np.bitwise_or.reduce(list(found))
+        return joined
 
     def _joined(
         self, group: Group, hashes: Sequence[int], source: FileSource

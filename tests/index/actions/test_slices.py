@@ -199,6 +199,11 @@ def test_optimize_writes_damaged_slices_anew(table: Path, at: str) -> None:
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 1]))
     check_answers(table)
+    (use,) = index.lookup(table, "id = 40").indexes
+    assert use.num_excluded == 7
+    if at != "page":  # the page may be of another value
+        assert use.reason is not None
+        assert damaged.name in use.reason.text
     report = index.optimize(table, name="ids")
     assert report.changed
     assert any("slices" in note for note in report.notes)

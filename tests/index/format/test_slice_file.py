@@ -67,21 +67,23 @@ def test_slices_are_the_filters_turned(
     monkeypatch.setattr(slice_file, "_PAGE_BYTES", page_bytes)
     _, reader = written(index)
     groups = reader.directory.groups
-    assert sorted(group.num_blocks for group in groups) == sorted(2 * SIZES)
+    assert sorted(group.num_blocks for group in groups) == sorted(2 * [0, *SIZES])
     seen: list[int] = []
     for group, owners in zip(groups, reader.owners, strict=True):
+        seen += owners.tolist()
+        if not group.num_blocks:
+            assert all(row(owner).filter is None for owner in owners.tolist())
+            continue
         with reader.opened() as source:
             rows = np.stack(list(reader.rows(source, group, range(group.num_blocks * 256))))
         bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")
         for place, owner in enumerate(owners.tolist()):
-            one = row(owner)
-            expected = np.zeros(group.num_blocks * 256, np.uint8)
-            if one.filter is not None:
-                words = one.filter.blocks.astype("<u4").view(np.uint8)
-                expected = np.unpackbits(words.ravel(), bitorder="little")
+            filter_ = row(owner).filter
+            assert filter_ is not None
+            words = filter_.blocks.astype("<u4").view(np.uint8)
+            expected = np.unpackbits(words.ravel(), bitorder="little")
             assert np.array_equal(bits[:, place], expected)
         assert not bits[:, len(owners) :].any()
-        seen += owners.tolist()
     others = [i for i in range(NUM_FILES) if i % 13 == 0 or i == ODD]
     assert reader.without_slices.tolist() == others
     assert sorted([*seen, *reader.without_slices.tolist()]) == list(range(NUM_FILES))
@@ -100,6 +102,23 @@ def test_the_directory_names_the_parts(index: Made) -> None:
     assert parts == [(one.path, one.size) for one in index.entry.columns[0].parts]
     assert [one.has_others for one in reader.directory.parts] == [True, False]
     assert reader.directory.stop == NUM_FILES
+
+
+def test_groups_that_become_too_small_have_no_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files 0 to 9 have one size; of 10 to 19, all but one have a second filter of a rare size."""
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 8)
+    rows = [Row(file_id=i, filter=filled(1, hashes(i, 3))) for i in range(10)]
+    for i in range(10, 20):
+        rows.append(Row(file_id=i, filter=filled(64, hashes(i, 3)), row_group=0))
+        if i < 19:
+            blocks = 100 + i
+            rows.append(Row(file_id=i, filter=filled(blocks, hashes(i, 3)), row_group=1))
+    made = make(tmp_path / "x", {"id": Column(parts=[[rows]])}, file_ids=range(20))
+    _, reader = written(made)
+    assert [group.num_blocks for group in reader.directory.groups] == [1]
+    assert reader.without_slices.tolist() == list(range(10, 20))
 
 
 def test_small_groups_have_no_slices(index: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +168,7 @@ def test_a_file_of_another_length_is_noticed(index: Made, length: int) -> None:
 
 def test_pages_of_another_file_are_noticed(index: Made) -> None:
     (mine, reader), (_, other) = written(index), written(index)
-    group = reader.directory.groups[0]
+    group = max(reader.directory.groups, key=lambda one: one.num_pages)
     with open(other.path, "rb") as file:  # noqa: PTH123
         file.seek(group.start)
         page = file.read(group.page_bytes)
