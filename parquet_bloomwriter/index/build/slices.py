@@ -1,7 +1,7 @@
 """Write the slices of a column: `slices-<uuid>.bfslice`, see `format.slice_file`.
 
 The filters of a group are turned in tiles: some of the filters, some of the blocks of each. Memory
-is bounded by one tile of `_TILE_BYTES`, a few megabytes of its slices, and what the parts say of
+is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and what the parts say of
 their filters, some 300 bytes of each.
 
     the group fits into one tile      read and written in one go
@@ -56,11 +56,14 @@ _TILE_BYTES = 256 << 20
 _TILE_FILTERS = 1 << 16
 """Filters of a tile, unless the group has fewer: 8 KiB of each slice."""
 
-_TURNED_BYTES = 4 << 20
+_TURNED_BYTES = 16 << 20
 """Slices that are held at once."""
 
 _SLAB_BYTES = 4 << 20
 """Read at once, about."""
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_NEW |= getattr(os, "O_BINARY", 0)
 
 _ALIGNED = 64
 """Filters of a tile are a multiple of this."""
@@ -136,7 +139,7 @@ def write_slices(version_folder: str, column: str, plan: SlicePlan, *, stop: int
     folder = column_folder(version_folder, column)
     make_folders(folder)
     path = os.path.join(folder, f"slices-{uuid.uuid4()}.bfslice")
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+    fd = os.open(path, _NEW, 0o666)
     try:
         try:
             base = os.path.dirname(version_folder)
@@ -462,7 +465,11 @@ def _pwrite(fd: int, data: bytes | memoryview, start: int) -> None:
     """
     view = memoryview(data)
     while view:
-        written = os.pwrite(fd, view, start)
+        if hasattr(os, "pwrite"):
+            written = os.pwrite(fd, view, start)
+        else:
+            os.lseek(fd, start, os.SEEK_SET)
+            written = os.write(fd, view)
         view, start = view[written:], start + written
 
 
