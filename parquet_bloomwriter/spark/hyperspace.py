@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from parquet_bloomwriter.arguments import names_of
@@ -135,6 +136,7 @@ class Hyperspace:
         max_file_bytes: int = MAX_FILE_BYTES,
         max_total_bytes: int = MAX_TOTAL_BYTES,
         contract: Contract = "checked",
+        slices: bool = True,
     ) -> IndexReport:
         """Make an index of a table by a job of Spark.
 
@@ -145,6 +147,7 @@ class Hyperspace:
             max_file_bytes: Largest filter of one file and column, bytes.
             max_total_bytes: Largest estimated size of an index that is started, bytes.
             contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
+            slices: As for `parquet_bloomwriter.index.create`.
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
@@ -164,6 +167,7 @@ class Hyperspace:
                 max_file_bytes=max_file_bytes,
                 max_total_bytes=max_total_bytes,
                 contract=contract,
+                slices=slices,
                 engine=self._engine(),
                 progress=line,
             )
@@ -194,9 +198,11 @@ class Hyperspace:
                 progress=line,
             )
 
-    def optimize_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Join many small files of an index into few large ones."""
-        return self._do(api.optimize, name, table)
+    def optimize_index(
+        self, name: str, *, table: StrPath | None = None, slices: bool | None = None
+    ) -> IndexReport:
+        """Join many small files of an index into few large ones; see `index.optimize`."""
+        return self._do(partial(api.optimize, slices=slices), name, table)
 
     def delete_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Keep queries from using an index; `restore_index` undoes it."""
