@@ -156,8 +156,10 @@ def _loses(table: Path, choice: random.Random) -> bool:
 def _maintain(table: Path, choice: random.Random) -> None:
     """Do what reads all of an index."""
     index.indexes(table, changes=True)
-    action = choice.choice([index.optimize, index.refresh, index.vacuum, index.cancel])
-    action(table, name=INDEX)
+    actions: list[Callable[..., object]] = [
+        *(index.optimize, index.refresh, index.vacuum, index.cancel)
+    ]
+    choice.choice(actions)(table, name=INDEX)
 
 
 def _fields(value: Any, way: Path_ = ()) -> Iterator[Path_]:  # noqa: ANN401  JSON
