@@ -2,7 +2,7 @@
 
 The filters of a group are turned in tiles: some of the filters, some of the blocks of each. Memory
 is bounded by one tile of `_TILE_BYTES`, some megabytes of its slices, and what the parts say of
-their filters, some 300 bytes of each.
+their filters, some 500 bytes of each.
 
     the group fits into one tile      read and written in one go
     up to 65,536 filters              all filters, some blocks of each: every slice is written

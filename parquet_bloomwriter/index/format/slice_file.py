@@ -29,8 +29,8 @@ Only filters of one size and one type can be turned together: they are a *group*
     files without slices int32               ordinals, ascending: files of which some filter is in
                                              no group, or that have no filter to rely on
     records                                  for up to 64 files: size int64 and modificationTime
-                                             int64 of each, length int32 of each path, the paths in
-                                             UTF-8, and a checksum
+                                             int64 of each; int32: where the path of each ends among
+                                             the paths; the paths in UTF-8; and a checksum
 
 All numbers are little-endian. A group has at least `MIN_FILTERS` filters. Filters without values
 are a group of their own for each type, of any number and without a matrix: nothing is found in it.
@@ -96,6 +96,12 @@ _CHECKED_FILES = 1 << 16
 
 _PAGE_BYTES = 4096
 """A row that is longer is a page of its own."""
+
+_RUN_BYTES = 4 << 20
+"""Records that are read at once, about."""
+
+_GAP_BYTES = 16 * 1024
+"""Largest gap between two records that are read together."""
 
 _PAGES, _RECORDS = 0, 1
 """What a checksum is of; see `checksum`."""
@@ -279,8 +285,8 @@ def record_of(
 ) -> bytes:
     """Return the bytes of one record."""
     names = [path.encode("utf-8", "surrogatepass") for path in paths]
-    lengths = np.array(list(map(len, names)), "<i4")
-    numbers = (sizes.astype("<i8"), modified_ms.astype("<i8"), lengths)
+    ends = np.cumsum(np.array(list(map(len, names)), np.int64))
+    numbers = (sizes.astype("<i8"), modified_ms.astype("<i8"), ends.astype("<i4"))
     data = b"".join((*(one.tobytes() for one in numbers), *names))
     return data + check_bytes(zlib.crc32(data, seed))
 
@@ -397,37 +403,61 @@ class SliceReader:
             IndexProblem: If a record is not as it was written.
             OSError: If a record cannot be read.
         """
-        found: list[FileId] = []
         if not len(ordinals):
-            return found
-        numbers, firsts = np.unique(ordinals // RECORD_FILES, return_index=True)
-        stops = [*firsts[1:].tolist(), len(ordinals)]
-        within = (ordinals % RECORD_FILES).tolist()
-        starts, ends = self._places[numbers].tolist(), self._places[numbers + 1].tolist()
-        with self.opened() as source:
-            triples = zip(numbers.tolist(), starts, ends, firsts.tolist(), stops, strict=True)
-            for number, start, end, first, stop in triples:
-                found += self._some(source.read_at(start, end), number, within[first:stop])
-        return found
-
-    def _some(self, data: bytes, number: int, within: list[int]) -> list[FileId]:
-        """Return some of the files of a record."""
-        body = memoryview(data)[:-CHECK_BYTES]
-        crc = zlib.crc32(body, record_seed(self.directory.id, number))
-        if data[-CHECK_BYTES:] != check_bytes(crc):
-            raise self._broken("a record of files is not as it was written")
-        count = min(RECORD_FILES, self.directory.num_files - number * RECORD_FILES)
-        numbers = np.frombuffer(body, "<i8", 2 * count)
-        ends = np.cumsum(np.frombuffer(body, "<i4", count, 16 * count)).tolist()
-        names = data[20 * count : -CHECK_BYTES]
+            return []
+        numbers = np.unique(ordinals // RECORD_FILES)
+        data, starts = self._read_records(numbers)
+        record, within = np.searchsorted(numbers, ordinals // RECORD_FILES), ordinals % RECORD_FILES
+        at = starts[record]
+        count = np.minimum(RECORD_FILES, self.directory.num_files - RECORD_FILES * numbers)[record]
+        sizes = _numbers_at(data, at + 8 * within, "<i8")
+        modified_ms = _numbers_at(data, at + 8 * (count + within), "<i8")
+        lengths = at + 16 * count
+        stops = _numbers_at(data, lengths + 4 * within, "<i4")
+        before = _numbers_at(data, lengths + 4 * np.maximum(within - 1, 0), "<i4")
+        names = at + 20 * count
+        first, last = names + np.where(within > 0, before, 0), names + stops
+        columns = (first.tolist(), last.tolist(), sizes.tolist(), modified_ms.tolist())
         return [
-            FileId(
-                names[ends[one - 1] if one else 0 : ends[one]].decode("utf-8", "surrogatepass"),
-                int(numbers[one]),
-                int(numbers[count + one]),
-            )
-            for one in within
+            FileId(data[start:stop].decode("utf-8", "surrogatepass"), size, modified)
+            for start, stop, size, modified in zip(*columns, strict=True)
         ]
+
+    def _read_records(self, numbers: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int64]]:
+        """Read some records, neighbours together, and check them.
+
+        Returns:
+            Bytes with all of them, and where each begins there.
+        """
+        starts, ends = self._places[numbers], self._places[numbers + 1]
+        is_first = np.ones(len(numbers), np.bool_)
+        is_first[1:] = starts[1:] - ends[:-1] > _GAP_BYTES
+        is_first[1:] |= np.diff(starts // _RUN_BYTES) != 0
+        firsts = np.flatnonzero(is_first)
+        begins, stops = starts[firsts], ends[np.append(firsts[1:], len(numbers)) - 1]
+        with self.opened() as source:
+            runs = zip(begins.tolist(), stops.tolist(), strict=True)
+            data = b"".join([source.read_at(begin, stop) for begin, stop in runs])
+        lengths = stops - begins
+        shift = (np.cumsum(lengths) - lengths - begins)[np.cumsum(is_first) - 1]
+        self._check_records(data, numbers, starts + shift, ends + shift)
+        return data, starts + shift
+
+    def _check_records(
+        self,
+        data: bytes,
+        numbers: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+    ) -> None:
+        view, seed = memoryview(data), zlib.crc32(self.directory.id + bytes([_RECORDS]))
+        for number, start, end in zip(
+            numbers.tolist(), starts.tolist(), ends.tolist(), strict=True
+        ):
+            own = zlib.crc32(number.to_bytes(8, "little"), seed)
+            crc = zlib.crc32(view[start : end - CHECK_BYTES], own)
+            if view[end - CHECK_BYTES : end] != check_bytes(crc):
+                raise self._broken("a record of files is not as it was written")
 
     def _array(
         self, source: FileSource, section: Section, dtype: type[Any], count: int | None = None
@@ -442,6 +472,14 @@ class SliceReader:
 
     def _broken(self, problem: str) -> IndexProblem:
         return broken(self.path, problem)
+
+
+def _numbers_at(data: bytes, places: NDArray[np.int64], dtype: str) -> NDArray[np.int64]:
+    """Return the numbers at some places, which need not be aligned."""
+    width = np.dtype(dtype).itemsize
+    found = np.frombuffer(data, np.uint8)[places[:, None] + np.arange(width)]
+    numbers: NDArray[np.int64] = found.view(dtype)[:, 0].astype(np.int64)
+    return numbers
 
 
 def broken(path: str, problem: str) -> IndexProblem:

@@ -128,7 +128,7 @@ def _by_slices(
     kept = snapshot.matching_files(expression)
     if kept is None:
         return None
-    kept.sort()
+    kept.sort(key=_path_of)
     num_excluded = entry.num_files - len(kept)
     why = None if num_excluded else _why_nothing(snapshot, expression, num_known=entry.num_files)
     own = _use_of(snapshot, num_known=entry.num_files, num_excluded=num_excluded, reason=why)
@@ -147,6 +147,10 @@ def _by_slices(
         kept_bytes=sum(file.size for file in kept),
         indexes=tuple(uses),
     )
+
+
+def _path_of(file: FileId) -> str:
+    return file.path
 
 
 def _with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:

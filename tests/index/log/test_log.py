@@ -20,6 +20,7 @@ from parquet_bloomwriter.index.log.entry import (
     GlobalFilter,
     IndexedColumn,
     IndexFile,
+    SliceFile,
     State,
     from_json,
     to_json,
@@ -45,6 +46,7 @@ columns = st.builds(
     global_filter=st.none()
     | st.builds(GlobalFilter, file=files, fpp=rates, ndv=counts, stop=counts),
     no_global=texts,
+    slices=st.none() | st.builds(SliceFile, file=files, digest=texts),
 )
 entries = st.builds(
     Entry,
@@ -100,6 +102,7 @@ def changed(**values: object) -> bytes:
         fpp=0.01,
         parts=(IndexFile(path="v__=0/a", size=1),),
         global_filter=GlobalFilter(file=IndexFile(path="v__=0/g", size=1), fpp=0.1, ndv=3, stop=2),
+        slices=SliceFile(file=IndexFile(path="v__=0/s", size=1), digest="00"),
     )
     found = json.loads(to_json(entry(0, columns=(column,))))
     for name, value in values.items():
@@ -136,6 +139,9 @@ def changed(**values: object) -> bytes:
         {"columns__0__parts": "abc"},
         {"columns__0__expected_num_items": 1.5},
         {"columns__0__global_filter__stop": None},
+        {"columns__0__slices": "v__=0/s"},
+        {"columns__0__slices__digest": 7},
+        {"columns__0__slices__file": {"path": "../s", "size": 1}},
     ],
 )
 def test_values_of_other_kinds_are_refused(values: dict[str, object]) -> None:
@@ -157,6 +163,13 @@ def test_an_entry_of_an_older_version_names_no_attempt() -> None:
     assert from_json(json.dumps(found).encode(), path="x").attempt == "mine"
     del found["attempt"]
     assert from_json(json.dumps(found).encode(), path="x") == entry(0, attempt="")
+
+
+def test_an_entry_of_an_older_version_names_no_slices() -> None:
+    found = json.loads(changed())
+    assert from_json(json.dumps(found).encode(), path="x").columns[0].slices is not None
+    del found["columns"][0]["slices"]
+    assert from_json(json.dumps(found).encode(), path="x").columns[0].slices is None
 
 
 def test_an_equal_entry_of_another_attempt_is_not_held(log: IndexLog) -> None:
