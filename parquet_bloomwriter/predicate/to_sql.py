@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time
+from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -121,6 +122,8 @@ def spell_value(value: Value | None) -> str:  # noqa: C901, PLR0911  one for eac
             return f"X'{value.hex().upper()}'"
         case float() if not abs(value) < float("inf"):
             return f"CAST('{value}' AS DOUBLE)"
+        case float() if "e" not in str(value) and Decimal(str(value)) != value:
+            return f"{value}e0"  # without an exponent it would be the decimal number
         case datetime():
             return f"TIMESTAMP '{value.isoformat(' ')}'"
         case date():

@@ -120,3 +120,8 @@ def test_what_is_spelled_can_be_read(text: str) -> None:
 def test_columns_are_named_once_and_in_order() -> None:
     tree = parse("s.x = 1 AND (b IN (1) OR NOT b IS NULL) AND c = d AND a < 5 OR s.x > 2 OR TRUE")
     assert columns_of(tree) == ("s.x", "b", "a")
+
+
+@pytest.mark.parametrize("text", ["x <= 1e-1", "x <= 0.1", "x = 25e-1", "x IN (1e-7, 1e22, 3e0)"])
+def test_a_double_is_not_spelled_as_a_decimal_number(text: str) -> None:
+    assert parse(to_text(parse(text))) == parse(text)
