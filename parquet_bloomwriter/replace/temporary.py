@@ -22,7 +22,6 @@ import contextlib
 import enum
 import errno
 import os
-import re
 import secrets
 import stat
 import sys
@@ -85,6 +84,7 @@ _ATTEMPTS = 100
 
 _MARK = ".bloomify-"
 _DIGITS = 16
+_HEXADECIMAL = frozenset("0123456789abcdef")
 _END = ".tmp"
 _ROOM = NAME_MAX - len("." + _MARK + _END) - _DIGITS
 """Bytes left for the target's name."""
@@ -92,7 +92,9 @@ _ROOM = NAME_MAX - len("." + _MARK + _END) - _DIGITS
 _TICK_NS = 20_000_000
 """Nanoseconds in which a file system's clock may not show a change."""
 
-_last_listing: tuple[tuple[str, int], tuple[str, ...]] = (("", 0), ())
+_UNSETTLED = -1
+_SLOW_LISTING_NS, _LISTINGS_APART = 5_000_000, 20
+"""A folder that takes longer to list is listed again only after so many times as long."""
 
 _CONTINUES_MASK, _CONTINUES = 0b1100_0000, 0b1000_0000
 """A byte that continues a UTF-8 character; names are not cut inside one."""
@@ -160,25 +162,21 @@ def temporary_beside(target: str, *, permissions: int) -> Iterator[Temporary]:
 
 def find_temporaries(target: str) -> tuple[str, ...]:
     """Paths of all temporary files for this target, live or stale, sorted."""
-    folder, name = os.path.split(target)
-    pattern = re.compile(re.escape(_prefix(name)) + rf"[0-9a-f]{{{_DIGITS}}}{re.escape(_END)}")
-    try:
-        names = _marked_names(folder)
-    except (PermissionError, FileNotFoundError):  # writable, perhaps, or about to be made
-        return ()
-    return tuple(os.path.join(folder, found) for found in names if pattern.fullmatch(found))
+    return _find(target, may_be_late=False)
 
 
 def remove_stale(target: str) -> tuple[str, ...]:
     """Remove the temporary files that killed runs left for this target.
 
     One that leads to the target itself (the run died between giving it its name and taking
-    the temporary one away) is left for a later run.
+    the temporary one away) is left for a later run; and so may be one that was left in a large
+    folder a moment ago.
 
     Returns:
         The paths that were removed.
     """
-    return tuple(path for path in find_temporaries(target) if _remove_if_stale(path, target))
+    found = _find(target, may_be_late=True)
+    return tuple(path for path in found if _remove_if_stale(path, target))
 
 
 def has_only_abandoned(target: str) -> bool:
@@ -190,18 +188,67 @@ def has_only_abandoned(target: str) -> bool:
     return bool(found) and all(_lock_of(path) is Lock.HELD for path in found)
 
 
-def _marked_names(folder: str) -> tuple[str, ...]:
+def _find(target: str, *, may_be_late: bool) -> tuple[str, ...]:
+    folder, name = os.path.split(target)
+    prefix = _prefix(name)
+    try:
+        names = _marked_names(folder, may_be_late=may_be_late)
+    except (PermissionError, FileNotFoundError):  # writable, perhaps, or about to be made
+        return ()
+    return tuple(os.path.join(folder, found) for found in names if _is_marked(found, prefix))
+
+
+def _is_marked(name: str, prefix: str) -> bool:
+    """Whether a name is the prefix, the digits and the end, and nothing else."""
+    digits = name[len(prefix) : -len(_END)]
+    return (
+        name.startswith(prefix)
+        and name.endswith(_END)
+        and len(digits) == _DIGITS
+        and _HEXADECIMAL.issuperset(digits)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listing:
+    """The temporary files that were in a folder."""
+
+    folder: str
+    changed_ns: int
+    """When the folder was changed, as its file system tells; `_UNSETTLED` if that was just now, so
+    that another change might not show."""
+
+    names: tuple[str, ...]
+    due_ns: int
+    """Until when it may serve although the folder has changed, by the monotonic clock."""
+
+
+_last_listing: _Listing | None = None
+
+
+def _marked_names(folder: str, *, may_be_late: bool) -> tuple[str, ...]:
     """Names of all temporary files in a folder, sorted.
 
     They are listed once for many targets: until the folder changes, as far as its time can tell.
+    But each file that is replaced changes it. So that n files do not take n listings of n names,
+    a folder that takes long to list is not listed again at once, if that `may_be_late`.
     """
-    global _last_listing  # noqa: PLW0603  a tuple, replaced as a whole
-    key = (folder, os.stat(folder).st_mtime_ns)
-    if _last_listing[0] == key:
-        return _last_listing[1]
+    global _last_listing  # noqa: PLW0603  replaced as a whole
+    changed_ns = os.stat(folder).st_mtime_ns
+    began, last = time.monotonic_ns(), _last_listing
+    if last is not None and last.folder == folder:
+        is_due = not may_be_late or began >= last.due_ns
+        if last.changed_ns == changed_ns or not is_due:
+            return last.names
     names = tuple(sorted(name for name in os.listdir(folder) if _MARK in name))
-    if time.time_ns() - key[1] > _TICK_NS:
-        _last_listing = key, names
+    ended = time.monotonic_ns()
+    took_ns = ended - began
+    _last_listing = _Listing(
+        folder=folder,
+        changed_ns=changed_ns if time.time_ns() - changed_ns > _TICK_NS else _UNSETTLED,
+        names=names,
+        due_ns=ended + _LISTINGS_APART * took_ns if took_ns > _SLOW_LISTING_NS else 0,
+    )
     return names
 
 

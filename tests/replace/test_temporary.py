@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,27 @@ def test_a_folder_is_listed_once_until_it_changes(
     assert find_temporaries(str(tmp_path / "a")) == ()
     assert find_temporaries(str(tmp_path / "b")) == (str(left),)
     assert len(listed) == 3  # the change is too fresh to be relied upon
+
+
+def test_a_large_folder_is_not_listed_for_every_file_that_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, listed = [0], [0]
+    real = os.listdir
+
+    def listdir(folder: str) -> list[str]:
+        now[0] += 100_000_000
+        listed[0] += 1
+        return real(folder)
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now[0])
+    target = str(tmp_path / "a")
+    assert remove_stale(target) == ()
+    left = tmp_path / f".a.bloomify-{DIGITS}.tmp"
+    left.write_bytes(b"")
+    assert (remove_stale(target), listed) == ((), [1])
+    assert (find_temporaries(target), listed) == ((str(left),), [2])  # what must be certain
+    os.utime(tmp_path, (10**9, 10**9))
+    now[0] += 10**10
+    assert (remove_stale(target), listed) == ((str(left),), [3])
