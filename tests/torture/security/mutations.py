@@ -13,12 +13,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.index.format import slice_file
 from tests.torture.security.commands import INDEX, commands, run
 from tests.torture.security.hostile import PAYLOADS
 from tests.torture.security.limits import no_hang
@@ -35,6 +37,9 @@ _VALUES: tuple[object, ...] = (
 )
 """What is put in the place of a field."""
 
+_ACTIONS: list[Callable[..., object]] = [
+    *(index.optimize, index.refresh, index.vacuum, index.cancel)
+]
 Path_ = tuple[str | int, ...]
 """The way to a field of JSON."""
 
@@ -54,13 +59,14 @@ class Changed:
 
 
 def make_table(folder: Path) -> None:
-    """Make a table with an index, to be copied for each try."""
+    """Make a table with an index that has slices, to be copied for each try."""
     folder.mkdir()
     for number in range(_FILES):
         ids = range(number * _ROWS, (number + 1) * _ROWS)
         names = [f"name {one}" for one in ids]
         pq.write_table(pa.table({"id": ids, "name": names}), folder / f"{number}.parquet")
-    index.create(folder, ["id", "name"], name=INDEX)
+    with mock.patch.object(slice_file, "MIN_FILTERS", 2):
+        index.create(folder, ["id", "name"], name=INDEX)
 
 
 def change_bytes(original: Path, scratch: Path, number: int) -> Changed:
@@ -156,10 +162,7 @@ def _loses(table: Path, choice: random.Random) -> bool:
 def _maintain(table: Path, choice: random.Random) -> None:
     """Do what reads all of an index."""
     index.indexes(table, changes=True)
-    actions: list[Callable[..., object]] = [
-        *(index.optimize, index.refresh, index.vacuum, index.cancel)
-    ]
-    choice.choice(actions)(table, name=INDEX)
+    choice.choice(_ACTIONS)(table, name=INDEX)
 
 
 def _fields(value: Any, way: Path_ = ()) -> Iterator[Path_]:  # noqa: ANN401  JSON
