@@ -17,7 +17,7 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace java
+.PHONY: help demo demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
 SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
@@ -61,7 +61,7 @@ demo-spark: java $(DEMO)/.installed-spark
 test: java $(STAMP) browser strace
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not shares"
 
-test-shares: java $(STAMP) browser strace
+test-shares: java $(STAMP) browser strace aarch64
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m shares
 
 test-sparks: java $(STAMP)
@@ -92,6 +92,11 @@ browser:
 
 strace:
 	@$(call INSTALL,strace,strace)
+
+# Needed to see that the C compiles for AArch64, and finds the same there.
+aarch64:
+	@$(call INSTALL,aarch64-linux-gnu-gcc,gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+	@$(call INSTALL,qemu-aarch64,qemu-user)
 
 java:
 	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \

@@ -14,6 +14,7 @@ C = HERE.parents[1] / "parquet_bloomwriter" / "kernels" / "c"
 STRICT = ("-std=c11", "-O3", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 AARCH64 = "aarch64-linux-gnu-gcc"
 
+pytestmark = pytest.mark.shares
 needs_aarch64 = pytest.mark.skipif(shutil.which(AARCH64) is None, reason=f"needs {AARCH64}")
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
