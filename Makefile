@@ -1,4 +1,4 @@
-# Needs Python 3.11 or newer with pip. The tests and `make demo-spark` also need Java 17 or newer, for
+# Needs Python 3.11 or newer with pip, and a C compiler. The tests and `make demo-spark` also need Java 17 or newer, for
 # Spark; the tests need Chromium for the HTML pages and strace for failing system calls, and install
 # these two where apt-get can.
 
@@ -9,6 +9,7 @@ BENCH_ARGS ?=
 TORTURE_ARGS ?=
 SPARKS_ARGS ?=
 MUTANTS_ARGS ?=
+SANITIZE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +17,9 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-shares test-sparks lint bench torture mutants browser strace java
+.PHONY: help demo demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace java
+
+SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
 APT := env DEBIAN_FRONTEND=noninteractive apt-get
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
@@ -39,6 +42,8 @@ help:
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
 	@echo "make lint    check style, types and the direction of imports, and compile the Java sources"
+	@echo "make sanitize"
+	@echo "             the C extension with sanitizers, under its tests, mutated footers and filters"
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
 	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
@@ -70,6 +75,9 @@ lint: $(STAMP)
 	@$(BIN)/python -m tests.spark.java_lint
 	@echo "lint: clean"
 
+sanitize: $(STAMP)
+	@$(BIN)/python -m tests.sanitize $(SANITIZE_ARGS)
+
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
@@ -97,7 +105,7 @@ CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and
 PIP_INSTALL = python -m pip install -qq --disable-pip-version-check
 
 # What the demo shows needs the package as its users install it, and DuckDB as the judge.
-$(DEMO)/.installed: requirements-dev.lock pyproject.toml
+$(DEMO)/.installed: requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(CHECK_PYTHON)
 	@echo "setting up $(DEMO) (once; fetches some 170 MB)"
 	@$(PYTHON) -m venv $(DEMO)
@@ -111,12 +119,14 @@ $(DEMO)/.installed-spark: $(DEMO)/.installed
 
 $(VENV): $(STAMP)
 
-$(STAMP): requirements-dev.lock pyproject.toml
+# The tests import `tests` and `benchmarks` in processes that run in other folders: hence the .pth.
+$(STAMP): requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(CHECK_PYTHON)
 	@echo "setting up $(VENV) (once; takes a few minutes where packages must be fetched)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project_root.pth"
 	@touch $@
 
 $(VENV)/.installed-mutants: $(STAMP) requirements-mutants.lock

@@ -1,4 +1,4 @@
-"""Our kernels against the same loops in C (`kernels.c`), in one run.
+"""Our kernels against plain loops in C (`kernels.c`) that are compiled for this machine alone.
 
     python -m benchmarks.kernels
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.sbbf import Sbbf
 
@@ -44,7 +44,7 @@ class Contest:
     name: str
     """What the table calls it."""
     ours: Callable[[], object]
-    """The compiled kernel."""
+    """Our kernel."""
     others: tuple[Callable[[], object], ...]
     """The C versions."""
     results: Callable[[], tuple[NDArray[np.generic], ...]]
@@ -73,7 +73,6 @@ def address(array: NDArray[np.generic]) -> int:
 def hash_contests(c: ctypes.CDLL) -> list[Contest]:
     """Hash int64, and strings of a fixed number of bytes."""
     rng = np.random.default_rng(1)
-    kernels = native.kernels("hashing.kernels")
     numbers = rng.integers(-(2**62), 2**62, COUNT)
     text = np.frombuffer(rng.bytes(STRING_BYTES * COUNT), dtype=np.uint8)
     offsets = np.arange(COUNT + 1, dtype=np.int32) * STRING_BYTES
@@ -81,15 +80,13 @@ def hash_contests(c: ctypes.CDLL) -> list[Contest]:
     return [
         Contest(
             name="hash int64",
-            ours=lambda: kernels.hash_fixed(address(numbers), 8, COUNT, address(a)),
+            ours=lambda: kernels.xxh64_fixed(numbers, 8, 0, COUNT, None, a),
             others=(call(c.hash_int64, numbers, COUNT, b),),
             results=lambda: (a, b),
         ),
         Contest(
             name=f"hash strings of {STRING_BYTES} bytes",
-            ours=lambda: kernels.hash_variable(
-                address(text), address(offsets), 4, COUNT, address(d)
-            ),
+            ours=lambda: kernels.xxh64_variable(text, offsets, 4, 0, COUNT, None, d),
             others=(call(c.hash_strings, text, offsets, COUNT, e),),
             results=lambda: (d, e),
         ),

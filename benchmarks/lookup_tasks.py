@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from benchmarks.lookups import ABSENT_ID
 from benchmarks.measure import Timing, timed
 from benchmarks.reference import ROWS, ids
-from parquet_bloomwriter import BloomFile, native, probe, read_table
+from parquet_bloomwriter import BloomFile, probe, read_table
 from parquet_bloomwriter.probing.footer_cache import CACHE
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ def lookup(folder: str, repeats: str) -> None:
     import datafusion
     import duckdb
 
-    native.warm_up()
     files = f"{folder}/*.parquet"
     where = f"id = {ABSENT_ID}"
     connection = duckdb.connect()
@@ -104,7 +103,6 @@ def lookup(folder: str, repeats: str) -> None:
 
 def growth(few: str, many: str, repeats: str) -> None:
     """The same lookup over few and over many files."""
-    native.warm_up()
 
     def first(folder: str) -> Callable[[], object]:
         def look() -> None:
@@ -130,7 +128,6 @@ def traffic(folder: str) -> None:
 
 def one_value(path: str, value: str, repeats: str) -> None:
     """One value in one file, footers not kept and kept, against pyarrow reading the footer."""
-    native.warm_up()
     where = [("id", "=", int(value))]
     cases = {
         "first": _each(lambda: probe(path, where), before=CACHE.clear),
@@ -142,7 +139,6 @@ def one_value(path: str, value: str, repeats: str) -> None:
 
 def many_values(path: str, repeats: str) -> None:
     """100,000 values in one filter, against `is_in` on the decoded column; seconds per value."""
-    native.warm_up()
     with pq.ParquetFile(path) as file:
         column = file.read_row_group(0, columns=["id"])["id"]
     values = pa.array(np.arange(_VALUES) * 7 + 1)
@@ -158,7 +154,6 @@ def many_values(path: str, repeats: str) -> None:
 
 def reading(path: str, repeats: str) -> None:
     """Rows of one id, of no id, and of all ids, against pyarrow with the same filters."""
-    native.warm_up()
     present = ids(np.array([ROWS // 2 + 12345], np.uint64))[0].as_py()
     absent = ids(np.array([ROWS + 1], np.uint64))[0].as_py()
     cases = {}

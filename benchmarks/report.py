@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from benchmarks.measure import Figure
 
-_LIBRARIES = ("pyarrow", "numba", "numpy", "duckdb", "datafusion", "pyspark")
+_LIBRARIES = ("pyarrow", "numpy", "duckdb", "datafusion", "pyspark")
 _HEAD = """# Benchmarks
 
 Written by `make bench`. {machine}
@@ -24,7 +24,7 @@ in the disk cache. What is compared runs in turn, in one go; ratios are of the s
 several runs. Whole processes, start of the interpreter included, unless the line says otherwise;
 `bloomify` flushes its output to disk (fsync) and verifies it, the other writers do neither.
 
-Looking up and reading are timed within one process, after a first run that compiled or loaded
+Looking up and reading are timed within one process, after a first run that loaded
 whatever it needs. "The first time" means that no footers are kept from before, and for DataFusion
 that the context is new; the files are in the disk cache throughout.
 

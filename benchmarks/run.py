@@ -137,9 +137,6 @@ def start(repeats: int) -> Iterator[Figure]:
         yield below("`bloomify --help`", timings["help"].best, limit=0.2, unit="s")
         what = f"`bloomify` on a file of {kilobytes:,.0f} kB"
         yield below(what, timings["small"].best, limit=1, unit="s")
-        with tempfile.TemporaryDirectory() as cache:
-            first = run(_bloomify(small), environment={"PARQUET_BLOOMWRITER_CACHE": cache}).seconds
-        yield below(f"{what}, first run ever (nothing compiled)", first, limit=10, unit="s")
 
 
 def kernels() -> str:

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import core, settings
 
-from parquet_bloomwriter import native
-
 ROOT = Path(__file__).resolve().parent.parent
 
 # Hypothesis's own profile for CI has the same examples in each run: here they are new ones.
@@ -44,9 +42,7 @@ def pytest_configure_node(node: Any) -> None:  # noqa: ANN401  pytest-xdist has 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist starts its workers
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the kernels once for all workers, and print the seed where a log begins."""
-    if not hasattr(session.config, "workerinput"):
-        native.warm_up()
+    """Print the seed where a log begins."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and core.global_force_seed is not None:
         terminal.write_line(f"to repeat these examples: --hypothesis-seed={core.global_force_seed}")
@@ -74,12 +70,6 @@ def _parameters(item: pytest.Item) -> list[str]:
     """The parameters of a test that are text, such as the name of an engine."""
     call = getattr(item, "callspec", None)
     return [value for value in call.params.values() if isinstance(value, str)] if call else []
-
-
-@pytest.fixture(scope="session", autouse=True)
-def kernels() -> None:
-    """Compile the kernels first: otherwise whichever test is first is told about it."""
-    native.warm_up()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,8 @@ test, or a reason why nothing can tell it from the code.
 
 A mutant costs seconds: its tests run in a fork of this process, which has imported the libraries,
 but nothing of the project. What only a type checker reads (annotations, imports for them) is not
-changed. Kernels of a changed module are compiled anew, as `native` knows them by their source.
+changed. Of kernels, the reference
+in Python is changed, which the tests hold against the C.
 """
 
 from __future__ import annotations

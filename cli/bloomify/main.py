@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import NoReturn
+import warnings
+from typing import NoReturn, TextIO
 
 import click
 
-from bloomify.console.console import PROGRAM, color, discard
+from bloomify.console.console import PROGRAM, color, complain, discard
 from bloomify.console.help import Verbs
 from parquet_bloomwriter import __version__
 
 VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "index")
 """The commands in the order of the help page."""
+
+_SHOW_WARNING = warnings.showwarning
 
 _EPILOG = """\b
 Examples:
@@ -53,7 +56,14 @@ Exit codes:
     options_metavar="",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, wanted: print_version(ctx) if wanted else None,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Add Bloom filters to existing Parquet files without rewriting their data, and use them.
@@ -65,11 +75,38 @@ def cli(ctx: click.Context) -> None:
     ctx.color = color()
 
 
+def print_version(ctx: click.Context) -> NoReturn:
+    """Print the version, and whether the kernels are compiled if they are not; exit."""
+    with warnings.catch_warnings(action="ignore"):  # What they say is printed below.
+        from parquet_bloomwriter import kernels
+
+    click.echo(f"{PROGRAM} {__version__}")
+    if not kernels.COMPILED:
+        click.echo(kernels.MISSING or f"{kernels.CHOICE} asks for the kernels in Python")
+    ctx.exit()
+
+
+def _show_warning(  # noqa: PLR0913, PLR0917  as Python's own
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning of the library in one line; those of others as Python does."""
+    if category.__name__ == "SlowKernels":  # It must not be imported before it is needed.
+        complain(str(message))
+    else:
+        _SHOW_WARNING(message, category, filename, lineno, file, line)
+
+
 def main() -> None:
     """Run the command line of this process and exit."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    warnings.showwarning = _show_warning
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:

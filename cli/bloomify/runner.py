@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import os
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
 import click
@@ -40,8 +39,6 @@ T = TypeVar("T")
 
 _NAMED = 3
 """Files that are named of those that failed in the same way."""
-
-_COMPILING = Lock()
 
 
 class Unforeseen(BloomwriterError):
@@ -192,22 +189,6 @@ def guarded(verb: Callable[[], T], *, path: str) -> T:
             path=path,
             remedy=BUG_HINT,
         ) from error
-
-
-def compile_kernels(console: Console, *, drafts: bool = False) -> None:
-    """Compile kernels that were never compiled on this machine, and say so: it takes some seconds.
-
-    Args:
-        console: Where to say so.
-        drafts: Whether the kernels of the Murmur3 drafts are needed, too.
-    """
-    from parquet_bloomwriter import native
-
-    needed = native.modules(drafts=drafts)
-    with _COMPILING:  # Several files may be the first.
-        if not native.are_compiled(*needed):
-            console.note("compiling for this processor, once; it takes some seconds ...")
-            native.warm_up(*needed)
 
 
 def begin_writing(path: str, progress: FileProgress) -> Callable[[int], None]:

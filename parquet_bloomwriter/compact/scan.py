@@ -13,11 +13,8 @@ field of interest, and in the slot the field's integer (or its length, for binar
 three byte positions: of the field's header, of its first byte, and past its last. Everything else
 is stepped over. A `StructSchema` says what is of interest.
 
-The loop is one function without helpers or recursion: CPython runs it as it is on small
-inputs, and the same source is compiled for large ones.
-
-Nothing is trusted: every read is bounded, nesting is limited, list sizes are held against the
-bytes that are left, and a slot that is filled twice is an error.
+The loop is a kernel. Nothing is trusted: every read is bounded, nesting is limited, list sizes are
+held against the bytes that are left, and a slot that is filled twice is an error.
 
 Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
 """
@@ -25,49 +22,30 @@ Source: Apache Thrift, "Thrift Compact protocol encoding"; parquet.thrift.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter import native
-from parquet_bloomwriter.compact.loop import (
-    ABSENT,
+from parquet_bloomwriter import kernels
+from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import (
     ELEMENTS_SHIFT,
     FULL,
-    HEAD_WORDS,
     IGNORED,
-    MAX_DEPTH,
     MAX_FIELD,
-    STACK_WIDTH,
-    TRAITS,
+    MAX_SCAN_BYTES,
+    PROBLEMS,
+    SCHEMA_WORDS,
     UNKNOWN,
-    scan_loop,
 )
-from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import ENDS_EARLY as _ENDS_EARLY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-LOAD_FROM, COMPILE_FROM = 16 * 1024, 256 * 1024
-"""Bytes that a process has scanned when it loads the compiled loop, and when it even compiles the
-loop: from there on that is quicker than the loop in Python."""
-
-ENDS_EARLY = "the metadata ends in the middle of a value"
-_PROBLEMS = {
-    1: ENDS_EARLY,
-    2: "the metadata uses a Thrift type that does not exist",
-    3: "the metadata is nested too deeply",
-    4: "the metadata claims more elements than it has bytes for",
-    5: "the metadata holds the same field twice",
-    6: "the metadata has a varint of more than 64 bits",
-    7: "the metadata has a struct too short for its required fields",
-    8: "the metadata has a list whose elements are of another type than Parquet's",
-}
-"""By the numbers that `scan_loop` returns."""
-
-_KERNELS = "compact.kernels"
+ENDS_EARLY = f"the metadata {PROBLEMS[_ENDS_EARLY]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,29 +87,26 @@ class StructKind:
 
 @dataclass(frozen=True, slots=True)
 class StructSchema:
-    """The kinds of structs that are of interest, as the arrays that the loop reads."""
+    """The kinds of structs that are of interest, as the array that the kernel reads."""
 
     names: tuple[str, ...]
     """Names of the kinds by number, from 1; name 0 is empty."""
 
-    arrays: tuple[NDArray[np.int64], ...]
+    words: NDArray[np.int64]
     """Slots, wire types and children, shape (kinds, `MAX_FIELD`), and traits, shape (kinds,
-    `TRAITS`); one behind the other in memory."""
+    `TRAITS`), one behind the other: see `kernels.layout`."""
 
     width: int
     """Slots of a row."""
-
-    address: int
-    """Address of the first array."""
 
     @staticmethod
     def of(kinds: Mapping[str, StructKind]) -> StructSchema:
         """Number the kinds from 1 in the order given; the first is the root."""
         names = ("", *kinds)
         fields = len(names) * MAX_FIELD
-        memory = np.zeros(3 * fields + len(names) * TRAITS, np.int64)
-        slots, wires, children = memory[: 3 * fields].reshape(3, len(names), MAX_FIELD)
-        traits = memory[3 * fields :].reshape(len(names), TRAITS)
+        words = np.zeros(len(names) * SCHEMA_WORDS, np.int64)
+        slots, wires, children = words[: 3 * fields].reshape(3, len(names), MAX_FIELD)
+        traits = words[3 * fields :].reshape(len(names), -1)
         slots[:], traits[:], traits[:, 0] = UNKNOWN, -1, 0
         for number, kind in enumerate(kinds.values(), start=1):
             for field_id in kind.ignored:
@@ -151,7 +126,7 @@ class StructSchema:
                 kind.min_bytes,
             )
         width = 1 + max(int(slots.max()), int(traits[:, 1].max()), int(traits[:, 3].max()))
-        return StructSchema(names, (slots, wires, children, traits), width, native.address(memory))
+        return StructSchema(names, words, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,75 +162,23 @@ def scan(data: bytes, schema: StructSchema, *, start: int = 0, origin: int = 0) 
     Raises:
         MalformedFile: If the bytes are not well-formed Thrift.
     """
-    run = _compiled if _is_worth_it(len(data) - start) else _interpreted
-    capacity = _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
+    if len(data) > MAX_SCAN_BYTES:
+        raise MalformedFile("the metadata has more than 2 GiB", byte=origin)
+    width, capacity = schema.width, _FIRST_ROWS + (len(data) - start) // _BYTES_PER_ROW
     while True:
-        problem, stop, rows, (kinds, values, spans) = run(data, start, schema, capacity)
+        kinds = np.empty(capacity, np.int64)
+        values = np.empty((capacity, width), np.int64)
+        spans = np.empty((capacity, width, 3), np.int32)
+        problem, stop, rows = kernels.scan(data, start, schema.words, width, kinds, values, spans)
         if problem != FULL:
             break
         capacity *= 4
     if problem:
-        raise MalformedFile(_PROBLEMS[problem], byte=origin + stop)
+        raise MalformedFile(f"the metadata {PROBLEMS[problem]}", byte=origin + stop)
     return Table(kinds[:rows], values[:rows], spans[:rows], stop)
 
-
-_Outcome: TypeAlias = """tuple[
-    int, int, int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
-]"""
-"""The problem's number or 0, the position, the number of rows, and the table's arrays."""
 
 _FIRST_ROWS = 16
 _BYTES_PER_ROW = 64
 """Typical footers have more bytes for each row. If a table has too few rows, a larger one is
 made."""
-
-_interpreted_bytes = 0
-"""Bytes that were scanned without the compiled loop, of all inputs so far."""
-
-
-def _is_worth_it(size: int) -> bool:
-    """Whether to take the compiled loop: for a large input, or for many small ones."""
-    global _interpreted_bytes  # noqa: PLW0603  races only make it a little late
-    if native.is_loaded(_KERNELS):
-        return True
-    _interpreted_bytes += size
-    return _interpreted_bytes >= (LOAD_FROM if native.are_compiled(_KERNELS) else COMPILE_FROM)
-
-
-def _interpreted(data: bytes, pos: int, schema: StructSchema, capacity: int) -> _Outcome:
-    """Run the loop in Python."""
-    kinds = np.zeros(capacity, np.int64)
-    values = np.full((capacity, schema.width), ABSENT, np.int64)
-    spans = np.full((capacity, schema.width, 3), -1, np.int32)
-    stack = np.zeros((MAX_DEPTH, STACK_WIDTH), np.int64)
-    problem, stop, rows = scan_loop(  # type: ignore[no-untyped-call, call-arg]
-        data, pos, *schema.arrays, kinds, values, spans, stack
-    )
-    return problem, stop, rows, (kinds, values, spans)
-
-
-def _compiled(data: bytes, pos: int, schema: StructSchema, capacity: int) -> _Outcome:
-    """Run the compiled loop, which takes addresses and sizes."""
-    cells = capacity * schema.width
-    memory = np.empty(HEAD_WORDS + capacity + cells + (3 * cells + 1) // 2, np.int64)
-    first = HEAD_WORDS + capacity
-    values, spans = memory[first : first + cells], memory[first + cells :].view(np.int32)
-    values.fill(ABSENT)
-    spans.fill(-1)
-    native.kernels(_KERNELS).scan(
-        native.address(np.frombuffer(data, np.uint8)),
-        len(data),
-        pos,
-        schema.address,
-        len(schema.names),
-        schema.width,
-        native.address(memory),
-        capacity,
-    )
-    problem, stop, rows = memory[:3].tolist()
-    table = (
-        memory[HEAD_WORDS:first],
-        values.reshape(capacity, schema.width),
-        spans[: 3 * cells].reshape(capacity, schema.width, 3),
-    )
-    return problem, stop, rows, table

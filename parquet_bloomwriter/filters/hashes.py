@@ -2,7 +2,7 @@
 
 A value may be stored in several ways (both zeros), so it may have several hashes. It has none if
 the column cannot hold it, and is *unclear* if that is not known: then it might be contained.
-Arrays of integers, text and binary that need no coercion are hashed by compiled loops; all other
+Arrays of integers, text and binary that need no coercion are hashed together; all other
 values one by one, by the rules of `predicate.literals`.
 """
 

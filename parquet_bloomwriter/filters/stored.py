@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
+from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, decode_header

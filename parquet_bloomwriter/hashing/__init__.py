@@ -1,8 +1,5 @@
 """Value -> PLAIN bytes -> 64-bit hash: one value, or a whole Arrow array.
 
-The `xxhash` package hashes single values, without a compiler. Compiled kernels, which are made on
-first use and kept on disk, hash arrays.
-
 The released specification hashes with XXH64 and seed 0, its Murmur3 drafts with MurmurHash3 (the
 dialect "murmur3"). A `HashKind` is a dialect and a seed.
 """

@@ -1,11 +1,8 @@
 """The hash of every non-null value of an Arrow array.
 
 The array must hold values as Parquet stores them (its physical types), so that the bytes hashed are
-the array's own. Null slots are hashed, too, and their hashes dropped afterwards: Arrow keeps the
-bytes of null slots readable.
-
-Each dialect has its own kernels, `kernels` and `murmur3_kernels`, with the same arguments; those of
-the drafts take the seed last.
+the array's own. Each dialect has its own kernels, with the same arguments; those of the drafts take
+the seed last.
 """
 
 from __future__ import annotations
@@ -15,15 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing.single import XXHASH, HashKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
-
-_KERNELS = {"xxhash": "hashing.kernels", "murmur3": "hashing.murmur3_kernels"}
 
 
 def hash_array(array: pa.Array, kind: HashKind = XXHASH) -> NDArray[np.uint64]:
@@ -33,8 +28,8 @@ def hash_array(array: pa.Array, kind: HashKind = XXHASH) -> NDArray[np.uint64]:
     result has one hash per dictionary value, not one per row.
 
     Args:
-        array: int32, int64, float32, float64, (large_)binary, (large_)string,
-            fixed_size_binary of any width, or a dictionary of one of these.
+        array: int32, int64, float32, float64, (large_)binary, (large_)string, binary_view,
+            string_view, fixed_size_binary of any width, or a dictionary of one of these.
         kind: The hash function of the filter.
 
     Returns:
@@ -51,13 +46,8 @@ def hash_array(array: pa.Array, kind: HashKind = XXHASH) -> NDArray[np.uint64]:
     hashes = np.empty(len(array), dtype=np.uint64)
     if len(array) == 0:
         return hashes
-    (_hash_fixed if _is_fixed(array.type) else _hash_variable)(array, hashes, kind)
-    if array.null_count == 0:
-        return hashes
-    bitmap = array.buffers()[0]
-    kept = native.kernels("hashing.kernels").keep_valid(
-        native.address(hashes), bitmap.address, array.offset, len(array)
-    )
+    hash_all = _hash_views if _is_view(array.type) else _hash_variable
+    kept = (_hash_fixed if _is_fixed(array.type) else hash_all)(array, hashes, kind)
     return hashes[:kept]
 
 
@@ -85,35 +75,41 @@ def special_floats(array: pa.Array, dtype: type[np.floating] | None = None) -> f
     return frozenset(np.array(value, dtype).tobytes() for value in found)
 
 
-def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> None:
-    width = array.type.byte_width
-    values = array.buffers()[1]
-    # Values of no bytes may have no buffer; any address will do, as none is read.
-    start = 0 if values is None else values.address + array.offset * width
-    native.kernels(_KERNELS[kind.dialect]).hash_fixed(
-        start, width, len(array), native.address(hashes), *_seed(kind)
-    )
+def _hash_fixed(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> int:
+    arguments = (array.buffers()[1], array.type.byte_width, *_slots(array), hashes)
+    if kind.dialect == "xxhash":
+        return kernels.xxh64_fixed(*arguments)
+    return kernels.murmur3_fixed(*arguments, kind.murmur3_seed)
 
 
-def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> None:
+def _hash_variable(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> int:
     from pyarrow import types
 
     is_large = types.is_large_binary(array.type) or types.is_large_string(array.type)
-    offset_width = 8 if is_large else 4
     _, offsets, values = array.buffers()
-    native.kernels(_KERNELS[kind.dialect]).hash_variable(
-        0 if values is None else values.address,
-        offsets.address + array.offset * offset_width,
-        offset_width,
-        len(array),
-        native.address(hashes),
-        *_seed(kind),
-    )
+    arguments = (values, offsets, 8 if is_large else 4, *_slots(array), hashes)
+    if kind.dialect == "xxhash":
+        return kernels.xxh64_variable(*arguments)
+    return kernels.murmur3_variable(*arguments, kind.murmur3_seed)
 
 
-def _seed(kind: HashKind) -> tuple[int, ...]:
-    """Return the last argument of kernels that take a seed, else nothing."""
-    return (kind.murmur3_seed,) if kind.dialect == "murmur3" else ()
+def _hash_views(array: pa.Array, hashes: NDArray[np.uint64], kind: HashKind) -> int:
+    _, views, *buffers = array.buffers()
+    arguments = (views, tuple(buffers), *_slots(array), hashes)
+    if kind.dialect == "xxhash":
+        return kernels.xxh64_views(*arguments)
+    return kernels.murmur3_views(*arguments, kind.murmur3_seed)
+
+
+def _slots(array: pa.Array) -> tuple[int, int, pa.Buffer | None]:
+    """Return the first slot, their number, and the bitmap of those that are not null."""
+    return array.offset, len(array), array.buffers()[0] if array.null_count else None
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string_view(kind) or types.is_binary_view(kind))
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
@@ -129,7 +125,7 @@ def _require_physical(kind: pa.DataType) -> None:
     from pyarrow import types
 
     texts = (types.is_binary, types.is_large_binary, types.is_string, types.is_large_string)
-    if not _is_fixed(kind) and not any(check(kind) for check in texts):
+    if not _is_fixed(kind) and not _is_view(kind) and not any(check(kind) for check in texts):
         raise InvalidArgument(
             f"an Arrow array of type {kind} does not hold values as Parquet stores them",
             remedy="Cast it to the Arrow type of the column's physical type.",

@@ -1,4 +1,4 @@
-"""The hash functions of filters, and the hash of one value's PLAIN bytes, without a compiler.
+"""The hash functions of filters, and the hash of one value's PLAIN bytes.
 
 The released specification takes XXH64 with seed 0. Its Murmur3 drafts name no seed: 0 is the
 default here, and the one filter of a draft that is published, `bloom_filter.bin` in
@@ -14,9 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import mmh3
-import xxhash
-
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import InvalidArgument
 
 Dialect = Literal["xxhash", "murmur3"]
@@ -60,12 +58,12 @@ XXHASH = HashKind()
 
 def xxh64(plain: bytes) -> int:
     """Return XXH64 with seed 0, an unsigned 64-bit integer."""
-    return xxhash.xxh64_intdigest(plain, seed=0)
+    return kernels.xxh64(plain)
 
 
 def murmur3(plain: bytes, *, seed: int = 0) -> int:
     """Return the low 64 bits of MurmurHash3_x64_128, an unsigned integer."""
-    return mmh3.hash64(plain, seed=seed, x64arch=True, signed=False)[0]
+    return reverse_upper(kernels.murmur3(plain, seed))
 
 
 def hash_plain(plain: bytes, kind: HashKind = XXHASH) -> int:
@@ -81,8 +79,8 @@ def hash_plain(plain: bytes, kind: HashKind = XXHASH) -> int:
         An unsigned 64-bit integer.
     """
     if kind.dialect == "xxhash":
-        return xxh64(plain)
-    return reverse_upper(murmur3(plain, seed=kind.murmur3_seed))
+        return kernels.xxh64(plain)
+    return kernels.murmur3(plain, kind.murmur3_seed)
 
 
 def reverse_upper(h: int) -> int:

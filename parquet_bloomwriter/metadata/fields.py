@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from parquet_bloomwriter.compact.loop import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema
+from parquet_bloomwriter.kernels.layout import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE
 
 
 class FileField(IntEnum):

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.compact.loop import ABSENT, I32, LIST, START, STOP
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
+from parquet_bloomwriter.kernels.layout import ABSENT, I32, LIST, START, STOP
 from parquet_bloomwriter.metadata.fields import (
     FOOTER,
     PAGE_OFFSETS,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.compact.loop import START
 from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import START
 from parquet_bloomwriter.metadata.fields import OFFSET_INDEX, PageLocationField
 from parquet_bloomwriter.metadata.patch import Edit, apply_edits
 

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import HEADER, I32, I64, START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag, zigzag_widths
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
+from parquet_bloomwriter.kernels.layout import HEADER, I32, I64, START, STOP
 from parquet_bloomwriter.metadata.fields import (
     BLOOM_FILTER_LENGTH_ID,
     BLOOM_FILTER_OFFSET_ID,

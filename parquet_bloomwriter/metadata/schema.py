@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.compact.loop import ABSENT, START, STOP
 from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import ABSENT, START, STOP
 from parquet_bloomwriter.metadata.fields import LOGICAL_TYPE, LogicalTypeField, SchemaField
 
 if TYPE_CHECKING:

@@ -1,12 +1,11 @@
 """Reads of many pieces of one size, from all files of a batch at once.
 
-Local files are read by one compiled loop over `pread`, once that has been loaded; all others by
-their own `read_ranges`, several files at a time.
+Local files are read by a kernel, one loop over `pread`, where the system has that call; all others
+by their own `read_ranges`, several files at a time.
 """
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.kernels.layout import ODD, PIECE_BYTES, WITH_HEADER
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.probing.kernel_abi import ODD, PIECE_BYTES, WITH_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.source import Source
-
-_KERNELS = "probing.kernels"
-
-_LOAD_FROM = 5000
-"""Pieces that a process reads before loading the compiled loop pays, or even compiling it."""
 
 _REMOTE_THREADS = 16
 _TASKS_PER_THREAD = 256
@@ -93,22 +87,22 @@ class BatchReader:
         return self.sources[file].read_at(start, stop)
 
     def probe(self, file_of: NDArray[np.int64], tasks: NDArray[np.int64]) -> bool:
-        """Let `kernels.probe_usual` work on tasks in local files.
+        """Let the kernel `probe_usual` work on tasks in local files.
 
         Args:
             file_of: Ordinals of the files, shape (n,).
-            tasks: Shape (n, `TASK_WORDS`), see `kernel_abi`; file descriptors and answers are
+            tasks: Shape (n, `TASK_WORDS`), see `kernels.layout`; file descriptors and answers are
                 filled in.
 
         Returns:
-            Whether the tasks were done. They are not if some file is not local, or if the compiled
-            loop is not loaded and not worth loading.
+            Whether the tasks were done. They are not if some file is not local, or if this system
+            has no `pread`.
         """
-        if not (len(tasks) and self.are_local and _is_worth_it(len(tasks))):
+        if not (len(tasks) and self.are_local and kernels.HAS_PREAD):
             return False
         tasks[:, 0] = self.descriptors[file_of]
         if len(tasks) <= _TASKS_PER_THREAD:
-            _probe_usual(tasks)
+            kernels.probe_usual(tasks)
         else:
             _probe_in_threads(tasks)
         answers = tasks[:, -1]
@@ -130,16 +124,9 @@ class BatchReader:
     ) -> None:
         size = found.shape[1]
         done = 0
-        if _is_worth_it(len(starts)):
+        if kernels.HAS_PREAD:
             starts = np.ascontiguousarray(starts)
-            done = native.kernels(_KERNELS).read_pieces(
-                native.pread_address(),
-                len(starts),
-                native.address(descriptors),
-                native.address(starts),
-                size,
-                native.address(found),
-            )
+            done = kernels.read_pieces(descriptors, starts, size, found)
             self._count(file_of[:done], size)
         for piece in range(done, len(starts)):
             self._read_one(int(file_of[piece]), int(starts[piece]), found[piece])
@@ -194,27 +181,7 @@ def _probe_in_threads(tasks: NDArray[np.int64]) -> None:
     share = max(_TASKS_PER_THREAD, -(-len(tasks) // default_jobs()))
     first, *others = (tasks[start : start + share] for start in range(0, len(tasks), share))
     with ThreadPoolExecutor(max(1, len(others))) as pool:
-        running = [pool.submit(_probe_usual, other) for other in others]
-        _probe_usual(first)
+        running = [pool.submit(kernels.probe_usual, other) for other in others]
+        kernels.probe_usual(first)
         for one in running:
             one.result()
-
-
-def _probe_usual(tasks: NDArray[np.int64]) -> None:
-    scratch = np.empty(PIECE_BYTES, np.uint8)
-    native.kernels(_KERNELS).probe_usual(
-        native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
-    )
-
-
-_read_so_far = 0
-"""Pieces read by this process, roughly: threads do not wait for each other to count."""
-
-
-def _is_worth_it(count: int) -> bool:
-    """Whether to use the compiled loop for `count` more pieces."""
-    global _read_so_far  # noqa: PLW0603  see its definition
-    if not hasattr(os, "pread"):
-        return False
-    _read_so_far += count
-    return _read_so_far >= _LOAD_FROM or native.is_loaded(_KERNELS)

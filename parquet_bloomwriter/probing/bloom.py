@@ -5,7 +5,7 @@ both before anything is read, because bitsets are multiples of 32 bytes; the hea
 confirm them. If the header is an unexpected one, or the length is missing, the header is decoded.
 Each header is read once: what it says is kept with the footer.
 
-One hash in each of many local filters, the usual case, is looked up by one compiled loop. All other
+One hash in each of many local filters, the usual case, is looked up by one kernel. All other
 lookups take the same steps here, with arrays.
 
 A filter that must not be trusted is never probed: with a header that is broken or unknown, or of a
@@ -29,14 +29,14 @@ from parquet_bloomwriter.compact.varint import zigzag_widths
 from parquet_bloomwriter.errors import BloomwriterError, MalformedFilter
 from parquet_bloomwriter.filters.stored import FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind, hash_plain, xxh64
-from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
-from parquet_bloomwriter.probing.kernel_abi import (
+from parquet_bloomwriter.kernels.layout import (
     EMPTY,
     MIGHT_BE_IN,
     ODD,
     PIECE_BYTES,
     TASK_WORDS,
 )
+from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, UNSEEN
 from parquet_bloomwriter.sbbf import Sbbf, encode_header
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, SALT
 from parquet_bloomwriter.sbbf.header import (
@@ -159,7 +159,7 @@ class _Probe:
     draft_hashes: NDArray[np.uint64] | None
 
     def look_up(self, lookups: FilterLookups) -> NDArray[np.bool_]:
-        # The compiled loop knows released filters only.
+        # The kernel knows released filters only.
         if self.draft_hashes is None and (lookups.ends - lookups.begins == 1).all():
             might = self._look_up_usual(lookups)
             if might is not None:
@@ -167,7 +167,7 @@ class _Probe:
         return self._look_up_any(lookups)
 
     def _look_up_usual(self, lookups: FilterLookups) -> NDArray[np.bool_] | None:
-        """Look up one hash in each filter by the compiled loop; None if it cannot be used."""
+        """Look up one hash in each filter by the kernel; None if it cannot be used."""
         rows, places = lookups.rows, self.places
         tasks = np.empty((len(rows), TASK_WORDS), np.int64)
         tasks[:, 1] = self.column.filter_offsets[rows]

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.compact.loop import STRUCT
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import STRUCT
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.predicate.bound import Order

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import I32, START, STRUCT
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import I32, START, STRUCT
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.predicate.bound import (
     AllOf,
     AlwaysFalse,

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.filters.stored import SHARED, shared_offsets
+from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata import Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.predicate.literals.domain import order_of

@@ -6,7 +6,6 @@ import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from parquet_bloomwriter.compact.loop import START
 from parquet_bloomwriter.errors import MalformedFilter, UnsupportedFile
 from parquet_bloomwriter.filters.build import (
     ODD_INSTANTS,
@@ -17,6 +16,7 @@ from parquet_bloomwriter.filters.build import (
 )
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.hashing import XXHASH
+from parquet_bloomwriter.kernels.layout import START
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import bloom_edit
 from parquet_bloomwriter.parallel import in_order

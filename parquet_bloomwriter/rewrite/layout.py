@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
+from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.metadata.patch import longer_than_needed

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import xxhash
 
 from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
 from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
+from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.rewrite.layout import PAGE_HEADER_BYTES
@@ -115,7 +115,7 @@ class Assembler:
 
 def digest_of(data: bytes) -> int:
     """Return the XXH64 of header and bitset, by which they are found again in the new file."""
-    return xxhash.xxh64_intdigest(data)
+    return xxh64(data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """One split block Bloom filter in memory.
 
-The class only ties the parts together: `hashing` hashes values, `block` and `kernels` insert and
-check hashes, `folding` resizes and measures, `header` and `murmur` read and write bytes. Kernels
-insert and check arrays of hashes. Plain Python does it for a single hash, without a compiler.
+The class only ties the parts together: `hashing` hashes values, `block` inserts and checks one
+hash, kernels many, `folding` resizes and measures, `header` and `murmur` read and write bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.hashing import (
     HashKind,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
 
 _WORD = np.dtype("<u4")
 _CACHE_LINE = 64
-_KERNELS = "sbbf.kernels"
 
 
 class Sbbf:
@@ -112,7 +110,7 @@ class Sbbf:
         size = num_blocks * BYTES_PER_BLOCK
         # Aligned so that no block straddles two cache lines.
         memory = np.zeros(size + _CACHE_LINE, dtype=np.uint8)
-        start = -native.address(memory) % _CACHE_LINE
+        start = -memory.__array_interface__["data"][0] % _CACHE_LINE
         words = memory[start : start + size].view(_WORD)
         blocks = words.reshape(num_blocks, WORDS_PER_BLOCK)
         return cls(blocks, dialect=dialect, murmur3_seed=murmur3_seed)
@@ -290,7 +288,8 @@ class Sbbf:
 
         Args:
             array: Values as Parquet stores them: int32, int64, float32, float64, (large_)binary,
-                (large_)string, fixed_size_binary, or a dictionary of one of these.
+                (large_)string, binary_view, string_view, fixed_size_binary, or a dictionary of one
+                of these.
 
         Raises:
             InvalidArgument: If the array has another type, or the filter is a view of read-only
@@ -356,10 +355,7 @@ class Sbbf:
                 memory.
         """
         self._require_writable()
-        hashes = _checked(hashes)
-        native.kernels(_KERNELS).insert(
-            native.address(self._blocks), self.num_blocks, native.address(hashes), len(hashes)
-        )
+        kernels.insert(self._blocks, _checked(hashes))
 
     def check_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Check many hashes, as `check_hash` does.
@@ -374,7 +370,7 @@ class Sbbf:
             InvalidArgument: If the array is of another kind.
         """
         flags = np.empty(len(hashes), dtype=np.bool_)
-        self._count(hashes, native.address(flags))
+        kernels.check(self._blocks, _checked(hashes), flags)
         return flags
 
     def contains_all(self, hashes: NDArray[np.uint64]) -> bool:
@@ -386,7 +382,7 @@ class Sbbf:
         Raises:
             InvalidArgument: If the array is of another kind.
         """
-        return self._count(hashes, 0) == len(hashes)
+        return kernels.check(self._blocks, _checked(hashes), None) == len(hashes)
 
     def merge(self, other: Sbbf) -> Sbbf:
         """Return the union with another filter, of the smaller of both sizes.
@@ -476,19 +472,7 @@ class Sbbf:
             might[np.isnan(floats)] = True
         return might
 
-    def _count(self, hashes: NDArray[np.uint64], flags: int) -> int:
-        hashes = _checked(hashes)
-        count = native.kernels(_KERNELS).check(
-            native.address(self._blocks),
-            self.num_blocks,
-            native.address(hashes),
-            len(hashes),
-            flags,
-        )
-        return int(count)
-
     def _require_writable(self) -> None:
-        # The kernels write through addresses, where NumPy cannot stop them.
         if not self._blocks.flags.writeable:
             raise InvalidArgument("the filter is a view of read-only memory")
 

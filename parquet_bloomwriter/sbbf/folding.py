@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, Sizing
@@ -30,13 +31,8 @@ from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, Sizing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SLAB = 1 << 15
-"""Blocks processed together: 1 MiB, so that intermediate arrays stay in the cache."""
-
 _FULL_BLOCK: int = BITS_PER_WORD**WORDS_PER_BLOCK
 """Product of the popcounts of a block with all bits set."""
-_LONG_RUN = 64
-"""Run length from which NumPy's own reduction joins faster than a loop."""
 
 
 def fold(blocks: NDArray[np.uint32], *, factor: int) -> NDArray[np.uint32]:
@@ -58,13 +54,8 @@ def fold(blocks: NDArray[np.uint32], *, factor: int) -> NDArray[np.uint32]:
     num_blocks = len(blocks)
     if factor < 1 or num_blocks % factor:
         raise InvalidArgument(f"{factor} does not divide the filter's {num_blocks} blocks")
-    runs = blocks.reshape(num_blocks // factor, factor, WORDS_PER_BLOCK)
-    if factor > _LONG_RUN:
-        joined: NDArray[np.uint32] = np.bitwise_or.reduce(runs, axis=1)
-        return joined
-    folded = runs[:, 0].copy()
-    for i in range(1, factor):
-        folded |= runs[:, i]
+    folded = np.empty((num_blocks // factor, WORDS_PER_BLOCK), blocks.dtype)
+    kernels.fold(np.ascontiguousarray(blocks), factor, folded)
     return folded
 
 
@@ -156,7 +147,8 @@ def merge(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint
             f"filters of {len(one)} and {len(other)} blocks cannot be merged",
             remedy="One size must be a multiple of the other.",
         )
-    folded: NDArray[np.uint32] = fold(big, factor=len(big) // len(small)) | small
+    folded = fold(big, factor=len(big) // len(small))
+    kernels.unite(folded, np.ascontiguousarray(small))
     return folded
 
 
@@ -166,20 +158,13 @@ def exact_rate(blocks: NDArray[np.uint32]) -> float:
     Args:
         blocks: The filter, shape (z, 8), uint32.
     """
-    total = 0
-    for start in range(0, len(blocks), _SLAB):
-        counts = np.bitwise_count(blocks[start : start + _SLAB])
-        products = counts[:, 0].astype(np.uint64)
-        for word in range(1, WORDS_PER_BLOCK):
-            products *= counts[:, word]
-        total += int(products.sum())
+    total = kernels.sum_products(np.ascontiguousarray(blocks))
     return total / (len(blocks) * _FULL_BLOCK)
 
 
 def count_bits(blocks: NDArray[np.uint32]) -> int:
     """Count the bits that are set."""
-    slabs = range(0, len(blocks), _SLAB)
-    return sum(int(np.bitwise_count(blocks[i : i + _SLAB]).sum(dtype=np.int64)) for i in slabs)
+    return kernels.count_bits(np.ascontiguousarray(blocks))
 
 
 def estimate_ndv(num_bits: int, num_blocks: int) -> float:

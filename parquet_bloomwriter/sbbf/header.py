@@ -37,10 +37,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import I32, START, STRUCT
 from parquet_bloomwriter.compact.scan import ENDS_EARLY, StructKind, StructSchema, scan
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFile, MalformedFilter
+from parquet_bloomwriter.kernels.layout import I32, START, STRUCT
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 
 if TYPE_CHECKING:

@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.sbbf import folding
-from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.filter import Sbbf
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -57,7 +59,7 @@ class FilterUnion:
             if num_blocks < len(blocks):
                 blocks = folding.fold(blocks, factor=len(blocks) // num_blocks)
         union = self.of_size(len(blocks))
-        union |= blocks
+        kernels.unite(union, np.ascontiguousarray(blocks))
         return union
 
     def estimated_ndv(self) -> float:
@@ -81,8 +83,7 @@ class FilterUnion:
             size, blocks = self._by_size.popitem()
             common = math.gcd(size, num_blocks)
             folded = blocks if common == size else folding.fold(blocks, factor=size // common)
-            runs = joined.reshape(common, -1, WORDS_PER_BLOCK)
-            runs |= folded[:, None]
+            kernels.unite(joined, folded)
         return Sbbf(joined)
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.compact.loop import I32
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import I32
 from parquet_bloomwriter.metadata.fields import ChunkField
 
 if TYPE_CHECKING:

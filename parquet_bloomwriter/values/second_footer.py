@@ -23,7 +23,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from parquet_bloomwriter.compact.loop import START, STOP
+from parquet_bloomwriter.kernels.layout import START, STOP
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.hashes import is_collection, lookups_of
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind
+from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters

@@ -312,17 +312,6 @@ def test_quiet_prints_nothing(events: Path, invoke: Invoke) -> None:
     assert bloom_offsets(events)[0][0] is not None
 
 
-def test_compiling_is_announced(
-    events: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[bool] = []
-    monkeypatch.setattr("parquet_bloomwriter.native.are_compiled", lambda *_: bool(done))
-    monkeypatch.setattr("parquet_bloomwriter.native.warm_up", lambda *_: done.append(True))
-    expected = "bloomify: compiling for this processor, once; it takes some seconds ...\n"
-    assert invoke(str(events), "--columns", "id").stderr == expected
-    assert invoke(str(events), "--columns", "id").stderr == ""
-
-
 def test_names_cannot_command_the_terminal(folder: Path, invoke: Invoke) -> None:
     name = "\x1b[2Jid\u202e\n"
     pq.write_table(pa.table({name: [1, 2, 3]}), folder / "odd.parquet")

@@ -11,8 +11,8 @@ from thrift.protocol.TCompactProtocol import CTYPES, TCompactProtocol
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""The scanner finds what Thrift's own reader finds; its two loops agree on any bytes."""
+"""The scanner finds what Thrift's own reader finds; kernel and reference agree on any bytes."""
 
 from __future__ import annotations
 
 import tracemalloc
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter import native
-from parquet_bloomwriter.compact import scan as scanner
-from parquet_bloomwriter.compact.loop import (
+from parquet_bloomwriter import kernels
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, Table, scan
+from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
+from parquet_bloomwriter.kernels import reference
+from parquet_bloomwriter.kernels.layout import (
     ABSENT,
     BINARY,
     HEADER,
@@ -25,8 +27,6 @@ from parquet_bloomwriter.compact.loop import (
     STOP,
     STRUCT,
 )
-from parquet_bloomwriter.compact.scan import StructKind, StructSchema, Table, scan
-from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.metadata.fields import FOOTER
 from parquet_bloomwriter.metadata.footer import locate_footer, parse_footer
 from tests.compact.structs import (
@@ -50,7 +50,7 @@ from tests.compact.structs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 LOOPS = (False, True)
@@ -58,8 +58,10 @@ LOOPS = (False, True)
 
 @contextmanager
 def loop(*, compiled: bool) -> Iterator[None]:
-    """Force one of the two forms of the loop."""
-    with patch.object(scanner, "_is_worth_it", lambda _: compiled):
+    """Force one of the two kernels."""
+    if compiled and not kernels.COMPILED:
+        pytest.skip("the kernels are not compiled")
+    with patch.object(kernels, "scan", kernels.scan if compiled else reference.scan):
         yield
 
 
@@ -356,37 +358,6 @@ def test_broken_footers_raise_nothing_else(fixtures_dir: Path, name: str) -> Non
 def test_wire_types_have_their_numbers() -> None:
     assert (I32, I64, BINARY, LIST, STRUCT, TRUE, FALSE) == (5, 6, 8, 9, 12, 1, 2)
     assert (HEADER, START, STOP) == (0, 1, 2)
-
-
-@pytest.mark.parametrize(
-    ("loaded", "compiled", "enough"),
-    [(True, False, 0), (False, True, 1 << 14), (False, False, 1 << 18)],
-)
-def test_the_compiled_loop_is_taken_where_it_pays(
-    monkeypatch: pytest.MonkeyPatch,
-    loaded: bool,  # noqa: FBT001
-    compiled: bool,  # noqa: FBT001
-    enough: int,
-) -> None:
-    """Many small inputs count as much as a large one."""
-    monkeypatch.setattr(native, "is_loaded", lambda _: loaded)
-    monkeypatch.setattr(native, "are_compiled", lambda _: compiled)
-    taken: list[str] = []
-
-    def noting(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-        def note(*args: object) -> object:
-            taken.append(name)
-            return run(*args)
-
-        return note
-
-    for name in ("_interpreted", "_compiled"):
-        monkeypatch.setattr(scanner, name, noting(name, getattr(scanner, name)))
-    monkeypatch.setattr(scanner, "_interpreted_bytes", max(enough - 11, 0))
-    grammar = StructSchema.of({"Root": StructKind(slots={1: (1, I32)})})
-    for _ in range(2):
-        scan(b"\x15\x02".ljust(10, b"\x00"), grammar)
-    assert taken == (["_compiled"] * 2 if loaded else ["_interpreted", "_compiled"])
 
 
 @pytest.mark.parametrize("compiled", LOOPS)

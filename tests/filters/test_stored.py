@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from parquet_bloomwriter import bloomify, strip, verify
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.filters.stored import SHARED, UNCONFIRMED, shared_offsets
+from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.rewrite.extents import OVERLAPS

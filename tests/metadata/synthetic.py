@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
 from tests.compact.structs import encode_struct
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Footer, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded

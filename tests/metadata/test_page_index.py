@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.metadata.patch import Shift
 from tests.compact.structs import encode_struct, varint

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thrift.Thrift import TType
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, LIST, START, STRUCT
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.errors import UnsupportedFile
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, START, STRUCT
 from parquet_bloomwriter.metadata import Footer, parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.patch import (

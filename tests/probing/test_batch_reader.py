@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow.fs as pafs
 import pytest
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import MalformedFile
-from parquet_bloomwriter.probing import batch_reader as module
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.source import BufferSource, Source, open_for_reading
 from tests.source.stores import CountingHandler
@@ -24,13 +23,13 @@ SIZE = 32
 CONTENTS = [np.random.default_rng(seed).bytes(1000 + seed) for seed in range(5)]
 
 
-@pytest.fixture(params=["local, compiled", "local, one by one", "memory", "store", "mixed"])
+@pytest.fixture(params=["local, by a kernel", "local, one by one", "memory", "store", "mixed"])
 def sources(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Source]]:
     """Open the contents in one way or another."""
     kind = request.param
-    monkeypatch.setattr(module, "_is_worth_it", lambda _: kind != "local, one by one")
+    monkeypatch.setattr(kernels, "HAS_PREAD", kind != "local, one by one")
     store = CountingHandler({f"folder/{i}": data for i, data in enumerate(CONTENTS)})
     filesystem = pafs.PyFileSystem(store)
     with ExitStack() as stack:
@@ -90,19 +89,12 @@ def test_places_outside_a_file_fail_it_and_no_other(sources: list[Source], start
 
 def test_a_file_that_was_cut_meanwhile_fails(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    for is_compiled in (True, False):
+    for has_pread in (True, False):
         path.write_bytes(bytes(1000))
         with open_for_reading(path) as source, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_is_worth_it", lambda _, it=is_compiled: it)
+            patch.setattr(kernels, "HAS_PREAD", has_pread)
             path.write_bytes(bytes(110))
             reader = BatchReader([source])
             found = reader.read(np.zeros(3, np.int64), np.array([0, 50, 100]), SIZE)
             assert not found.any()
             assert "shorter" in str(reader.failures[0])
-
-
-def test_the_compiled_loop_is_taken_once_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_read_so_far", 0)
-    monkeypatch.setattr(native, "is_loaded", lambda _: False)
-    assert not module._is_worth_it(4999)  # noqa: SLF001  whether it is loaded is not to be seen
-    assert module._is_worth_it(1)  # noqa: SLF001

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, LIST, STRUCT
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import MalformedFilter
 from parquet_bloomwriter.hashing import hash_array, xxh64
+from parquet_bloomwriter.kernels.layout import BINARY, I32, LIST, STRUCT
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.probing import batch_reader as pieces_module
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import FilterLookups, Hashes, probe_filters
 from parquet_bloomwriter.probing.footer_cache import DISTRUSTED, FileBatch
@@ -50,7 +50,7 @@ FILTERED = {"id": {"ndv": 500, "fpp": 0.01}}
 PRESENT, ABSENT_VALUE = 123, 77_777
 
 
-@pytest.fixture(autouse=True, params=["in memory", "local, compiled", "local, one by one"])
+@pytest.fixture(autouse=True, params=["in memory", "local, by a kernel", "local, one by one"])
 def _way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files asked in one way or another."""
     if request.param == "in memory":
@@ -62,8 +62,7 @@ def _way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         path.write_bytes(data)
         return path
 
-    is_compiled = request.param == "local, compiled"
-    monkeypatch.setattr(pieces_module, "_is_worth_it", lambda _: is_compiled)
+    monkeypatch.setattr(kernels, "HAS_PREAD", request.param == "local, by a kernel")
     monkeypatch.setattr(asking, "given_as", written_to_disk)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.loop import ABSENT, BINARY, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.kernels.layout import ABSENT, BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.bounds import Bounds, decode_bounds, null_counts, type_ordered

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter.compact.loop import I32, STRUCT
 from parquet_bloomwriter.compact.varint import encode_zigzag
+from parquet_bloomwriter.kernels.layout import I32, STRUCT
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.probing.dictionary import MAX_PAGE_BYTES, holds_any

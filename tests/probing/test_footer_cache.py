@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from parquet_bloomwriter.compact.loop import ABSENT
 from parquet_bloomwriter.hashing import Dialect
+from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.probing.footer_cache import (
     DISTRUSTED,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parquet_bloomwriter.compact.loop import BINARY, I32, I64, STRUCT
 from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
+from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, STRUCT
 from parquet_bloomwriter.metadata.fields import ChunkField
 from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain
 from tests.verbs.files import footer_of, layout, with_number, with_unknown_field, written

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.loop import I32, I64
+from parquet_bloomwriter.kernels.layout import I32, I64
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.rewrite.plan import (

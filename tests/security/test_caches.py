@@ -1,4 +1,4 @@
-"""Machine code and classes are loaded only from files that nobody else could have written."""
+"""Classes are loaded only from files that nobody else could have written."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from parquet_bloomwriter import native
 from parquet_bloomwriter.errors import UnsupportedFile
+from parquet_bloomwriter.spark.adaptor import jar_cache
 from parquet_bloomwriter.spark.jobs import scratch_folder
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import FOLDER, Journal, Line
@@ -29,27 +29,27 @@ def code(tmp_path: Path) -> Path:
 
 
 def test_a_file_of_ours_is_read(code: Path) -> None:
-    assert native.read_ours(code) == b"code"
+    assert jar_cache.read_ours(code) == b"code"
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o777])
 def test_a_file_that_others_can_write_is_refused(code: Path, mode: int) -> None:
     code.chmod(mode)
     with pytest.raises(PermissionError, match="somebody else"):
-        native.read_ours(code)
+        jar_cache.read_ours(code)
 
 
 @needs_root
 def test_a_file_of_somebody_else_is_refused(code: Path) -> None:
     os.chown(code, NOBODY, NOBODY)
     with pytest.raises(PermissionError, match="somebody else"):
-        native.read_ours(code)
+        jar_cache.read_ours(code)
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
     with no_hang(10), pytest.raises(PermissionError, match="somebody else"):
-        native.read_ours(tmp_path / "pipe")
+        jar_cache.read_ours(tmp_path / "pipe")
 
 
 @needs_root
@@ -68,7 +68,7 @@ def test_what_is_looked_at_is_what_is_read(
         return look(fd)
 
     monkeypatch.setattr(os, "fstat", swapping)
-    assert native.read_ours(code) == b"code"
+    assert jar_cache.read_ours(code) == b"code"
     assert code.read_bytes() == b"evil"
 
 
@@ -79,12 +79,12 @@ def test_what_is_kept_is_ours_whatever_the_umask(
     monkeypatch.setenv("PARQUET_BLOOMWRITER_CACHE", str(folder))
     before = os.umask(0)
     try:
-        native.keep("name", b"code")
+        jar_cache.keep("name", b"code")
     finally:
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "name").stat().st_mode) == 0o600
-    assert native.read_ours(folder / "name") == b"code"
+    assert jar_cache.read_ours(folder / "name") == b"code"
 
 
 def test_a_link_in_the_cache_is_replaced_and_not_written_through(
@@ -93,7 +93,7 @@ def test_a_link_in_the_cache_is_replaced_and_not_written_through(
     monkeypatch.setenv("PARQUET_BLOOMWRITER_CACHE", str(tmp_path))
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "name").symlink_to(tmp_path / "precious")
-    native.keep("name", b"code")
+    jar_cache.keep("name", b"code")
     assert (tmp_path / "precious").read_text() == "precious"
     assert not (tmp_path / "name").is_symlink()
 

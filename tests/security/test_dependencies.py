@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = frozenset({"parquet_bloomwriter", "bloomify"})
-BROUGHT = {"llvmlite": "numba", "py4j": "pyspark", "google": "pyspark"}
+BROUGHT = {"py4j": "pyspark", "google": "pyspark"}
 """Packages that come with others, and are used by us as well."""
 
 _ROW = re.compile(r"^\| ([a-z0-9]+) \| `([^`]+)` \| (.+) \| (.+) \|$", re.MULTILINE)

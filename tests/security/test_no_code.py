@@ -57,7 +57,6 @@ _FORBIDDEN_MODULES = frozenset(
 _KNOWN = Counter(
     {
         ("parquet_bloomwriter/spark/jobs.py", "pickle.loads"): 2,
-        ("parquet_bloomwriter/native/__init__.py", "ctypes.CDLL"): 1,
         ("parquet_bloomwriter/replace/names.py", "ctypes.CDLL"): 1,
     }
 )

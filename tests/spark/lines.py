@@ -50,7 +50,9 @@ _NEEDS = (
     "pytest-xdist",
     "hypothesis",
     "duckdb",
-    "hatchling",
+    "mmh3",
+    "setuptools>=77.0.3",
+    "xxhash",
 )
 _PLACE = re.compile(r"(<!-- lines -->\n).*?(<!-- end of lines -->)", re.DOTALL)
 _ROW = re.compile(r"^\| (\d[^|]*) \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)

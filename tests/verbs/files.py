@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from parquet_bloomwriter.compact.loop import START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag
+from parquet_bloomwriter.kernels.layout import START, STOP
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.metadata.patch import Edit, apply_edits, bloom_edit, offset_fields

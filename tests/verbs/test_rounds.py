@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import bloomify, strip
-from parquet_bloomwriter.compact.loop import STOP
 from parquet_bloomwriter.filters.columns import why_no_filter
+from parquet_bloomwriter.kernels.layout import STOP
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.rewrite.plan import Placement

@@ -22,7 +22,7 @@ from bloomify.options import (
     running_options,
     split_columns,
 )
-from bloomify.runner import compile_kernels, rewrite_files
+from bloomify.runner import rewrite_files
 
 if TYPE_CHECKING:
     from bloomify.options import DestinationOptions
@@ -133,8 +133,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
 
     console = Console.open(is_quiet=options["quiet"])
     _check_choice(ctx, inputs, options)
-    is_draft = options["dialect"] == "murmur3"
-    if is_draft:
+    if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
 
     def build(
@@ -146,7 +145,6 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     ) -> AddReport:
         from parquet_bloomwriter import bloomify
 
-        compile_kernels(console, drafts=is_draft)
         return bloomify(
             path,
             None if options["all_columns"] else options["columns"],

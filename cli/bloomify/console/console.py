@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ class Console:
     @classmethod
     def open(cls, *, is_quiet: bool) -> Console:
         """Return the console of this process. The bar is drawn on terminals only."""
+        if is_quiet:
+            warnings.filterwarnings("ignore", "the C kernels are not compiled")
         is_watched = not is_quiet and sys.stderr.isatty()
         return cls(bar=Bar(sys.stderr if is_watched else None), is_quiet=is_quiet)
 

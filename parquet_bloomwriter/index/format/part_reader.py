@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.compact.loop import I32, STRUCT
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.parquet_io import integers_of
@@ -35,6 +34,7 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
+from parquet_bloomwriter.kernels.layout import I32, STRUCT
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import FileSource, open_local
 

@@ -1,7 +1,7 @@
 """Look hashes up in many filters of one column: which filters might contain any of them?
 
 Hashes that the filter of all values excludes are not looked up in the filters that it covers. For a
-few hashes, one block of each filter is read for each of them, by a compiled loop. For many hashes,
+few hashes, one block of each filter is read for each of them, by a kernel. For many hashes,
 filters are read whole, neighbours together. The header of each filter is checked when the filter is
 first read, so that an answer never comes from bytes that are no filter. Parts are opened for each
 call and closed at its end: no more than `_MAX_OPEN` are open at once, and a part that is gone or
@@ -10,7 +10,6 @@ was changed is noticed.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.filter_file import might_hold
 from parquet_bloomwriter.index.format.part_reader import state_of
+from parquet_bloomwriter.kernels.layout import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import BatchReader
-from parquet_bloomwriter.probing.kernel_abi import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
 from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
 from parquet_bloomwriter.source.local import open_local
@@ -51,17 +50,11 @@ _WORTH_BYTES = 4096
 _CHUNK = 1 << 13
 """Filters that a thread looks up at once: what is noted of them stays in the processor's cache."""
 
-_LOAD_FROM = 5000
-"""Blocks read from which loading the compiled loop pays, or once even compiling it."""
-
 _SLAB_BYTES = 4 << 20
 """Read at once, about."""
 
 _GAP_BYTES = 64 * 1024
 """Largest gap between two filters that are read together."""
-
-_PROBING_KERNELS = "probing.kernels"
-_SBBF_KERNELS = "sbbf.kernels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -156,9 +149,7 @@ class ColumnProbe:
         filters = self.filters
         with ExitStack() as stack:
             sources = _open_parts(stack, filters, rows)
-            is_worth_it = len(rows) * len(hashes) >= _LOAD_FROM
-            is_worth_it = is_worth_it or native.is_loaded(_PROBING_KERNELS)
-            if not hasattr(os, "pread") or not is_worth_it:
+            if not kernels.HAS_PREAD:
                 return _look_up_without_kernel(filters, rows, hashes, sources)
             descriptors = np.full(len(filters.paths), -1, np.int64)
             descriptors[list(sources)] = [source.fd for source in sources.values()]
@@ -169,7 +160,6 @@ class ColumnProbe:
             if len(rows) <= _CHUNK:
                 return look_up(rows)
             chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-            native.kernels(_PROBING_KERNELS)
             with ThreadPoolExecutor(default_jobs()) as pool:
                 return np.concatenate(list(pool.map(look_up, chunks)))
 
@@ -199,11 +189,7 @@ class ColumnProbe:
         tasks[:, 4] = h.view(np.int64)
         tasks[:, 5] = starts + headers
         tasks[:, 6] = (lengths - headers) * self._is_checked[rows]  # 0: read the header first
-        probe = native.kernels(_PROBING_KERNELS).probe_usual
-        scratch = np.empty(PIECE_BYTES, np.uint8)
-        if probe(
-            native.pread_address(), len(tasks), native.address(tasks), native.address(scratch)
-        ):
+        if kernels.probe_usual(tasks):
             raise _malformed(filters, int(rows[tasks[:, 7] & 3 == ODD][0]))
         self._is_checked[rows] = True
         return np.asarray(tasks[:, 7] & 3 == MIGHT_BE_IN)
@@ -287,7 +273,7 @@ def _look_up_without_kernel(
     hashes: NDArray[np.uint64],
     sources: dict[int, FileSource],
 ) -> NDArray[np.bool_]:
-    """Look hashes up in few filters, for which the compiled loop is not worth loading."""
+    """Look hashes up in the filters, on systems without `pread`."""
     ordinals = np.zeros(len(filters.paths), np.int64)
     ordinals[list(sources)] = np.arange(len(sources))
     reader, part_of = BatchReader(list(sources.values())), ordinals[filters.part_of[rows]]
@@ -323,15 +309,12 @@ def _look_up_slab(
     begin = int(filters.starts[slab[0]])
     offsets = (filters.starts[slab] - begin).tolist()
     data = source.read_at(begin, begin + offsets[-1] + lengths[-1])
-    base = native.address(np.frombuffer(data, np.uint8))
-    check, wanted = native.kernels(_SBBF_KERNELS).check, native.address(hashes)
-    found = []
+    view, found = memoryview(data), []
     for place, (offset, length) in enumerate(zip(offsets, lengths, strict=True)):
         header = usual_header_at(data, offset, length)
         if not header:
             raise _malformed(filters, int(slab[place]))
-        num_blocks = (length - header) // BYTES_PER_BLOCK
-        found.append(check(base + offset + header, num_blocks, wanted, len(hashes), 0) > 0)
+        found.append(kernels.check(view[offset + header : offset + length], hashes, None) > 0)
     return found
 
 

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.native import cache_folders, keep, read_ours
+from parquet_bloomwriter.spark.adaptor.jar_cache import cache_folders, keep, read_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter import index, native
+from parquet_bloomwriter import index
 from parquet_bloomwriter.index.build.threads import ThreadEngine
 
 if TYPE_CHECKING:
@@ -116,8 +116,6 @@ def main() -> None:
     """Do it."""
     for module in _MODULES:  # once, not in every child
         importlib.import_module(module)
-    for module in ("sbbf", "hashing"):
-        native.kernels(f"{module}.kernels")
     folder, action, how = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     for number in range(1, MOST):
         table = folder / f"at-{number}"

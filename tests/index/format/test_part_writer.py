@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.compact.loop import I32, STRUCT
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer
 from parquet_bloomwriter.index.format.columns import column_type, leaf_of
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter, column_folder
+from parquet_bloomwriter.kernels.layout import I32, STRUCT
 from parquet_bloomwriter.metadata import PhysicalType
 from tests.support.binding import bare_leaf
 

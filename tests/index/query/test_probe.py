@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter import native
+from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.query import probe
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.probe import ColumnProbe, read_filters
-from parquet_bloomwriter.probing import batch_reader
 from tests.index.built import overwrite
 from tests.index.support import Column, Row, filled, hashes, make
 
@@ -54,12 +53,12 @@ def expected(filters: ColumnFilters, rows: list[int], wanted: np.ndarray) -> lis
 
 
 WAYS = {
-    "kernel": {"_LOAD_FROM": 0, "_MANY": 10**9},
-    "kernel, small chunks": {"_LOAD_FROM": 0, "_MANY": 10**9, "_CHUNK": 3, "_MAX_OPEN": 1},
+    "kernel": {"_MANY": 10**9},
+    "kernel, small chunks": {"_MANY": 10**9, "_CHUNK": 3, "_MAX_OPEN": 1},
     "whole": {"_MANY": 1, "_WORTH_BYTES": 1 << 20},
     "whole, small slabs": {"_MANY": 1, "_WORTH_BYTES": 600, "_SLAB_BYTES": 900, "_MAX_OPEN": 2},
     "whole, far apart": {"_MANY": 1, "_WORTH_BYTES": 1 << 20, "_GAP_BYTES": 0},
-    "without kernel": {"_LOAD_FROM": 10**9, "_MANY": 10**9},
+    "without kernel": {"_MANY": 10**9},
 }
 
 
@@ -68,7 +67,7 @@ def take(way: str, patch: pytest.MonkeyPatch) -> None:
     for name, value in WAYS[way].items():
         patch.setattr(probe, name, value)
     if way == "without kernel":
-        patch.setattr(native, "is_loaded", lambda _: False)
+        patch.setattr(kernels, "HAS_PREAD", False)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -167,32 +166,3 @@ def test_each_filter_is_looked_at_when_it_is_asked_first(
         assert column.might_contain(np.array([0, 2]), wanted).tolist() == [True, False]
     with pytest.raises(IndexProblem, match="header"):
         column.might_contain(np.array([1]), wanted)
-
-
-@pytest.mark.parametrize(("enough", "is_loaded", "expected"), [
-    (10, False, False), (9, False, True), (10, True, True),
-])  # fmt: skip
-def test_the_compiled_loop_is_loaded_only_where_it_pays(
-    index: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    enough: int,
-    is_loaded: bool,  # noqa: FBT001
-    expected: bool,  # noqa: FBT001
-) -> None:
-    """Three filters are asked for three hashes: nine blocks."""
-    real, loaded = native.kernels, []
-
-    def load(module: str) -> object:
-        loaded.append(module)
-        return real(module)
-
-    monkeypatch.setattr(probe, "_LOAD_FROM", enough)
-    monkeypatch.setattr(native, "is_loaded", lambda _: is_loaded)
-    monkeypatch.setattr(native, "kernels", load)
-    monkeypatch.setattr(batch_reader, "_read_so_far", 0)  # it has a limit of its own
-    filters = opened(index)
-    rows = np.flatnonzero(filters.has_values)[:3]
-    ColumnProbe(filters).might_contain(
-        rows, np.unique([1 << 60, 2 << 60, 3 << 60]).astype(np.uint64)
-    )
-    assert ("probing.kernels" in loaded) == expected

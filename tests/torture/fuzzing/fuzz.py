@@ -19,13 +19,6 @@ from tests.torture.hostile.limits import CPU_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_COMPILED = [
-    f"parquet_bloomwriter.{name}"
-    for name in (
-        *("native", "compact.kernels", "hashing.kernels", "hashing.murmur3_kernels"),
-        *("sbbf.kernels", "probing.kernels"),
-    )
-]
 _LATE = (
     *("predicate.sql", "predicate.arrow_in", "predicate.arrow_out", "probing.evaluation"),
     *("probing.dictionary", "predicate.sql_literals", "predicate.iso_8601"),
@@ -37,13 +30,14 @@ def main() -> None:
     """Fuzz until the time is over, or something is found."""
     target, *options = sys.argv[1:]
     atheris = import_module("atheris")
-    with atheris.instrument_imports(include=["parquet_bloomwriter"], exclude=_COMPILED):
+    with atheris.instrument_imports(include=["parquet_bloomwriter"]):
         targets = import_module("tests.torture.fuzzing.targets")
         seeds = import_module("tests.torture.fuzzing.files").seeds
         for name in _LATE:
             import_module(f"parquet_bloomwriter.{name}")
-    scan = import_module("parquet_bloomwriter.compact.scan")
-    scan._is_worth_it = lambda _: False  # type: ignore[attr-defined]  # noqa: SLF001
+    kernels = import_module("parquet_bloomwriter.kernels")
+    reference = import_module("parquet_bloomwriter.kernels.reference")
+    kernels.scan = reference.scan  # type: ignore[attr-defined]  # its coverage guides the fuzzer
     fuzzed = targets.TARGETS[target]
     for seed in seeds(target):
         fuzzed(seed)

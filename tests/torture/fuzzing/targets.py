@@ -1,6 +1,6 @@
 """What is fuzzed: functions of any bytes, which return, or raise what should not be.
 
-- `footer`: bytes as a footer, and all that is derived from it; both forms of the scan agree.
+- `footer`: bytes as a footer, and all that is derived from it; scanner and reference agree.
 - `header`: bytes as a filter, read in the common and in the general way.
 - `probe`: a small file with some bytes changed, asked by every verb that reads filters.
 - `sql`: text as a predicate, asked of a file with columns of every kind, and as a string in one.
@@ -11,12 +11,14 @@ Errors of the package are what is expected; they must be of one line.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 
 from parquet_bloomwriter.compact import scan
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.kernels import reference
 from parquet_bloomwriter.metadata import parse_footer
 from parquet_bloomwriter.metadata.fields import FOOTER
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
@@ -33,10 +35,9 @@ from tests.torture.fuzzing.files import base_files, mixed_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from parquet_bloomwriter.compact.scan import StructSchema
 
+compiled: Any = import_module("parquet_bloomwriter.kernels._compiled")
 _START = 100_000
 """Where a fuzzed footer is said to begin in its file, bytes."""
 
@@ -69,21 +70,28 @@ def footer(data: bytes) -> None:
 
 
 def same_scan(data: bytes, grammar: StructSchema) -> None:
-    """The loop finds the same as it is and compiled, whatever the bytes.
+    """The scanner in C finds the same as the reference, whatever the bytes.
 
     Raises:
         Wrong: If it does not.
     """
-    capacity = 16 + len(data)
-    one = scan._interpreted(data, 0, grammar, capacity)  # noqa: SLF001  the point is to compare
-    other = scan._compiled(data, 0, grammar, capacity)  # noqa: SLF001
-    if one[:3] != other[:3]:
-        raise Wrong(f"the loop says {one[:3]} as it is, and {other[:3]} compiled")
-    rows = one[2]
-    tables: list[tuple[NDArray[np.signedinteger], ...]] = [one[3], other[3]]
-    for name, mine, theirs in zip(("kinds", "values", "spans"), *tables, strict=True):
-        if not np.array_equal(mine[:rows], theirs[:rows]):
-            raise Wrong(f"the loop finds other {name} as it is than compiled")
+    one, other = _scanned(reference.scan, data, grammar), _scanned(compiled.scan, data, grammar)
+    if one[0] != other[0]:
+        raise Wrong(f"the reference says {one[0]}, the compiled scanner {other[0]}")
+    for name, mine, theirs in zip(("kinds", "values", "spans"), one[1], other[1], strict=True):
+        if not np.array_equal(mine, theirs):
+            raise Wrong(f"the reference finds other {name} than the compiled scanner")
+
+
+def _scanned(scan: Any, data: bytes, grammar: StructSchema) -> tuple[Any, tuple[Any, ...]]:  # noqa: ANN401  a kernel
+    """Return the problem, the position and the number of rows, and the arrays."""
+    capacity, width = 16 + len(data), grammar.width
+    table = (
+        np.zeros(capacity, np.int64),
+        np.zeros((capacity, width), np.int64),
+        np.zeros((capacity, width, 3), np.int32),
+    )
+    return scan(data, 0, grammar.words, width, *table), table
 
 
 def header(data: bytes) -> None:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from parquet_bloomwriter import native
 from tests.torture.fuzzing.files import ROOT, seeds
 from tests.torture.fuzzing.targets import TARGETS
 from tests.torture.section import Count, of_counts
@@ -42,7 +41,7 @@ Atheris (libFuzzer, guided by coverage of the package) makes inputs for the pars
 parser of headers, the probe of a small file with some bytes changed, and the parser of SQL with a
 probe of a file that has columns of every kind. What is expected is an answer or an error of the
 package, of one line, within 5 s and a bound on memory; a footer must be seen alike by both forms of
-the loop, as CPython runs it and compiled, and a header alike by both ways of reading it. Inputs
+the scanner, in C and in Python, and a header alike by both ways of reading it. Inputs
 begin with what writers make, and with whatever was found before, which `make test` tries again.
 Beside that there are texts of words and symbols in any order.
 """
@@ -52,7 +51,6 @@ def torture(options: Torture) -> Section:
     """Fuzz each target for its part of the time."""
     if find_spec("atheris") is None:
         raise ModuleNotFoundError("atheris is missing: pip install -r requirements-torture.lock")
-    native.warm_up()
     seconds = max(_LEAST_SECONDS, round(_SECONDS * options.share / len(TARGETS)))
     with ThreadPoolExecutor(_PROCESSES) as pool:
         garbage = pool.submit(_garbage, options)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from parquet_bloomwriter.compact.loop import START, STOP
 from parquet_bloomwriter.compact.varint import encode_zigzag
+from parquet_bloomwriter.kernels.layout import START, STOP
 from parquet_bloomwriter.metadata.fields import ChunkField
 from tests.torture.hostile.filters_files import every_name, filtered
 from tests.torture.hostile.filters_forms import FORMS

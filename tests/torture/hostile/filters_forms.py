@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from parquet_bloomwriter.compact.loop import BINARY, BYTE, I16, I32, I64, LIST, STRUCT
+from parquet_bloomwriter.kernels.layout import BINARY, BYTE, I16, I32, I64, LIST, STRUCT
 from tests.compact.structs import Fields, encode_struct, zigzag
 
 if TYPE_CHECKING:

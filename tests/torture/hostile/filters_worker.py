@@ -15,7 +15,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter import native
 from tests.support.workers import tell
 from tests.torture.hostile.filters_kinds import attempt
 from tests.torture.hostile.limits import ALLOWED_BYTES, Meter
@@ -68,7 +67,6 @@ def _warm(kind: str, scratch: Path, meter: Meter) -> None:
 
 def main() -> None:
     """Work on one task per line of the standard input, or on the one case that is named."""
-    native.warm_up()
     in_memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  flushing takes long
     with tempfile.TemporaryDirectory(dir=in_memory) as folder:
         scratch = Path(folder)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import parquet_bloomwriter as pb
-from parquet_bloomwriter import native
 from parquet_bloomwriter.reports.verification import CheckStatus
 from tests.support.workers import tell
 from tests.torture.hostile import holding
@@ -141,7 +140,6 @@ def _kept(made: Mutant, tried: Tried, choice: Choice, folder: Path) -> Task:
 
 def main() -> None:
     """Work on one task per line of the standard input."""
-    native.warm_up()
     folder = Path(sys.argv[1])
     meter = Meter()
     for number in range(-_WARM, 0):

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter import native
 from tests.torture.power.calls import read_calls
 from tests.torture.power.recording import Record, look, record
 
@@ -84,7 +83,6 @@ def main() -> None:
     """Be the traced process."""
     from tests.torture.power.every import EVERY
 
-    native.warm_up()
     scratch, *names = sys.argv[1:]
     for name in names:
         scenario = EVERY[name]

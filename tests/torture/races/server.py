@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import bloomify.main
-from parquet_bloomwriter import native
 from parquet_bloomwriter.replace import commit
 from parquet_bloomwriter.replace.names import exchange
 from parquet_bloomwriter.source import local
@@ -85,8 +84,6 @@ def main() -> None:
     """Take jobs until standard input ends."""
     for name in _LOADED:
         importlib.import_module(name)
-    for name in ("compact", "sbbf", "hashing"):
-        native.kernels(f"{name}.kernels")
     for line in sys.stdin:
         _tell({"ended": _run(json.loads(line))})
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bloomify.console.page_file import write_page
-from parquet_bloomwriter import bloomify, index, native, strip
+from parquet_bloomwriter import bloomify, index, strip
 from parquet_bloomwriter.replace.external_references import crc_path
 from parquet_bloomwriter.spark.table.checksums import Sidecar, checksums_of
 from parquet_bloomwriter.spark.table.rewrite import copy_whole
@@ -43,7 +43,6 @@ _DEFAULT_ACL = struct.pack("<I", 2) + b"".join(
 def main(folder: Path) -> None:
     """Prepare, then work."""
     os.umask(0)
-    native.warm_up()
     works = [*_in_place(folder), *_elsewhere(folder), *_others(folder)]
     (folder / BEGIN).mkdir()
     for work in works:

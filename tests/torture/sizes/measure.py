@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from parquet_bloomwriter import native
 from tests.torture.sizes.cases import CASES, run
 
 if TYPE_CHECKING:
@@ -92,7 +91,6 @@ class Measurer:
 
 def main() -> None:
     """Be that process."""
-    native.warm_up()
     for name in _MODULES:
         importlib.import_module(name)
     for line in sys.stdin:

@@ -33,7 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 from bloomify.main import main as command
-from parquet_bloomwriter import native, parallel
+from parquet_bloomwriter import parallel
 from parquet_bloomwriter.replace import commit
 
 START, WORKER, NOWHERE = "start", "worker", ""
@@ -47,7 +47,6 @@ LOST = 99
 def main() -> None:
     """Serve until standard input ends."""
     warnings.simplefilter("ignore")
-    native.warm_up()
     gc.disable()  # collecting in a child would copy every page of the parent
     for line in sys.stdin:
         task = json.loads(line)

@@ -28,7 +28,6 @@ from bloomify.options import (
     printing_options,
     split_columns,
 )
-from bloomify.runner import compile_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -188,7 +187,6 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
         from parquet_bloomwriter import index
         from parquet_bloomwriter.index.build.threads import ThreadEngine
 
-        compile_kernels(run.console)
         engine = ThreadEngine(options["jobs"])
         return index.create(
             table, columns, name=name, home=home, engine=engine, progress=run.progress, **settings

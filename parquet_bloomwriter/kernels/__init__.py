@@ -1,0 +1,105 @@
+"""The loops over many values, hashes and bytes: compiled from C, or the reference in Python.
+
+Both have the same functions, with the same arguments, checks and results; the tests hold one
+against the other. `c/` is compiled when the package is installed; where that was not possible,
+`reference/` does the work, some 5 to 100 times slower. `COMPILED` says which one is in use, and
+`MISSING` what to do about it.
+
+Rules for kernels:
+
+- Arrays come by the buffer protocol, contiguous, and every size and bound is checked against the
+  buffers. What does not fit raises ValueError or TypeError: a mistake of the caller. Outputs may
+  be larger than needed; what lies behind the results means nothing.
+- Nothing is known here of files, schemas and errors of Parquet; what can be wrong with bytes is
+  returned as a number (`layout.PROBLEMS`).
+- In C, the interpreter lock is released around the loops.
+
+| kernel | what it does |
+|---|---|
+| `xxh64`, `murmur3` | the hash of one value |
+| `xxh64_fixed` ..., `murmur3_views` | hashes of the valid slots of an Arrow array |
+| `insert`, `check`, `fold`, `unite`, `count_bits`, `sum_products` | blocks of filters |
+| `scan`, `walk_pages` | Thrift structs, and the page headers of a column chunk |
+| `read_pieces`, `probe_usual` | pieces of local files; only if `HAS_PREAD` |
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+CHOICE = "PARQUET_BLOOMWRITER_KERNELS"
+"""Environment variable: `reference` takes the Python reference even where the C is there, without a
+warning; `compiled` fails at import where it is not. For tests and reports of bugs."""
+
+REMEDY = (
+    "pip install --force-reinstall --no-cache-dir --no-binary parquet-bloomwriter "
+    "parquet-bloomwriter"
+)
+"""The command that compiles the kernels; pip would otherwise take the wheel that it has kept."""
+
+
+class SlowKernels(RuntimeWarning):
+    """The kernels of this installation are not compiled: all results are right, but take longer."""
+
+
+def _chosen() -> ModuleType:
+    """Import the compiled kernels or the reference."""
+    choice = os.environ.get(CHOICE, "")
+    if choice not in {"", "compiled", "reference"}:
+        raise ImportError(f'{CHOICE} must be "compiled" or "reference", not "{choice}"')
+    if choice != "reference":
+        try:
+            return import_module("parquet_bloomwriter.kernels._compiled")
+        except ImportError:
+            if choice:
+                raise
+    return import_module("parquet_bloomwriter.kernels.reference")
+
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.kernels import reference as _kernels
+else:
+    _kernels = _chosen()
+
+COMPILED = _kernels.__name__.endswith("_compiled")
+"""Whether the kernels in use are compiled."""
+
+MISSING = (
+    f"the C kernels are not compiled, so filters take far longer; with a C compiler: {REMEDY}"
+    if not COMPILED and not os.environ.get(CHOICE)
+    else None
+)
+"""The sentence to be said once where the kernels were to be compiled and are not; else None."""
+
+if MISSING is not None:
+    warnings.warn(MISSING, SlowKernels, stacklevel=2)
+
+xxh64 = _kernels.xxh64
+murmur3 = _kernels.murmur3
+xxh64_fixed = _kernels.xxh64_fixed
+xxh64_variable = _kernels.xxh64_variable
+xxh64_views = _kernels.xxh64_views
+murmur3_fixed = _kernels.murmur3_fixed
+murmur3_variable = _kernels.murmur3_variable
+murmur3_views = _kernels.murmur3_views
+insert = _kernels.insert
+check = _kernels.check
+fold = _kernels.fold
+unite = _kernels.unite
+count_bits = _kernels.count_bits
+sum_products = _kernels.sum_products
+scan = _kernels.scan
+walk_pages = _kernels.walk_pages
+
+HAS_PREAD = hasattr(_kernels, "probe_usual")
+"""Whether `read_pieces` and `probe_usual` are there: not on Windows."""
+
+if HAS_PREAD:
+    read_pieces = _kernels.read_pieces
+    probe_usual = _kernels.probe_usual

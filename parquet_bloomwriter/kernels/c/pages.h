@@ -1,0 +1,44 @@
+/* The page headers of a column chunk, one after the other; pages themselves are stepped over.
+ *
+ * Parquet specification, "Data Pages", and parquet.thrift, struct PageHeader. A chunk is a run of
+ * pages, each a header and `compressed_page_size` bytes. `kernels/layout.py` has the numbers.
+ */
+#ifndef PBW_PAGES_H
+#define PBW_PAGES_H
+
+#include <stdint.h>
+
+#include "thrift.h"
+
+/* Columns of the result. */
+enum {
+  PAGE_POSITION,     /* of the header */
+  PAGE_HEADER_BYTES,
+  PAGE_COMPRESSED,   /* bytes of the page as it is stored */
+  PAGE_UNCOMPRESSED, /* bytes */
+  PAGE_TYPE,
+  PAGE_NUM_VALUES,   /* -1 for types of pages that are not known, and for index pages */
+  PAGE_ENCODING,     /* likewise */
+  PAGE_COLUMNS,
+};
+
+/* Slots that the schema of a PageHeader gives to its fields; all kinds of structs share one row. */
+enum {
+  SLOT_TYPE = 1,
+  SLOT_UNCOMPRESSED,
+  SLOT_COMPRESSED,
+  SLOT_DATA, /* number of values and encoding follow, as they do for the next two */
+  SLOT_DICTIONARY = SLOT_DATA + 3,
+  SLOT_DATA_V2 = SLOT_DICTIONARY + 3,
+  PAGE_SLOTS = SLOT_DATA_V2 + 3,
+};
+
+/* Problems beside those of thrift.h. */
+enum { PAGES_LACKS_FIELD = 10, PAGES_BAD_NUMBER = 11 };
+
+/* Walk from `pos` to the end of the data, or until `capacity` pages are found (THRIFT_FULL; `stop`
+ * is then where to go on). `end->rows` is the number of pages that are sound. */
+int pages_walk(const uint8_t *data, int64_t size, int64_t pos, const ThriftSchema *schema,
+               int64_t *pages, int64_t capacity, ThriftEnd *end);
+
+#endif

@@ -1,0 +1,50 @@
+"""The C extension of the package; all else stands in pyproject.toml.
+
+Without a C compiler the package is installed all the same, and works with the kernels in Python:
+the extension is optional. A wheel without it is for any platform; one with it is for all Pythons
+from 3.11 on, by the limited API.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+
+ABI = "cp311"
+SOURCES = Path("parquet_bloomwriter/kernels/c")
+FLAGS = [] if sys.platform == "win32" else ["-std=c11", "-O3", "-fvisibility=hidden", "-g0"]
+
+KERNELS = Extension(
+    "parquet_bloomwriter.kernels._compiled",
+    sources=[str(path) for path in sorted(SOURCES.glob("*.c"))],
+    depends=[str(path) for path in sorted(SOURCES.glob("*.h"))],
+    define_macros=[("Py_LIMITED_API", "0x030B0000")],
+    extra_compile_args=FLAGS,
+    py_limited_api=True,
+    optional=True,
+)
+
+
+class Wheel(bdist_wheel):
+    """Tags a wheel by whether the extension is in it."""
+
+    def run(self) -> None:
+        """Compile first: the name of the wheel, and where its files go, depend on the outcome."""
+        compiler = self.get_finalized_command("build_ext")
+        compiler.run()
+        if not all(Path(made).exists() for made in compiler.get_outputs()):
+            self.distribution.ext_modules = []
+            self.root_is_pure = True
+        super().run()
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Return Python, ABI and platform."""
+        if self.root_is_pure:
+            return "py3", "none", "any"
+        return ABI, "abi3", super().get_tag()[2]
+
+
+setup(ext_modules=[KERNELS], cmdclass={"bdist_wheel": Wheel})

@@ -1,0 +1,104 @@
+"""Which kernels are taken, and what is said where the C is missing."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from typing import Any, TypeAlias
+
+import pytest
+
+from parquet_bloomwriter import kernels as chosen
+from parquet_bloomwriter.kernels import CHOICE, REMEDY, layout, reference
+
+Kernels: TypeAlias = Any
+"""The reference or the compiled module, which carries no types."""
+
+MISSING = "import sys; sys.modules['parquet_bloomwriter.kernels._compiled'] = None\n"
+ASK = "from parquet_bloomwriter import kernels; print(kernels.COMPILED, kernels.MISSING is None)"
+
+
+def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_tests_run_on_the_compiled_kernels() -> None:
+    assert (os.environ.get(CHOICE) != "reference") == chosen.COMPILED
+
+
+def test_an_installation_takes_the_compiled_kernels() -> None:
+    done = run(ASK)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
+def test_the_reference_can_be_asked_for() -> None:
+    done = run(ASK, **{CHOICE: "reference"})
+    assert (done.stdout, done.stderr) == ("False True\n", "")
+
+
+def test_missing_kernels_are_said_once_with_the_remedy() -> None:
+    done = run(f"{MISSING}{ASK}; import parquet_bloomwriter.sbbf")
+    assert done.stdout == "False False\n"
+    assert done.stderr.count("SlowKernels: the C kernels are not compiled") == 1
+    assert REMEDY in done.stderr
+
+
+def test_missing_kernels_that_are_asked_for_fail() -> None:
+    assert "ModuleNotFoundError" in run(MISSING + ASK, **{CHOICE: "compiled"}).stderr
+    assert 'must be "compiled" or "reference"' in run(ASK, **{CHOICE: "fast"}).stderr
+
+
+COMMAND = MISSING + "import sys; from bloomify.main import main; sys.argv[1:] = {}; main()"
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_the_command_says_it_in_one_line(
+    tmp_path: Any,  # noqa: ANN401  a path
+    options: list[str],
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "file.parquet"
+    pq.write_table(pa.table({"id": [1, 2, 3]}), file)
+    done = run(COMMAND.format([str(file), "--columns", "id", *options]))
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == ([] if options else [f"bloomify: {chosen_sentence()}"])
+
+
+def chosen_sentence() -> str:
+    return (
+        "the C kernels are not compiled, so filters take far longer; with a C compiler: " + REMEDY
+    )
+
+
+def test_the_version_says_it() -> None:
+    done = run(COMMAND.format(["--version"]))
+    assert (done.stdout.splitlines()[1:], done.stderr) == ([chosen_sentence()], "")
+    asked = run(COMMAND.format(["--version"]), **{CHOICE: "reference"})
+    assert CHOICE in asked.stdout.splitlines()[1]
+
+
+def test_both_have_the_same_functions(compiled: Kernels) -> None:
+    functions = {name for name in dir(compiled) if inspect.isbuiltin(getattr(compiled, name))}
+    assert functions - {"variants", "choose_variant"} == set(reference.__all__)
+    assert functions - {"variants", "choose_variant"} <= set(dir(chosen))
+
+
+def test_both_have_the_same_numbers(compiled: Kernels) -> None:
+    numbers = {name: value for name, value in vars(compiled).items() if name.isupper()}
+    assert len(numbers) == 15
+    assert numbers == {name: getattr(layout, name) for name in numbers}
+
+
+def test_the_first_kernel_imports_little() -> None:
+    done = run("import sys; from parquet_bloomwriter import kernels; print('numpy' in sys.modules)")
+    assert done.stdout == "False\n"
