@@ -271,7 +271,6 @@ class _Survey:
             for row_group in chosen:
                 sample = take_sample(
                     reader,
-                    self.footer,
                     leaf,
                     row_group,
                     most=self.sample_rows // count,
