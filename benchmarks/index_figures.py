@@ -1,11 +1,11 @@
-"""Figures of the dataset index; see `benchmarks.index_tasks` and `benchmarks.index_lookup`."""
+"""Figures of the dataset index; see `index_tasks`, `index_lookup` and `slices` in `benchmarks`."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import index_lookup
+from benchmarks import index_lookup, slices
 from benchmarks.measure import Figure, at_most, read_timings, run
 
 if TYPE_CHECKING:
@@ -44,3 +44,4 @@ def _output(name: str, repeats: int) -> str:
 def lookup(_repeats: int) -> Iterator[Figure]:
     """Asking an index of very many files."""
     yield from index_lookup.figures(_NUM_FILES)
+    yield from slices.figures(_NUM_FILES)

@@ -14,7 +14,7 @@ PACKAGES = (
     *("replace", "predicate", "probing", "index"),
 )
 MUTABLE = {
-    "filters.check.Lookups",
+    "filters.lookups.Lookups",
     "replace.temporary.Temporary",
     "probing.bloom._Probe",
     "rewrite.candidates.Candidates",

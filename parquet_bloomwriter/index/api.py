@@ -47,6 +47,7 @@ def create(  # noqa: PLR0913  all by keyword
     max_file_bytes: int = MAX_FILE_BYTES,
     max_total_bytes: int = MAX_TOTAL_BYTES,
     contract: Contract = "checked",
+    slices: bool = True,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -72,6 +73,9 @@ def create(  # noqa: PLR0913  all by keyword
             changed since it was indexed. "immutable" promises that files are never replaced or
             removed: no file is looked at, and lookups take the files that the index knows for the
             whole table. If the promise is broken, answers lack rows.
+        slices: Whether columns with filters of a thousand files or more get slices: all bits of
+            these filters once more, arranged so that a lookup reads a few long rows instead of a
+            block of each filter. They need as many bytes as the filters.
         engine: What builds the filters; by default threads of this process.
         progress: Receives how the work goes on.
 
@@ -94,6 +98,7 @@ def create(  # noqa: PLR0913  all by keyword
         max_file_bytes=max_file_bytes,
         max_total_bytes=max_total_bytes,
         contract=contract,
+        slices=slices,
     )
     log = IndexLog(index_folder(table, name, home))
     return create_index(log, table, config, files=files, engine=engine, progress=progress)
@@ -138,10 +143,20 @@ def refresh(  # noqa: PLR0913  all by keyword
     return refresh_index(log, table, mode, files=files, engine=engine, progress=progress)
 
 
-def optimize(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+def optimize(
+    table: StrPath, *, name: str, home: StrPath | None = None, slices: bool | None = None
+) -> IndexReport:
     """Join small files of an index, and drop the filters of data files that are gone.
 
-    Filters are copied unchanged. If there is nothing to join or drop, nothing is done.
+    Filters are copied unchanged. Slices that are missing, damaged, or without the filters of many
+    files are written anew. If there is nothing to do, nothing is done.
+
+    Args:
+        table: As for `create`.
+        name: Name of the index.
+        home: As for `create`.
+        slices: Whether the index has slices from now on, as for `create`; None leaves that as it
+            is.
 
     Raises:
         IndexNotFound: If there is no such index.
@@ -151,7 +166,7 @@ def optimize(table: StrPath, *, name: str, home: StrPath | None = None) -> Index
     """
     from parquet_bloomwriter.index.actions.optimize import optimize_index
 
-    return optimize_index(IndexLog(find_index(table, name, home)))
+    return optimize_index(IndexLog(find_index(table, name, home)), slices=slices)
 
 
 def vacuum(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:

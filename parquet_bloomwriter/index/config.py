@@ -31,6 +31,9 @@ MAX_TOTAL_BYTES = 4 << 30
 _ORIGINS: tuple[str, ...] = get_args(Origin)
 _MIN_FILTER_BYTES = 64
 
+_SLICES, _NO = "slices", "no"
+"""The option of an entry by which no slices are wanted."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexConfig:
@@ -47,6 +50,8 @@ class IndexConfig:
     """Largest index that may be built, bytes, as estimated."""
 
     contract: Contract = "checked"
+    slices: bool = True
+    """Whether slices are written for groups of many filters."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,12 +60,13 @@ class IndexConfig:
 
     def options(self) -> dict[str, str]:
         """Return what an entry keeps besides the columns."""
-        return {
+        options = {
             "source": self.origin,
             OPTION: self.contract,
             "max_file_bytes": str(self.max_file_bytes),
             "max_total_bytes": str(self.max_total_bytes),
         }
+        return with_slices_wanted(options, wanted=self.slices)
 
 
 def config_for(  # noqa: PLR0913  all by keyword
@@ -72,6 +78,7 @@ def config_for(  # noqa: PLR0913  all by keyword
     max_file_bytes: int,
     max_total_bytes: int,
     contract: Contract = "checked",
+    slices: bool = True,
 ) -> IndexConfig:
     """Make the configuration that a caller asks for.
 
@@ -103,6 +110,7 @@ def config_for(  # noqa: PLR0913  all by keyword
         max_file_bytes=check_max_bytes(max_file_bytes),
         max_total_bytes=max_total_bytes,
         contract=contract,
+        slices=slices,
     )
 
 
@@ -130,7 +138,19 @@ def config_of(entry: Entry, *, path: str) -> IndexConfig:
         max_file_bytes=max_file,
         max_total_bytes=max_total,
         contract=entry.contract,
+        slices=are_slices_wanted(options),
     )
+
+
+def are_slices_wanted(options: Mapping[str, str]) -> bool:
+    """Return whether the options of an entry ask for slices; without a word on them, they do."""
+    return options.get(_SLICES) != _NO
+
+
+def with_slices_wanted(options: Mapping[str, str], *, wanted: bool) -> dict[str, str]:
+    """Return the options of an entry that ask for slices, or for none."""
+    others = {name: value for name, value in options.items() if name != _SLICES}
+    return others if wanted else others | {_SLICES: _NO}
 
 
 def _check_distinct(columns: Sequence[str]) -> None:
@@ -158,7 +178,7 @@ def _by_column(
         return dict.fromkeys(columns, given)
     strange = [name for name in given if name not in columns]
     if strange:
-        problem = f"{option} is given for {strange[0]}, which is none of the index's columns"
+        problem = f"{option} is given for {strange[0]}, which is not a column of the index"
         raise InvalidArgument(problem, remedy=suggestion(strange[0], columns))
     return given
 

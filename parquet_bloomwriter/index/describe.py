@@ -121,6 +121,7 @@ def _column_of(column: IndexedColumn) -> IndexColumn:
         expected_num_items=column.expected_num_items,
         num_parts=len(column.parts),
         part_bytes=sum(part.size for part in column.parts),
+        slice_bytes=None if column.slices is None else column.slices.file.size,
         global_ndv=None if whole is None else whole.ndv,
         global_fpp=None if whole is None else whole.fpp,
         global_bytes=None if whole is None else whole.file.size,

@@ -145,7 +145,7 @@ def is_settled(found: os.stat_result) -> bool:
 
 
 def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
-    """Look at an open file; if it was changed just now, once more after a moment.
+    """Look at an open file; if it was changed a moment ago, wait and look again.
 
     A file that is changed all the time is noticed by the caller, who looks at it after reading.
 

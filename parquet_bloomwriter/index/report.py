@@ -38,6 +38,9 @@ class IndexColumn:
     part_bytes: int
     """Size of these parts, bytes."""
 
+    slice_bytes: int | None
+    """Size of the slices, bytes; None: there are none."""
+
     global_ndv: int | None
     """Distinct values in the global filter, estimated; None: there is no global filter."""
 
@@ -59,6 +62,8 @@ class IndexColumn:
         if self.global_ndv is not None:
             whole = f"NDV {self.global_ndv:,}, FPP {rate(self.global_fpp)} of all values"
         parts = f"{count(self.num_parts, 'part')}, {size(self.part_bytes)}"
+        if self.slice_bytes is not None:
+            parts += f", slices {size(self.slice_bytes)}"
         return f"{name(self.name)}: {parts}, FPP {rate(self.fpp)} of each file; {safe(whole)}"
 
 
@@ -233,7 +238,7 @@ class IndexUse:
     """Files that the index excluded."""
 
     reason: Reason | None
-    """Why the index excluded no file; None if it excluded some."""
+    """Why the index excluded no file; or what is wrong with it, though it excluded some."""
 
     def __str__(self) -> str:
         """Return one line."""

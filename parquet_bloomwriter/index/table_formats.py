@@ -45,7 +45,7 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
             problem, remedy = f"{found.path} {found.kind}", "Get the right to list it."
         else:
             records = f"{found.path} ({found.kind})"
-            problem = f"files here belong to a table with records of its own: {records}"
+            problem = f"the files belong to a table of another format: {records}"
             remedy = _REMEDY
         raise InvalidArgument(problem, path=root, remedy=remedy)
 

@@ -1,14 +1,75 @@
 """Conditions on rows: SQL, lists and pyarrow expressions -> one tree; the tree -> pyarrow, or SQL.
 
-    notation        SQL text, pyarrow's lists, pyarrow expressions     sql, dnf, arrow_in (by parse)
+    notation        SQL text, pyarrow's lists, pyarrow expressions      sql, dnf, arrow_in
     tree            And, Or, Not, Comparison, IsIn, IsNull ...          expression
     bound to a file what to look for in each row group                  bind, bound, literals
     written again   for pyarrow, as SQL text                            arrow_out, to_sql
 
-Each notation's module is imported when a predicate is written in it. No I/O.
+`parse` imports the module of a notation when a predicate is written in it. No I/O.
 """
 
-from parquet_bloomwriter.predicate.parse import Filters, parse
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.expression import Expression
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 
-__all__ = ["Filters", "columns_of", "parse", "to_text"]
+__all__ = ["Filters", "columns_of", "is_arrow", "parse", "to_text"]
+
+Filters: TypeAlias = Expression | str | Sequence[Any]
+"""What `parse` takes; also expressions of pyarrow, which has no type stubs for them."""
+
+
+def parse(filters: object) -> Expression:
+    """Make a tree of a predicate.
+
+    Args:
+        filters: SQL text; pyarrow's lists of tuples; a pyarrow expression; or a tree, which is
+            returned as it is.
+
+    Raises:
+        InvalidArgument: If it is of another type, or malformed. Well-formed parts that do not
+            compare a column with literals (functions, arithmetic) become `Opaque`.
+    """
+    if isinstance(filters, Expression):
+        return filters
+    if isinstance(filters, str):
+        return _of_text(filters) if len(filters) < _KEPT_LENGTH else _parse_sql(filters)
+    if isinstance(filters, list | tuple):
+        from parquet_bloomwriter.predicate.dnf import parse_dnf
+
+        return parse_dnf(filters)
+    if is_arrow(filters):
+        from parquet_bloomwriter.predicate.arrow_in import from_arrow
+
+        return from_arrow(filters)
+    raise InvalidArgument(
+        f"a predicate cannot be of type {type(filters).__name__}",
+        remedy="Give SQL text, a list of (column, operator, value) or a pyarrow expression.",
+    )
+
+
+def _parse_sql(text: str) -> Expression:
+    from parquet_bloomwriter.predicate.sql import parse_sql
+
+    return parse_sql(text)
+
+
+_KEPT_LENGTH = 4096
+"""Characters of SQL text whose tree is kept: short conditions are often parsed again."""
+
+_of_text = lru_cache(maxsize=64)(_parse_sql)
+
+register(_of_text.cache_clear)
+
+
+def is_arrow(filters: object) -> bool:
+    """Whether filters are a pyarrow expression; pyarrow is not imported to find out."""
+    compute = sys.modules.get("pyarrow.compute")
+    return compute is not None and isinstance(filters, compute.Expression)

@@ -76,7 +76,7 @@ def to_arrow(filters: object, schema: pa.Schema) -> pc.Expression:
             zone; if the SQL text has parts that only an SQL engine can evaluate; if pyarrow cannot
             make an expression of the filters.
     """
-    from parquet_bloomwriter.predicate.parse import is_arrow, parse
+    from parquet_bloomwriter.predicate import is_arrow, parse
 
     tree = parse(filters)
     if isinstance(filters, list | tuple):

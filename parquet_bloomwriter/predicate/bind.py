@@ -184,7 +184,7 @@ def _null(domain: Domain, text: str, *, negated: bool) -> Atom:
 
 
 def _is_in(domain: Domain, values: tuple[object, ...], text: str, *, negated: bool) -> Atom:
-    from parquet_bloomwriter.predicate.literals.in_list import place_all
+    from parquet_bloomwriter.predicate.literals.domain import place_all
 
     literals = place_all(domain, values)  # type: ignore[arg-type]  # the pattern loses their type
     if isinstance(literals, UnknownRange):

@@ -12,7 +12,9 @@
   increment. So a value that begins with the maximum is not taken to be beyond it.
 - A minimum or maximum that is NaN tells nothing. Bounds say nothing about NaN among the values.
 - Early versions of parquet-rs compared unsigned numbers and decimals as signed.
-- A missing `null_count` does not mean 0.
+- A missing `null_count` does not mean 0. Nor does 0 from parquet-cpp (pyarrow) in a column below an
+  optional or repeated field: of a dictionary array, it counts the array's own nulls, but not those
+  of the fields above.
 
 Source: parquet.thrift, Statistics and ColumnOrder.
 """
@@ -30,7 +32,7 @@ from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.kernels.layout import STRUCT
-from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.predicate.bound import Order
 
@@ -152,6 +154,12 @@ register(type_ordered.cache_clear)
 def null_counts(values: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return `null_count` of n chunks, -1 where it is absent or impossible."""
     return np.where((counts >= 0) & (counts <= values), counts, -1)
+
+
+def may_count_too_few_nulls(leaf: Leaf, created_by: bytes) -> bool:
+    """Whether a writer may have left the nulls of fields above out of a column's `null_count`."""
+    is_below = any(one is not Repetition.REQUIRED for one in leaf.repetitions[:-1])
+    return is_below and created_by.startswith(b"parquet-cpp")
 
 
 def _compares_wrongly(created_by: bytes) -> bool:

@@ -29,6 +29,7 @@ from parquet_bloomwriter.probing.bounds import (
     BOUND_FIELDS,
     Bounds,
     decode_bounds,
+    may_count_too_few_nulls,
     null_counts,
     type_ordered,
 )
@@ -336,7 +337,7 @@ class FileBatch:
         return BatchColumn(
             leaf=leaf,
             num_values=num_values,
-            num_nulls=_nulls(leaf, num_values, numbers[:, _NULL_COUNT]),
+            num_nulls=_nulls(leaf, num_values, numbers[:, _NULL_COUNT], first.created_by),
             bounds=decode_bounds(
                 leaf,
                 order_of(leaf),
@@ -381,10 +382,13 @@ def batch_key(file: CachedFooter) -> tuple[object, ...]:
     return file.schema, file.created_by, file.column_orders
 
 
-def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers) -> Numbers:
+def _nulls(leaf: Leaf, num_values: Numbers, counts: Numbers, created_by: bytes) -> Numbers:
     if all(one is Repetition.REQUIRED for one in leaf.repetitions):
         return np.zeros(len(num_values), np.int64)
-    return null_counts(num_values, counts)
+    nulls = null_counts(num_values, counts)
+    if may_count_too_few_nulls(leaf, created_by):
+        nulls[nulls == 0] = -1  # the other counts are too small at most, which excludes nothing
+    return nulls
 
 
 MAX_BYTES = 256 * 1024 * 1024

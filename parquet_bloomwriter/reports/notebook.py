@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.reports.html_table import Look, laid_out
-from parquet_bloomwriter.reports.markup import Html, element, identifier, joined
+from parquet_bloomwriter.reports.markup import Html, Look, element, identifier, joined, laid_out
 from parquet_bloomwriter.reports.summary import MOST_ROWS
 from parquet_bloomwriter.text import clipped
 

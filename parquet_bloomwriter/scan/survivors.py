@@ -14,8 +14,7 @@ from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.probing.files import Given, probe_locations
-from parquet_bloomwriter.scan.nan_rows import without_statistics
-from parquet_bloomwriter.scan.safe_pushdown import TableBindings
+from parquet_bloomwriter.scan.safe_pushdown import TableBindings, without_statistics
 from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
 from parquet_bloomwriter.source import Location
 from parquet_bloomwriter.source.filesystems import locate

@@ -28,14 +28,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from parquet_bloomwriter.errors import InvalidArgument, NoFileMatches
 from parquet_bloomwriter.source.filesystems import ResolvedPath, is_fsspec, locate
 from parquet_bloomwriter.source.local import open_local
-from parquet_bloomwriter.source.remote import (
-    list_arrow,
-    list_fsspec,
-    open_arrow,
-    open_fsspec,
-    stat_arrow,
-    stat_fsspec,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,6 +165,8 @@ class Location:
         """
         if self.filesystem is None:
             return open_local(self.path, name=str(self))
+        from parquet_bloomwriter.source.remote import open_arrow, open_fsspec
+
         found = self.found if 0 <= time.time() - self.found_at < _TRUSTED_S else None
         opener = open_fsspec if is_fsspec(self.filesystem) else open_arrow
         return opener(self.filesystem, self.path, name=str(self), found=found)
@@ -250,6 +244,13 @@ def _inner(place: ResolvedPath, *, is_folder: bool) -> Callable[[str], str]:
 
 
 def _find_remote(place: ResolvedPath) -> list[Listed]:
+    from parquet_bloomwriter.source.remote import (
+        list_arrow,
+        list_fsspec,
+        stat_arrow,
+        stat_fsspec,
+    )
+
     stat, list_files = (
         (stat_fsspec, list_fsspec) if is_fsspec(place.filesystem) else (stat_arrow, list_arrow)
     )

@@ -1,7 +1,7 @@
 """Open whatever can be read (paths, URLs, file objects, buffers), and read its footer.
 
 `opened_with_footer` is the frame of all verbs that only read. A footer takes as few requests as
-there can be.
+there can be. What reads stores and streams is imported when one is met.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from parquet_bloomwriter.source.base import RangeReader, not_found
 from parquet_bloomwriter.source.filesystems import is_url, locate
 from parquet_bloomwriter.source.listing import Location, is_pattern
 from parquet_bloomwriter.source.local import open_local
-from parquet_bloomwriter.source.remote import ArrowSource
-from parquet_bloomwriter.source.stream import BinaryStream, BufferSource, StreamSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.source.base import Source
     from parquet_bloomwriter.source.filesystems import StrPath
+    from parquet_bloomwriter.source.stream import BinaryStream
 
 Input: TypeAlias = (
     "StrPath | Location | Source | BinaryStream | bytes | bytearray | memoryview | Any"
@@ -76,9 +75,13 @@ def open_for_reading(source: Input, *, filesystem: object = None) -> AbstractCon
 def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
     if isinstance(source, RangeReader):
         return source
+    from parquet_bloomwriter.source.stream import BufferSource, StreamSource
+
     if isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer"):
         return BufferSource(source)
     if _is(source, "pyarrow", "NativeFile"):
+        from parquet_bloomwriter.source.remote import ArrowSource
+
         return ArrowSource(source, name=None)
     if hasattr(source, "read_ranges"):
         return source  # type: ignore[no-any-return]  # another Source
@@ -102,9 +105,9 @@ def _open_file_of_fsspec(file: Any) -> Iterator[Source]:  # noqa: ANN401  fsspec
     if file.compression is None:
         with open_for_reading(file.path, filesystem=file.fs) as source:
             yield source
-    else:
-        with file as opened:
-            yield StreamSource(opened)
+        return
+    with file as opened:
+        yield _wrapped(opened)
 
 
 @contextmanager

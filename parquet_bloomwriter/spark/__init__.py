@@ -18,16 +18,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.spark.config import BFIndexConfig
     from parquet_bloomwriter.spark.engine import SparkEngine
-    from parquet_bloomwriter.spark.hyperspace import Hyperspace
+    from parquet_bloomwriter.spark.hyperspace import BFIndexConfig, Hyperspace
     from parquet_bloomwriter.spark.progress import JobLine
     from parquet_bloomwriter.spark.table.bloomify_table import bloomify_table
 
 __all__ = ["BFIndexConfig", "Hyperspace", "JobLine", "SparkEngine", "bloomify_table"]
 
 _HOMES = {
-    "BFIndexConfig": "config",
+    "BFIndexConfig": "hyperspace",
     "Hyperspace": "hyperspace",
     "JobLine": "progress",
     "SparkEngine": "engine",

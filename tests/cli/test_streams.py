@@ -268,7 +268,7 @@ bloomify.main._leave = sys.exit
 try:
     bloomify.main.main()
 except SystemExit:
-    heavy = {"numpy", "pyarrow", "numba", "llvmlite", "xxhash", "mmh3"}
+    heavy = {"numpy", "pyarrow"}
     print(json.dumps(sorted(heavy & set(sys.modules))), file=sys.stderr)
 """
     result = subprocess.run(

@@ -52,7 +52,7 @@ def test_no_index_is_made(table: Path, kind: str, record: str, where: str) -> No
     folder = keep_records((table / where).resolve(), record)
     with pytest.raises(InvalidArgument) as caught:
         index.create(table, ["id"], name="ids")
-    assert f"table with records of its own: {folder} ({kind})" in str(caught.value)
+    assert f"table of another format: {folder} ({kind})" in str(caught.value)
     assert "cannot be indexed" in caught.value.remedy
     assert not (table / "_bloom_index").exists()
 

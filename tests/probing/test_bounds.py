@@ -6,6 +6,8 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +17,14 @@ from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.bounds import Bounds, decode_bounds, null_counts, type_ordered
 from parquet_bloomwriter.verbs.probe import probe
+from parquet_bloomwriter.verbs.read import read_table
 from tests.compact.structs import encode
 from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain
 from tests.support.binding import bare_leaf
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.compact.structs import Fields
 
 T = PhysicalType
@@ -277,3 +282,20 @@ def test_required_columns_have_no_nulls() -> None:
     data = b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1"
     assert not is_possible(data, "x IS NULL")
     assert is_possible(data, "x IS NOT NULL")
+
+
+@pytest.mark.parametrize("is_dictionary", [False, True])
+@pytest.mark.parametrize("mask", [[False, False], [False, True], [True, True]])
+@pytest.mark.parametrize("values", [["a", "a"], ["a", None]])
+def test_nulls_of_the_fields_above_are_found(
+    tmp_path: Path, values: list[str | None], mask: list[bool], *, is_dictionary: bool
+) -> None:
+    """They are not in pyarrow's `null_count` where the array is a dictionary."""
+    texts = pa.array(values)
+    below = texts.dictionary_encode() if is_dictionary else texts
+    above = pa.StructArray.from_arrays([below], names=["text"], mask=pa.array(mask))
+    path = tmp_path / "below.parquet"
+    pq.write_table(pa.table({"above": above, "n": range(len(values))}), path)
+    is_null = [value is None or hidden for value, hidden in zip(values, mask, strict=True)]
+    expected = [n for n, found in enumerate(is_null) if found]
+    assert read_table(path, filters="above.text IS NULL")["n"].to_pylist() == expected

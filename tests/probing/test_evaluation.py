@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -21,7 +22,6 @@ from parquet_bloomwriter.predicate.expression import (
     Opaque,
     Or,
 )
-from parquet_bloomwriter.predicate.parse import parse
 from parquet_bloomwriter.probing.evaluation import Code, atoms_of, leaves_of
 from parquet_bloomwriter.probing.files import Bindings
 from parquet_bloomwriter.probing.report import _EVIDENCE

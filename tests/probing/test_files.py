@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.errors import ColumnNotFound, FileChanged
+from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.bound import InSet
-from parquet_bloomwriter.predicate.parse import parse
 from parquet_bloomwriter.probing import files
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
 from parquet_bloomwriter.source import BufferSource

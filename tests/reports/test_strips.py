@@ -9,8 +9,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.reports.figures import figures_of
-from parquet_bloomwriter.reports.page.scale import Scale, rate_scale, share_scale, size_scale
-from parquet_bloomwriter.reports.page.strips import Places, runs_of
+from parquet_bloomwriter.reports.page.strips import (
+    Places,
+    Scale,
+    rate_scale,
+    runs_of,
+    share_scale,
+    size_scale,
+)
 from tests.reports.samples import column, facts, file
 
 

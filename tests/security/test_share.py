@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.torture.section import Torture
+from tests.torture.harness import Plan, torture
 from tests.torture.security.mutations import change_bytes, change_field, make_table, num_fields
 from tests.torture.security.random_text import attempt
-from tests.torture.security.torture import torture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,6 @@ def test_fields_of_logs(original: Path, tmp_path: Path) -> None:
 
 
 def test_the_whole_of_it_runs(tmp_path: Path) -> None:
-    said: list[str] = []
-    section = torture(Torture(share=0.0005, seed=_SEED, scratch=tmp_path, say=said.append))
+    section = torture("security", Plan(share=0.0005, seed=_SEED, scratch=tmp_path))
     assert section.problems == ()
     assert section.tried == section.survived > 2

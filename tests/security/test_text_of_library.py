@@ -22,8 +22,7 @@ from parquet_bloomwriter.spark.connect.file_keys import leaving_out
 from parquet_bloomwriter.spark.connect.where import Where
 from parquet_bloomwriter.spark.connect.write_sql import write_condition
 from parquet_bloomwriter.spark.rules.bridge import Bridge
-from parquet_bloomwriter.spark.rules.decision import Decision
-from parquet_bloomwriter.spark.rules.explain import explanation, reasons
+from parquet_bloomwriter.spark.rules.explain import Decision, explanation, reasons
 from tests.reports.parsing import Seen
 from tests.torture.security.commands import EVIL
 from tests.torture.security.hostile import PAYLOADS, faults, names

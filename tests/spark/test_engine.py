@@ -162,9 +162,9 @@ def test_errors_of_ours_come_back_whole(spark: SparkSession) -> None:
 
 def test_workers_that_lack_a_module_are_told_of(spark: SparkSession) -> None:
     def lost(_: int) -> int:
-        raise ModuleNotFoundError("No module named 'numba'", name="numba")
+        raise ModuleNotFoundError("No module named 'thrift'", name="thrift")
 
-    with pytest.raises(BloomwriterError, match=r"cannot import numba.*PYSPARK_PYTHON"):
+    with pytest.raises(BloomwriterError, match=r"cannot import thrift.*PYSPARK_PYTHON"):
         list(jobs.run(spark, lost, [1], description="lost"))
 
 

@@ -9,11 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
+from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.log.entry import State
+from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace
-from parquet_bloomwriter.spark.plan.tables import list_table, table_of
-from parquet_bloomwriter.spark.rules.decision import Decision
-from parquet_bloomwriter.spark.rules.explain import explanation, reasons
+from parquet_bloomwriter.spark.plan.relations import list_table, table_of
+from parquet_bloomwriter.spark.rules.explain import Decision, explanation, reasons
 from tests.spark.metrics import metrics_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.spark.hyperspace import Mode
 
 FILES = 6
@@ -134,7 +136,7 @@ def test_tables_with_records_of_their_own_are_refused(
     df = hs.spark.read.parquet(str(table))
     (table / record).parent.mkdir()
     (table / record).write_text("{}")
-    with pytest.raises(InvalidArgument, match=f"records of its own: {table}"):
+    with pytest.raises(InvalidArgument, match=f"table of another format: {table}"):
         hs.createIndex(str(table) if by_path else df, IDS)
     assert not (table / "_bloom_index").exists()
 
@@ -313,6 +315,34 @@ def test_rules_are_switched_on_and_off(hs: Hyperspace, table: Path) -> None:
     assert Hyperspace.disable(hs.spark) is hs.spark
     assert not hs.is_enabled()
     assert num_files() == FILES
+
+
+def test_rules_look_values_up_in_slices(
+    hs: Hyperspace, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 3)
+    looked_up: list[object] = []
+    look = SlicedIndex.ids_of_matches
+
+    def noting(self: SlicedIndex, expression: Expression) -> object:
+        found = look(self, expression)
+        looked_up.append(found)
+        return found
+
+    monkeypatch.setattr(SlicedIndex, "ids_of_matches", noting)
+    hs.create_index(hs.spark.read.parquet(str(table)), IDS)
+    (row,) = hs.index("ids").collect()
+    assert row.sliceBytes > 0
+    hs.enable()
+    for number in range(FILES):
+        df = hs.spark.read.parquet(str(table)).filter(f"id = {ROWS * number + 3}")
+        assert [row.id for row in df.collect()] == [ROWS * number + 3]
+        assert metrics_of(df).num_files == 1
+    assert looked_up
+    assert all(one is not None for one in looked_up)
+    hs.optimize_index("ids", slices=False)
+    (row,) = hs.index("ids").collect()
+    assert row.sliceBytes is None
 
 
 def test_rules_know_the_folder_of_indexes(spark: SparkSession, table: Path, tmp_path: Path) -> None:

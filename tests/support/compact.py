@@ -73,16 +73,18 @@ def _value(protocol: TCompactProtocol, wire: int) -> Any:  # noqa: ANN401  any T
         pairs = [(_value(protocol, key), _value(protocol, value)) for _ in range(size)]
         protocol.readMapEnd()
         return pairs
-    read = {
-        TType.BOOL: protocol.readBool,
-        TType.BYTE: protocol.readByte,
-        TType.I16: protocol.readI16,
-        TType.I32: protocol.readI32,
-        TType.I64: protocol.readI64,
-        TType.DOUBLE: protocol.readDouble,
-        TType.STRING: protocol.readBinary,
-    }
-    return read[wire]()
+    return _READERS[wire](protocol)
+
+
+_READERS = {
+    TType.BOOL: TCompactProtocol.readBool,
+    TType.BYTE: TCompactProtocol.readByte,
+    TType.I16: TCompactProtocol.readI16,
+    TType.I32: TCompactProtocol.readI32,
+    TType.I64: TCompactProtocol.readI64,
+    TType.DOUBLE: TCompactProtocol.readDouble,
+    TType.STRING: TCompactProtocol.readBinary,
+}
 
 
 def _struct(protocol: TCompactProtocol) -> Struct:

@@ -1,57 +1,57 @@
 """Try for hours what the tests try for minutes: `make torture`, `python -m tests.torture`.
 
-Each part is a module with `torture(Torture) -> Section`. Its section of docs/reliability.md is
-written anew when the part has ended; then comes a summary, and exit status 1 if anything is wrong.
+    python -m tests.torture --only power,races --share 0.1
+    python -m tests.torture --again PART/NAME      what a line of a problem ends with
+
+A section of docs/reliability.md is written anew (`--write`) when its part has ended; then comes a
+summary, and exit status 1 if anything is wrong. `harness` says how a part is tried.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import contextlib
 import re
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tests.torture.section import Section, Torture
+from tests.torture.harness import PARTS, Plan, Section, again, torture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = ROOT / "docs" / "reliability.md"
 
-PARTS = {
-    "syscalls": "tests.torture.syscalls.torture",
-    "power": "tests.torture.power.torture",
-    "races": "tests.torture.races.torture",
-    "footers": "tests.torture.hostile.torture_footers",
-    "filters": "tests.torture.hostile.torture_filters",
-    "fuzzing": "tests.torture.fuzzing.torture",
-    "sizes": "tests.torture.sizes.torture",
-    "types": "tests.torture.types.torture",
-    "security": "tests.torture.security.torture",
-    "corpus": "tests.torture.corpus",
-    "queries": "tests.torture.queries",
-}
-
 
 def main() -> int:
-    """Run the chosen parts, one after the other."""
+    """Run the chosen parts, one after the other; or one case again."""
     options = _options()
+    if options.again:
+        part, _, name = options.again.partition("/")
+        with _plan(part, options) as plan:
+            return int(not again(part, name, plan, _say))
     results: list[tuple[str, Section, float]] = []
-    for name in options.only:
-        _say(f"== {name}")
+    for part in options.only:
+        _say(f"== {part}")
         began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix=f"torture-{name}-") as scratch:
-            section = importlib.import_module(PARTS[name]).torture(
-                Torture(share=options.share, seed=options.seed, scratch=Path(scratch), say=_say)
-            )
-        results.append((name, section, time.monotonic() - began))
+        with _plan(part, options) as plan:
+            section = torture(part, plan, _say)
+        results.append((part, section, time.monotonic() - began))
         if options.write:
-            _write(name, section, options.share)
-        for problem in section.problems:
-            _say(f"WRONG: {problem}")
+            _write(part, section, options.share)
     _say(_summary(results))
     return int(any(section.problems for _, section, _ in results))
+
+
+@contextlib.contextmanager
+def _plan(part: str, options: argparse.Namespace) -> Iterator[Plan]:
+    with tempfile.TemporaryDirectory(prefix=f"torture-{part}-") as scratch:
+        folder = Path(options.scratch or scratch)
+        yield Plan(share=options.share, seed=options.seed, scratch=folder)
 
 
 def _options() -> argparse.Namespace:
@@ -65,11 +65,14 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--share", type=float, default=1.0, help="how much of each part (1.0)")
     parser.add_argument("--seed", type=int, default=0, help="where random choices begin (0)")
+    parser.add_argument("--again", metavar="PART/NAME", help="try one case again, and show it")
+    parser.add_argument("--scratch", metavar="FOLDER", help="work in this folder, and leave it")
     parser.add_argument(
         "--write", action="store_true", help="write the sections of docs/reliability.md anew"
     )
     options = parser.parse_args()
-    if unknown := [name for name in options.only if name not in PARTS]:
+    parts = [options.again.partition("/")[0]] if options.again else options.only
+    if unknown := [name for name in parts if name not in PARTS]:
         parser.error(f"no part is called {unknown[0]!r}; there are {', '.join(PARTS)}")
     return options
 

@@ -1,45 +1,60 @@
-"""Every file of the corpus is rewritten in each placement, verified, and read by pyarrow."""
+"""Every file of the corpus is rewritten in each placement, verified, and read by pyarrow.
+
+A case is a shard of the files, by number.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.corpus.test_every_file import SHARDS, ends_well
-from tests.torture.section import Count, Section, Torture, of_counts
+from tests.torture.harness import Campaign, Result
 
 if TYPE_CHECKING:
-    from tests.support.workers import Task
+    from collections.abc import Callable, Iterable
+
+    from tests.torture.harness import Section, Tallies
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = """
+_REMARKS: Final = {
+    "files rewritten": "and read back",
+    "files refused": "untouched, with the reason",
+    "files nothing to do": "no column can have filters",
+    "shards that failed": "",
+}
+
+
+class Corpus(Campaign):
+    """The files in the folder that BLOOMIFY_CORPUS names."""
+
+    part = "corpus"
+    title = "Other writers' files"
+    text = """
 Real files of many writers, fuzzed and malformed ones among them. Each is rewritten in each
 placement and verified, or refused with an error of ours and left alone; pyarrow reads the same from
 the new version, and finds every value in its filters; `strip` gives the old bytes back.
 """
-_REMARKS = {
-    "rewritten": "and read back",
-    "refused": "untouched, with the reason",
-    "nothing to do": "no column can have filters",
-}
 
+    def cases(self) -> Iterable[str]:
+        """Return as many shards as are planned."""
+        return map(str, range(self.plan.some(SHARDS)))
 
-def torture(plan: Torture) -> Section:
-    """Take as many shards as asked for."""
-    corpus = Path(os.environ.get("BLOOMIFY_CORPUS", ROOT / "../shared/corpus")).resolve()
-    outcomes: list[Task] = []
-    problems: list[str] = []
-    for shard in range(plan.some(SHARDS)):
-        try:
-            outcomes += ends_well(shard, corpus, plan.scratch)
-        except AssertionError as error:
-            problems.append(f"shard {shard} of {SHARDS}: {error}")
-        plan.say(f"{len(outcomes):,} files")
-    statuses = Counter(status for outcome in outcomes for status in set(outcome["status"].values()))
-    counts = [
-        Count(what=f"files {what}", tried=statuses[what], survived=statuses[what], remark=remark)
-        for what, remark in _REMARKS.items()
-    ]
-    return of_counts("Other writers' files", TEXT, tuple(counts), tuple(problems))
+    def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
+        """Take a shard."""
+        corpus = Path(os.environ.get("BLOOMIFY_CORPUS", ROOT / "../shared/corpus")).resolve()
+        outcomes = ends_well(int(name), corpus, self.plan.scratch)
+        show("\n".join(f"{outcome['path']}: {outcome['status']}" for outcome in outcomes))
+        statuses = Counter(status for one in outcomes for status in set(one["status"].values()))
+        for status, number in statuses.items():
+            yield Result(name=name, line=f"files {status}", tried=number)
+
+    def line(self, name: str) -> str:  # noqa: ARG002  the only one
+        """Return where a shard is counted in which something is wrong."""
+        return "shards that failed"
+
+    def section(self, tallies: Tallies) -> Section:
+        """Count by what became of the files."""
+        return self.counted({line: (line, remark) for line, remark in _REMARKS.items()}, tallies)

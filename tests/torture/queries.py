@@ -1,6 +1,6 @@
 """Thousands of random queries with Spark's rules off and on.
 
-A query that is wrong is found again by its seed: the same seed makes the same tables and queries.
+A case is a seed: the same seed makes the same tables and queries.
 """
 
 from __future__ import annotations
@@ -11,16 +11,26 @@ from typing import TYPE_CHECKING
 
 from tests.spark.both_ways import eager_session
 from tests.spark.generated.trials import Summary, Trial
-from tests.torture.section import Count, Section, Torture, of_counts
+from tests.torture.harness import Campaign, Result
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable, Iterable
+
+    from tests.torture.harness import Section, Tallies
 
 QUERIES = 5_000
 PER_TRIAL = 60
 """Queries of one set of tables."""
 
-TEXT = """
+_LINE = "queries"
+
+
+class Queries(Campaign):
+    """Trials on one session."""
+
+    part = "queries"
+    title = "Spark's answers with the index"
+    text = """
 Random tables (types, nulls, partitions, structs) with an index each are asked random queries
 (filters, joins of every kind, subqueries, unions) with the optimizer's rules off and on: before and
 after files were appended, removed, overwritten and renamed, and after files were replaced that
@@ -28,34 +38,46 @@ Spark had listed before. Every second query with the rules on runs in a thread o
 results must be equal.
 """
 
+    def open(self) -> None:
+        """Begin a session."""
+        logging.disable(logging.CRITICAL)
+        self._spark = self.stack.enter_context(eager_session())
 
-def torture(plan: Torture) -> Section:
-    """Run trials until there were enough queries."""
-    logging.disable(logging.CRITICAL)
-    summary = Summary()
-    with eager_session() as spark:
-        for seed in range(plan.seed, plan.seed + plan.some(QUERIES // PER_TRIAL)):
-            _trial(spark, plan, seed, summary)
-    return of_counts(
-        "Spark's answers with the index", TEXT, tuple(_counts(summary)), tuple(summary.wrong)
-    )
+    def cases(self) -> Iterable[str]:
+        """Return seeds until there are enough queries."""
+        seed = self.plan.seed
+        return map(str, range(seed, seed + self.plan.some(QUERIES // PER_TRIAL)))
 
+    def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
+        """Run a trial."""
+        summary, folder = Summary(), self.plan.scratch
+        trial = Trial(spark=self._spark, folder=folder, seed=int(name), summary=summary)
+        trial.run(num_queries=PER_TRIAL)
+        shutil.rmtree(folder / name)
+        show(str(summary))
+        yield Result(
+            name=name,
+            tried=summary.num_queries,
+            wrong=len(summary.wrong),
+            problems=tuple(summary.wrong),
+            seen={
+                "pruned": summary.pruned.total(),
+                "probed": summary.probed.total(),
+                "replaced": summary.num_replaced,
+                "threaded": summary.num_threaded,
+            },
+        )
 
-def _trial(spark: SparkSession, plan: Torture, seed: int, summary: Summary) -> None:
-    Trial(spark=spark, folder=plan.scratch, seed=seed, summary=summary).run(num_queries=PER_TRIAL)
-    shutil.rmtree(plan.scratch / str(seed))
-    plan.say(
-        f"seed {seed}: {summary.num_queries} queries, {summary.pruned.total()} pruned, "
-        f"{summary.probed.total()} joins filtered, {len(summary.wrong)} wrong"
-    )
+    def line(self, name: str) -> str:  # noqa: ARG002  the only one
+        """Return the only line."""
+        return _LINE
 
-
-def _counts(summary: Summary) -> list[Count]:
-    wrong = len(summary.wrong)
-    tried = summary.num_queries
-    remark = (
-        f"files were left out in {summary.pruned.total():,}, "
-        f"rows dropped before a join in {summary.probed.total():,}; "
-        f"{summary.num_replaced:,} of replaced files, {summary.num_threaded:,} in other threads"
-    )
-    return [Count(what="queries", tried=tried, survived=tried - wrong, remark=remark)]
+    def section(self, tallies: Tallies) -> Section:
+        """Say how often the rules did something."""
+        seen = tallies[_LINE].seen
+        remark = (
+            f"files were left out in {seen['pruned']:,}, "
+            f"rows dropped before a join in {seen['probed']:,}; "
+            f"{seen['replaced']:,} of replaced files, {seen['threaded']:,} in other threads"
+        )
+        return self.counted({_LINE: (_LINE, remark)}, tallies)

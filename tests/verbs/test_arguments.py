@@ -22,7 +22,7 @@ from parquet_bloomwriter import (
     verify,
 )
 from parquet_bloomwriter.arguments import names_of, paths_of
-from parquet_bloomwriter.spark.config import BFIndexConfig
+from parquet_bloomwriter.spark.hyperspace import BFIndexConfig
 from parquet_bloomwriter.spark.plan.catalog import KnownHomes
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from bloomify.console.console import Console
+from bloomify.console.console import Console, interruptible
 from bloomify.console.help import Reading, section
-from bloomify.console.interruption import interruptible
 from bloomify.exits import exit_code_of_run
 from bloomify.options import (
     ConditionOptions,

@@ -1,11 +1,20 @@
-"""The two streams: results on standard output, everything else on standard error."""
+"""The two streams, and the signals that end a run.
+
+Results go to standard output, everything else to standard error. Ctrl-C and SIGTERM undo what is
+under way, in every thread. Python raises a signal's exception only in the main thread. The other
+threads notice the signal when they next report to the progress bar; each then removes its temporary
+file.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,11 +22,14 @@ import click
 
 from bloomify.console.glyphs import Glyphs, glyphs_for
 from bloomify.console.messages import STANDARD_OUTPUT
+from bloomify.exits import ExitCode
 from parquet_bloomwriter.progress import Bar
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from types import FrameType
+
 
 PROGRAM = "bloomify"
 
@@ -103,3 +115,35 @@ def discard(descriptor: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was received."""
+
+
+_REASONS = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+
+@contextmanager
+def interruptible(bar: Bar) -> Iterator[None]:
+    """Let both signals raise here and stop all threads that report to `bar`; then close it."""
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        reason = _REASONS[signal.Signals(number)]
+        bar.stop(reason)
+        raise reason
+
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = _REASONS if is_main else ()
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        with bar:
+            yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def interruption_code(error: KeyboardInterrupt) -> ExitCode:
+    """Map an interruption to its exit code."""
+    return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED

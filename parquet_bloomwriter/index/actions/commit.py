@@ -1,4 +1,4 @@
-"""From a survey to the version that counts: build the filters, write the version, commit it.
+"""From a survey to a committed version: build the filters, write the files, commit.
 
 A version has filters for the files that were surveyed, and keeps the filters that older versions
 have of other files. The filter of all values of a column is new, or that of the last version with
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import remove_files
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
 from parquet_bloomwriter.index.build.survey import check_complete
 from parquet_bloomwriter.index.build.table_filter import merge_partials
 from parquet_bloomwriter.index.build.version_filters import build_filters, make_plan, make_tasks
@@ -70,7 +71,7 @@ class VersionRequest:
 def build_version(
     log: IndexLog, stable: Entry | None, begin: Entry, request: VersionRequest
 ) -> IndexReport:
-    """Build a version, and make it the one that counts.
+    """Build a version, and commit it.
 
     Args:
         log: The index's.
@@ -95,6 +96,10 @@ def build_version(
             _with_result(transaction, column, result, request, stop=next_file_id)
             for column in begin.columns
         )
+        if request.kept is None and request.config.slices:
+            columns = tuple(
+                with_slices(transaction, column, files, stop=next_file_id) for column in columns
+            )
         entry = _written(transaction, files, columns, next_file_id=next_file_id)
         remove_unreferenced(transaction, entry)
         final = transaction.commit(entry)
@@ -107,6 +112,29 @@ def build_version(
         left_out=(*request.survey.left_out, *result.left_out),
         unindexed=result.unindexed,
     )
+
+
+def with_slices(
+    transaction: Transaction, column: IndexedColumn, files: FileTable, *, stop: int
+) -> IndexedColumn:
+    """Write the slices of a column, if it has groups of filters that are large enough.
+
+    Args:
+        transaction: The action.
+        column: With the parts of the new version.
+        files: That the new version knows.
+        stop: Ids of all these files are below.
+
+    Raises:
+        IndexBusy: If another process has cancelled the action.
+        BloomwriterError, OSError: If a part cannot be read, or the slices not be written.
+    """
+    plan = plan_slices(transaction.log.folder, column.parts, files)
+    if plan is None:
+        return replace(column, slices=None)
+    transaction.check_not_cancelled()
+    slices = write_slices(transaction.make_folder(), column.name, plan, stop=stop)
+    return replace(column, slices=slices)
 
 
 def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:

@@ -83,7 +83,7 @@ def vacuum(log: IndexLog) -> IndexReport:
 
 
 def cancel(log: IndexLog) -> IndexReport:
-    """End an action that has begun and not ended, and make the last stable version count again."""
+    """End an unfinished action, and make the last stable version the newest one again."""
     ids = log.ids()
     if not ids:
         raise IndexNotFound("there is no index", path=log.folder, remedy=CREATE_IT)

@@ -3,6 +3,10 @@
 Every refresh adds parts. A part is written anew if there are others to join it with, or if it has
 filters of files that the manifest has no more. Large parts without such filters stay as they are.
 The bytes of filters are copied unchanged.
+
+Slices name the parts that they were made of. They are written anew if any of these parts was
+written anew, if they are not as they were written (all of them are read to see that), or if the
+parts that were added since have as many filters as are worth slices.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the log
@@ -15,13 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.actions.commit import remove_unreferenced
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem
+from parquet_bloomwriter.index.actions.commit import remove_unreferenced, with_slices
+from parquet_bloomwriter.index.build.slices import plan_slices
 from parquet_bloomwriter.index.changes import known_files
+from parquet_bloomwriter.index.config import are_slices_wanted, with_slices_wanted
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.files import FileId
 from parquet_bloomwriter.index.format import part_writer as names
+from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.format.part_writer import PartRow, PartWriter
+from parquet_bloomwriter.index.format.slice_file import SliceReader
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import (
     fail_if_overtaken,
@@ -37,7 +45,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.index.format.manifest import FileTable
+    from parquet_bloomwriter.index.log.entry import IndexedColumn, IndexFile
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Transaction
     from parquet_bloomwriter.index.report import IndexReport
@@ -52,16 +61,24 @@ parts would be joined again."""
 _REMEDY = "Refresh the index in full."
 
 
-def optimize_index(log: IndexLog) -> IndexReport:
+def optimize_index(log: IndexLog, *, slices: bool | None = None) -> IndexReport:
     """Optimize an index; see `index.optimize`."""
     stable = load_existing(log, states=frozenset({State.ACTIVE}), to="optimized")
     with fail_if_overtaken(log, stable):
         check_intact(log.folder, stable)
-        known = known_files(stable, log.folder).ids
+        wanted = are_slices_wanted(stable.options) if slices is None else slices
+        files = known_files(stable, log.folder)
+        known = files.ids
         old = {one.name: _to_join(log.folder, one.parts, known) for one in stable.columns}
-    if not any(old.values()):
+        to_slice = {
+            one.name
+            for one in stable.columns
+            if old[one.name] or not _is_sliced(log.folder, one, files, wanted=wanted)
+        }
+    options = with_slices_wanted(stable.options, wanted=wanted)
+    if not to_slice and options == stable.options:
         return report_on(log, stable, action="optimize", changed=False)
-    begin = replace(stable, state=State.OPTIMIZING, action="optimize")
+    begin = replace(stable, state=State.OPTIMIZING, action="optimize", options=options)
     with run_transaction(log, stable, begin) as transaction:
         columns = []
         for column in stable.columns:
@@ -70,7 +87,12 @@ def optimize_index(log: IndexLog) -> IndexReport:
             stay = [part for part in column.parts if part not in replaced]
             rows = _rows(log.folder, old[column.name], known)
             new = _written(transaction, column.name, rows)
-            columns.append(replace(column, parts=(*stay, *new)))
+            made = replace(column, parts=(*stay, *new))
+            if column.name in to_slice:
+                made = replace(made, slices=None)
+                if wanted:
+                    made = with_slices(transaction, made, files, stop=stable.next_file_id)
+            columns.append(made)
         entry = replace(
             transaction.begun,
             state=State.ACTIVE,
@@ -80,8 +102,34 @@ def optimize_index(log: IndexLog) -> IndexReport:
         remove_unreferenced(transaction, entry)
         final = transaction.commit(entry)
     before, after = (sum(len(one.parts) for one in entry.columns) for entry in (stable, final))
-    note = f"{before} parts became {after}"
-    return report_on(log, final, action="optimize", notes=(note,))
+    notes = [f"{before} parts became {after}"]
+    sliced = [one.name for one in final.columns if one.slices and one.name in to_slice]
+    if sliced:
+        notes.append(f"slices were written of {', '.join(sliced)}")
+    return report_on(log, final, action="optimize", notes=tuple(notes))
+
+
+def _is_sliced(folder: str, column: IndexedColumn, files: FileTable, *, wanted: bool) -> bool:
+    """Return whether a column has the slices that it should have, in good order."""
+    if not wanted:
+        return column.slices is None
+    if column.slices is None:
+        return plan_slices(folder, column.parts, files) is None
+    try:
+        reader = SliceReader(folder, column.slices)
+        reader.check()
+    except (BloomwriterError, OSError):
+        return False
+    done = {(part.path, part.size) for part in reader.directory.parts}
+    new = [part for part in column.parts if (part.path, part.size) not in done]
+    if len(new) != len(column.parts) - len(done):
+        return False
+    return sum(_num_filters(folder, part) for part in new) < slice_file.MIN_FILTERS
+
+
+def _num_filters(folder: str, part: IndexFile) -> int:
+    with _opened(folder, part) as file:
+        return int(file.metadata.num_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +220,9 @@ def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
         with open_local(path) as source:
             file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
             if not file.schema_arrow.equals(names.schema()):
-                raise IndexProblem("it has other columns than a part", path=path, remedy=_REMEDY)
+                raise IndexProblem(
+                    "the columns of the file are not those of a part", path=path, remedy=_REMEDY
+                )
             yield file
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path, remedy=_REMEDY) from error

@@ -106,7 +106,7 @@ def leaf_of(text: str) -> Leaf:
             logical_type=bytes.fromhex(fields["logical_type"]),
         )
     except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{text[:80]!r} is no type of a column") from error
+        raise ValueError(f"{text[:80]!r} is not the type of a column") from error
 
 
 register(column_type.cache_clear)
@@ -124,11 +124,11 @@ def _why_missing(leaves: tuple[Leaf, ...], name: str) -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a name is no text")
+        raise TypeError("a name is not text")
     return value
 
 
 def _number(value: object) -> int | None:
     if value is not None and type(value) is not int:
-        raise TypeError("a number is none")
+        raise TypeError("a number is not an integer")
     return value

@@ -59,6 +59,19 @@ class FileTable:
             num_rows=np.array([task.num_rows for task in tasks], np.int64),
         )
 
+    @classmethod
+    def of_identities(cls, ids: NDArray[np.int64], files: Sequence[FileId]) -> Self:
+        """Make the table of files of which the number of rows does not matter."""
+        import pyarrow as pa
+
+        return cls(
+            ids=ids,
+            paths=pa.array([file.path for file in files], pa.string()),
+            sizes=np.array([file.size for file in files], np.int64),
+            modified_ms=np.array([file.modified_ms for file in files], np.int64),
+            num_rows=np.full(len(files), -1),
+        )
+
     @property
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
@@ -76,6 +89,24 @@ class FileTable:
             modified_ms=self.modified_ms[which],
             num_rows=self.num_rows[which],
         )
+
+    def take(self, places: NDArray[np.int64]) -> Self:
+        """Return some of the files, in the order of `places`, 0-based positions."""
+        import pyarrow as pa
+
+        return type(self)(
+            ids=self.ids[places],
+            paths=self.paths.take(pa.array(places)),
+            sizes=self.sizes[places],
+            modified_ms=self.modified_ms[places],
+            num_rows=self.num_rows[places],
+        )
+
+    def by_id(self) -> Self:
+        """Return the files in the order of their ids, ascending."""
+        if (np.diff(self.ids) > 0).all():
+            return self
+        return self.take(np.argsort(self.ids))
 
     def joined(self, more: FileTable) -> Self:
         """Return the files of both tables, those of `more` last."""
@@ -158,7 +189,7 @@ def read_manifest(path: str) -> FileTable:
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        problem = "it is no list of an index's files: " + " ".join(str(error).split())
+        problem = "the manifest of an index cannot be read: " + " ".join(str(error).split())
         raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
     ids, sizes, modified_ms, num_rows = numbers
     return FileTable(ids=ids, paths=names, sizes=sizes, modified_ms=modified_ms, num_rows=num_rows)

@@ -178,7 +178,7 @@ def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:
         file = pq.ParquetFile(source.for_arrow(), read_dictionary=[TYPE], pre_buffer=False)
         return file, file.read([*_DTYPES, TYPE], use_threads=False)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-        problem = "it cannot be read: " + " ".join(str(error).split())
+        problem = "the part cannot be read: " + " ".join(str(error).split())
         raise _broken(path, problem) from error
 
 

@@ -4,11 +4,13 @@
     <home>/<name>/v__=<N>/manifest.bfindex  the files that the version knows, one row each
     <home>/<name>/v__=<N>/column=<name>/part-<uuid>.bfindex    their filters
     <home>/<name>/v__=<N>/column=<name>/global-<uuid>.bloom    the filter of all values
+    <home>/<name>/v__=<N>/column=<name>/slices-<uuid>.bfslice  filters of many files, turned
 
-All files but the entries and the global filters (header and bitset) are Parquet, and all are
-written once. Their suffix is not `.parquet`, so that no pattern `**/*.parquet` takes an index for
-data. A version refers to parts of older versions as long as they hold filters of files that it
-knows. File ids are given once and never again: a file that was replaced has a new id.
+The manifest and the parts are Parquet, a global filter is header and bitset, slices are described
+in `format.slice_file`. All are written once. Their suffix is not `.parquet`, so that no pattern
+`**/*.parquet` takes an index for data. A version refers to parts of older versions as long as they
+hold filters of files that it knows. File ids are given once and never again: a file that was
+replaced has a new id.
 
 States: an action writes an entry with a state on the left, works, and writes an entry with the
 state on the right. Queries use the last entry in a stable state, one of those on the right. Another
@@ -102,6 +104,20 @@ class GlobalFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SliceFile:
+    """The filters of a column once more, turned for lookups of one value in very many filters.
+
+    Slices are only a faster way to the answer of the parts, so `FORMAT` did not rise for them:
+    older versions of this package ignore them when they look up, and drop them when they write an
+    entry, as their parts may change then; their vacuum removes the file.
+    """
+
+    file: IndexFile
+    digest: str
+    """SHA-256 of the file's directory, hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedColumn:
     """One column of an index."""
 
@@ -118,6 +134,8 @@ class IndexedColumn:
     global_filter: GlobalFilter | None = None
     no_global: str = ""
     """Why there is no global filter, a clause."""
+
+    slices: SliceFile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +177,7 @@ class Entry:
 
     options: dict[str, str] = field(default_factory=dict)
     """How the index is built, for the next refresh: "source" ("values", "embedded", "auto"),
-    "contract" (as in `contract`), and limits."""
+    "contract" (as in `contract`), limits, and "slices" ("no") if no slices are wanted."""
 
     kind: str = KIND
 
@@ -239,6 +257,7 @@ def _column(found: Json) -> IndexedColumn:
         parts=tuple(_file(one) for one in _list(found["parts"])),
         global_filter=None if whole is None else _global(whole),
         no_global=_text(found["no_global"]),
+        slices=None if found.get("slices") is None else _slices(found["slices"]),
     )
 
 
@@ -249,6 +268,10 @@ def _global(found: Json) -> GlobalFilter:
         ndv=_integer(found["ndv"]),
         stop=_integer(found["stop"]),
     )
+
+
+def _slices(found: Json) -> SliceFile:
+    return SliceFile(file=_file(found["file"]), digest=_text(found["digest"]))
 
 
 def _file(found: Json) -> IndexFile:

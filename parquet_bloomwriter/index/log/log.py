@@ -133,7 +133,10 @@ def _read(path: str) -> bytes:
     try:
         with open_local(path) as source:
             if source.size > _MAX_ENTRY_BYTES:
-                raise IndexProblem(f"it has {source.size:,} bytes, which no entry has", path=path)
+                raise IndexProblem(
+                    f"it has {source.size:,} bytes, more than an entry of the log can have",
+                    path=path,
+                )
             return source.read_at(0, source.size)
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path) from error

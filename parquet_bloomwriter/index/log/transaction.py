@@ -272,7 +272,7 @@ def never_written(log: IndexLog, entry_id: int) -> Entry:
 
 
 def _sync_parents(log: IndexLog) -> None:
-    """Sync the names of the folders: a process that made them may have died before it did."""
+    """Sync the names of the folders; a process that made them may have died before syncing them."""
     folder = log.log_folder
     for _ in ("_log", "the index", "its home"):
         folder = os.path.dirname(folder)
@@ -280,7 +280,7 @@ def _sync_parents(log: IndexLog) -> None:
 
 
 def _roll_back(transaction: Transaction) -> None:
-    """Undo the work of a transaction, as far as the log says that its work is what counts."""
+    """Undo the work of a transaction, unless the log shows that it never began or was committed."""
     log, begun = transaction.log, transaction.begun
     ids = log.ids()
     if not ids or ids[-1] < begun.id or not log.holds(begun):

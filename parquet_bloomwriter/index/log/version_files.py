@@ -30,6 +30,14 @@ def version_folder(folder: str, version: int) -> str:
 
 def files_of(entry: Entry) -> Iterator[IndexFile]:
     """Yield all files that an entry refers to."""
+    yield from _indispensable(entry)
+    for column in entry.columns:
+        if column.slices is not None:
+            yield column.slices.file
+
+
+def _indispensable(entry: Entry) -> Iterator[IndexFile]:
+    """Yield the files that an entry refers to, without slices: lookups do without these."""
     if entry.manifest is not None:
         yield entry.manifest
     for column in entry.columns:
@@ -44,12 +52,12 @@ def bytes_of(entry: Entry) -> int:
 
 
 def is_intact(folder: str, entry: Entry) -> bool:
-    """Return whether all files that an entry refers to exist and have the size noted in it."""
-    return are_intact(folder, files_of(entry))
+    """Return whether all files of an entry, except slices, exist and have the size noted in it."""
+    return are_intact(folder, _indispensable(entry))
 
 
 def check_intact(folder: str, entry: Entry) -> None:
-    """Check that all files that an entry refers to exist and have the size noted in it.
+    """Check that all files of an entry, except slices, exist and have the size noted in it.
 
     Raises:
         IndexProblem: If not.

@@ -143,7 +143,7 @@ class _FilesById:
         same = self.files.sizes[owners] == part.sizes[rows]
         same &= self.files.modified_ms[owners] == part.modified_ms[rows]
         if not same.all():
-            raise IndexProblem("it is about other files than the manifest", path=part.path)
+            raise IndexProblem("the part is about other files than the manifest", path=part.path)
         return rows, owners
 
 

@@ -23,12 +23,12 @@ from parquet_bloomwriter.index.layout import (
     not_found,
     table_root,
 )
-from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot, open_snapshots
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,11 +48,17 @@ def look_up(
     """Look files up; see `index.lookup`."""
     expression = parse(filters)
     root = table_root(table)
-    opened = dict(open_snapshots(_folders(table, name, home), [local_path(table)]))
+    opened = dict(
+        open_snapshots(_folders(table, name, home), [local_path(table)], with_files=False)
+    )
+    report = _by_slices(table, name, opened, expression) if files is None else None
+    if report is not None:
+        return report
+    opened = {folder: _with_files(folder, one) for folder, one in opened.items()}
     found = _promised_files(table, root, files, opened.values())
     if found is None:
         found = current_files(table, root, files)
-    places = [root] if name is None else None
+    places = _places(root, name)
     all_answers = {
         folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()
     }
@@ -98,6 +104,59 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
     if paths is None or not os.path.isabs(root):
         return True
     return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
+
+
+def _by_slices(
+    table: StrPath,
+    name: str | None,
+    opened: Mapping[str, Snapshot | Reason],
+    expression: Expression,
+) -> LookupReport | None:
+    """Look files up in the slices of the table's only index, without a look at all its files.
+
+    Returns:
+        None if that cannot be done: there are several indexes, the contract is not "immutable",
+        only a part of the table is asked about, or slices do not tell.
+    """
+    snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
+    if len(snapshots) != 1:
+        return None
+    (snapshot,), path = snapshots, local_path(table)
+    entry = snapshot.entry
+    if path != snapshot.root or entry.contract != "immutable" or not entry.num_files:
+        return None
+    kept = snapshot.matching_files(expression)
+    if kept is None:
+        return None
+    kept.sort()
+    num_excluded = entry.num_files - len(kept)
+    why = None if num_excluded else _why_nothing(snapshot, expression, num_known=entry.num_files)
+    own = _use_of(snapshot, num_known=entry.num_files, num_excluded=num_excluded, reason=why)
+    uses = [
+        own if isinstance(one, Snapshot) else _silent(folder, one, 0).use
+        for folder, one in opened.items()
+        if one is snapshot or is_about(folder, one, _places(path, name))
+    ]
+    return LookupReport(
+        predicate=to_text(expression),
+        root=path,
+        paths=tuple(os.path.join(path, file.path) for file in kept),
+        num_files=entry.num_files,
+        num_unknown=0,
+        num_bytes=entry.source_bytes,
+        kept_bytes=sum(file.size for file in kept),
+        indexes=tuple(uses),
+    )
+
+
+def _with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:
+    """Return an index whose files have been read, or why that cannot be done."""
+    return opened if isinstance(opened, Reason) else open_snapshot(folder)
+
+
+def _places(root: str, name: str | None) -> list[str] | None:
+    """Return the folders that an index must be about, for `is_about`."""
+    return [root] if name is None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,15 +235,24 @@ def _ask(
         might_match[is_known] = snapshot.might_match(expression)[places[is_known]]
     num_known = int(np.count_nonzero(is_known))
     num_excluded = int(np.count_nonzero(~might_match))
-    use = IndexUse(
+    why = snapshot.problem  # also if only its slices cannot be read
+    if not num_excluded:
+        why = _why_nothing(snapshot, expression, num_known=num_known)
+    use = _use_of(snapshot, num_known=num_known, num_excluded=num_excluded, reason=why)
+    return _Answer(use=use, is_known=is_known, might_match=might_match)
+
+
+def _use_of(
+    snapshot: Snapshot, *, num_known: int, num_excluded: int, reason: Reason | None
+) -> IndexUse:
+    return IndexUse(
         name=snapshot.entry.name,
         folder=snapshot.folder,
         columns=tuple(column.name for column in snapshot.entry.columns),
         num_known=num_known,
         num_excluded=num_excluded,
-        reason=(None if num_excluded else _why_nothing(snapshot, expression, num_known=num_known)),
+        reason=reason,
     )
-    return _Answer(use=use, is_known=is_known, might_match=might_match)
 
 
 def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:

@@ -76,15 +76,23 @@ class ColumnProbe:
         filters: The n filters.
     """
 
-    def __init__(self, filters: ColumnFilters, covering: Covering | None = None) -> None:
+    def __init__(
+        self,
+        filters: ColumnFilters,
+        covering: Covering | None = None,
+        *,
+        few: int | None = None,
+    ) -> None:
         """Take the filters, none of whose headers has been checked.
 
         Args:
             filters: The n filters.
             covering: The filter of all values, which is looked in first.
+            few: Filters up to which it is not; by default, as many as are looked in as fast.
         """
         self.filters = filters
         self._covering = covering
+        self._few = _FEW_FILTERS if few is None else few
         # Shape (n,). An element becomes True, once, when a header was found good; threads that
         # do not see that yet check the header again.
         self._is_checked = np.zeros(len(filters.starts), np.bool_)
@@ -112,7 +120,7 @@ class ColumnProbe:
             BloomwriterError, OSError: If a part cannot be read.
         """
         covering = self._covering
-        if covering is None or len(rows) <= _FEW_FILTERS:
+        if covering is None or len(rows) <= self._few:
             return self._might_contain(rows, hashes)
         held = might_hold(covering.folder, covering.file, hashes)
         if held.all():
@@ -253,7 +261,9 @@ def _open_parts(
     for part in parts[np.diff(parts, prepend=-1) != 0].tolist():
         source = stack.enter_context(open_local(filters.paths[part]))
         if state_of(source) != filters.states[part]:
-            raise IndexProblem("it has been changed since it was opened", path=filters.paths[part])
+            raise IndexProblem(
+                "a part of the index was changed after it was opened", path=filters.paths[part]
+            )
         sources[part] = source
     return sources
 

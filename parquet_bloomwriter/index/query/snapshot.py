@@ -2,7 +2,8 @@
 
 If a file of the index is missing, cut short or broken, every file of the table might match, and
 `problem` says why. What is read of a version stays in memory as long as the snapshot is in use:
-about 60 bytes for each filter and 120 for each file; the filters themselves are not kept.
+about 60 bytes for each filter and 120 for each file; the filters themselves are not kept. Where a
+column has slices (see `sliced`), that is read only for what slices do not tell.
 
 Snapshots that were opened lately are kept in `SNAPSHOTS`. Entries are written once: as long as the
 log's folder is the same folder and lists the same names, the newest stable entry is the same.
@@ -15,7 +16,7 @@ import os
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.conditions import columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
 from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
+from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.parallel import default_jobs
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
     from parquet_bloomwriter.index.query.conditions import Scope
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.sbbf import Sbbf
+
+T = TypeVar("T")
 
 _MAX_BYTES = 512 * 1024 * 1024
 """Memory of all snapshots that are kept, except the newest."""
@@ -58,7 +63,7 @@ _MAX_SCOPES = 8
 
 
 def open_snapshots(
-    folders: Iterable[str], asked: Iterable[str]
+    folders: Iterable[str], asked: Iterable[str], *, with_files: bool = True
 ) -> Iterator[tuple[str, Snapshot | Reason]]:
     """Open indexes for a query.
 
@@ -68,13 +73,14 @@ def open_snapshots(
     Args:
         folders: Those of the indexes, absolute.
         asked: The folders and files that the query is about, absolute.
+        with_files: As for `open_snapshot`.
 
     Yields:
         The index's folder, and its newest stable version; or why it must not be used.
     """
     reasons: dict[str, Reason | None] = {}
     for folder in folders:
-        snapshot = open_snapshot(folder)
+        snapshot = open_snapshot(folder, with_files=with_files)
         if isinstance(snapshot, Snapshot):
             if snapshot.root not in reasons:
                 reasons[snapshot.root] = _why_not_plain(snapshot, asked)
@@ -83,21 +89,25 @@ def open_snapshots(
             yield folder, snapshot
 
 
-def open_snapshot(folder: str) -> Snapshot | Reason:
+def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
     """Open the newest stable version of an index, or take it from memory.
 
     Args:
         folder: The index's, absolute.
+        with_files: Whether its files are needed. If not, `Snapshot.files` may raise an error.
 
     Returns:
         The version; or why there is none to use.
     """
     try:
-        return SNAPSHOTS.get(folder) or SNAPSHOTS.put(folder, _open)
+        snapshot = SNAPSHOTS.get(folder) or SNAPSHOTS.put(folder, _open)
+        if with_files:
+            _ = snapshot.files
     except _NotActiveError as error:
         return Reason(code=Code.INDEX_NOT_ACTIVE, text=str(error))
     except Exception as error:  # noqa: BLE001  see the head of the module
         return _reason_of(error, folder)
+    return snapshot
 
 
 class Snapshot:
@@ -107,20 +117,33 @@ class Snapshot:
         entry: The version, as the log has it.
         folder: The index's, absolute.
         root: Folder that paths of files are relative to, absolute.
-        files: The files that the version knows; answers are in their order.
         problem: The last thing that went wrong; None as long as nothing has.
     """
 
-    def __init__(self, entry: Entry, folder: str, files: FileTable) -> None:
+    def __init__(self, entry: Entry, folder: str) -> None:
         self.entry = entry
         self.folder = folder
         self.root = root_of(folder, entry)
-        self.files = files
         self.problem: Reason | None = None
         self._lock = RLock()
+        self._files: FileTable | None = None
         self._probes: dict[str, ColumnProbe] = {}
         self._scopes: dict[tuple[str, ...], Scope] = {}
-        self._join_filters = JoinFilters(entry, folder, files)
+        self._join_filters: JoinFilters | None = None
+        self._sliced = SlicedIndex(entry, folder, self._read_files)
+
+    @property
+    def files(self) -> FileTable:
+        """The files that the version knows; answers are in their order.
+
+        Raises:
+            IndexProblem: If the manifest is not as it was written.
+            OSError: If it cannot be read.
+        """
+        with self._lock:
+            if self._files is None:
+                self._files = self._read_files()
+            return self._files
 
     @property
     def num_bytes_held(self) -> int:
@@ -128,10 +151,15 @@ class Snapshot:
         with self._lock:
             held = [one.num_bytes_held for one in self._probes.values()]
             held += [one.num_bytes_held for one in self._scopes.values()]
-        return sum(held) + self.files.num_bytes_held + self._join_filters.num_bytes_held
+            others = (self._files, self._join_filters, self._sliced)
+            held += [one.num_bytes_held for one in others if one is not None]
+        return sum(held)
 
     def could_exclude(self, expression: Expression) -> bool:
         """Return whether the index could exclude any file by a predicate."""
+        found = self._by_slices(self._sliced.could_exclude, expression)
+        if found is not None:
+            return found
         try:
             scope = self._scope(expression)
             return scope is not None and scope.could_exclude(expression)
@@ -145,6 +173,9 @@ class Snapshot:
         Returns:
             In the order of `files`, shape (m,). All are true if something is wrong.
         """
+        ids = self._by_slices(self._sliced.ids_of_matches, expression)
+        if ids is not None:
+            return np.isin(self.files.ids, ids)
         try:
             scope = self._scope(expression)
             if scope is not None:
@@ -152,6 +183,19 @@ class Snapshot:
         except Exception as error:  # noqa: BLE001  see the head of the module
             self.problem = _reason_of(error, self.folder)
         return np.ones(len(self.files.ids), np.bool_)
+
+    def matching_files(self, expression: Expression) -> list[FileId] | None:
+        """Return the files that might match a predicate, without a look at the others.
+
+        Returns:
+            The files that `might_match` finds, by id; None if there are no slices that tell.
+        """
+
+        def find(expression: Expression) -> list[FileId] | None:
+            ids = self._sliced.ids_of_matches(expression)
+            return None if ids is None else self._sliced.files(expression, ids)
+
+        return self._by_slices(find, expression)
 
     def types(self, column: str) -> tuple[Leaf, ...]:
         """Return the types that an indexed column has in the files; none if something is wrong."""
@@ -180,10 +224,31 @@ class Snapshot:
                 text = f'the index "{self.entry.name}" is not over the column {column}'
                 return Reason(code=Code.MISSING_INDEXED_COL, text=text)
             filters = self._probe(indexed).filters
+            with self._lock:
+                if self._join_filters is None:
+                    self._join_filters = JoinFilters(self.entry, self.folder, self.files)
             return self._join_filters.get(indexed, filters, present, extra)
         except Exception as error:  # noqa: BLE001  see the head of the module
             reason = self.problem = _reason_of(error, self.folder)
             return reason
+
+    def _by_slices(self, ask: Callable[[Expression], T | None], expression: Expression) -> T | None:
+        """Ask slices; None if they do not tell, or are not as they were written."""
+        if self.problem is not None:
+            return None
+        try:
+            return ask(expression)
+        except Exception as error:  # noqa: BLE001  see the head of the module
+            self.problem = _reason_of(error, self.folder)
+            return None
+
+    def _read_files(self) -> FileTable:
+        """Return the files that the version knows; they are kept only if they were asked for."""
+        if self._files is not None:
+            return self._files
+        if self.entry.manifest is None:
+            raise IndexProblem("the index's entry names no manifest", path=self.folder)
+        return read_manifest(os.path.join(self.folder, self.entry.manifest.path))
 
     def _scope(self, expression: Expression) -> Scope | None:
         """Return the scope of a predicate; None if none of its columns is indexed."""
@@ -291,7 +356,7 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
     size = os.stat(path).st_size
     if size != entry.manifest.size:
         raise IndexProblem(f"it has {size} bytes, not {entry.manifest.size}", path=path)
-    return Snapshot(entry, folder, read_manifest(path))
+    return Snapshot(entry, folder)
 
 
 def _state_of(folder: str) -> Hashable:

@@ -11,14 +11,21 @@ from importlib.resources import files as package_files
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import figures_of, share_of_bytes
-from parquet_bloomwriter.reports.html_table import Look, laid_out
 from parquet_bloomwriter.reports.inspection import (
     FileFilters,
     InspectReport,
     column_table,
     remarks_on,
 )
-from parquet_bloomwriter.reports.markup import Html, element, identifier, joined, scrollable
+from parquet_bloomwriter.reports.markup import (
+    Html,
+    Look,
+    element,
+    identifier,
+    joined,
+    laid_out,
+    scrollable,
+)
 from parquet_bloomwriter.reports.page.sections import file_table, filter_table, lookup_table
 from parquet_bloomwriter.reports.page.strips import Places, panel
 from parquet_bloomwriter.text import clipped, count, percent, size

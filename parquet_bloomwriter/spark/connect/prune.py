@@ -12,7 +12,7 @@ from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
 from parquet_bloomwriter.spark.plan.catalog import column_of, matching_indexes
 from parquet_bloomwriter.spark.plan.stored_types import shows_as_stored
-from parquet_bloomwriter.spark.rules.decision import Decision
+from parquet_bloomwriter.spark.rules.explain import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from parquet_bloomwriter.predicate.expression import Expression
-    from parquet_bloomwriter.spark.rules.decision import Decision
+    from parquet_bloomwriter.spark.rules.explain import Decision
 
 _STRICT_SETTINGS = ("spark.sql.caseSensitive", "spark.sql.parquet.fieldId.read.enabled")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.plan.catalog import column_for, column_of, matching_indexes
 from parquet_bloomwriter.spark.rules.catalyst import expression_of
-from parquet_bloomwriter.spark.rules.decision import Decision
+from parquet_bloomwriter.spark.rules.explain import Decision
 from parquet_bloomwriter.spark.rules.joins import Joins
 from parquet_bloomwriter.spark.rules.protocol import (
     FilesAnswer,

@@ -21,7 +21,7 @@ from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
-from parquet_bloomwriter.spark.rules.decision import Decision
+from parquet_bloomwriter.spark.rules.explain import Decision
 from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
 from parquet_bloomwriter.text import safe
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.torture.fuzzing import targets
+from tests.torture.fuzzing.campaign import Fuzzing
 from tests.torture.fuzzing.files import INPUTS, seeds
-from tests.torture.fuzzing.garbage import text, wrong
+from tests.torture.fuzzing.garbage import text
 from tests.torture.fuzzing.targets import TARGETS, Wrong
+from tests.torture.harness import Plan, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _TEXTS = 1500
 _MUTATIONS = {"footer": 300, "header": 1500, "probe": 250, "sql": 400}
@@ -45,8 +50,11 @@ def mutated(data: bytes, number: int) -> bytes:
     return bytes(new)
 
 
-def test_texts_that_make_no_sense_are_refused() -> None:
-    assert wrong(0, _TEXTS) == []
+def test_texts_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    with Fuzzing(Plan(scratch=tmp_path)) as fuzzing:
+        found = run(fuzzing, [f"garbage/{number}" for number in range(_TEXTS)])["garbage"]
+    assert found.problems == []
+    assert found.tried == _TEXTS
     assert text(7) == text(7) != text(8)
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.verbs.probe import probe
+from tests.torture.harness import Plan, run
 from tests.torture.hostile import filters_judge
 from tests.torture.hostile.filters_bits import LOST, flips
+from tests.torture.hostile.filters_campaign import FILTER_KINDS, Filters, cases_of, count
 from tests.torture.hostile.filters_damage import damage
 from tests.torture.hostile.filters_judge import RIGHT, UNSURE, Wrong, judge
-from tests.torture.hostile.filters_kinds import FILTER_KINDS, count
-from tests.torture.hostile.filters_running import tally, tasks_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,17 +26,16 @@ _OTHERS = 150
 """Tries of each kind that is not named above."""
 
 
-def test_damaged_filters_lose_no_row() -> None:
-    tasks = [
-        task for kind in FILTER_KINDS for task in tasks_of(kind, _TRIES.get(kind, _OTHERS), seed=0)
-    ]
-    found = tally(tasks, processes=1)
+def test_damaged_filters_lose_no_row(tmp_path: Path) -> None:
+    cases = [case for kind in FILTER_KINDS for case in cases_of(kind, _TRIES.get(kind, _OTHERS))]
+    with Filters(Plan(scratch=tmp_path)) as filters:
+        found = run(filters, cases)
     assert [problem for one in found.values() for problem in one.problems] == []
     assert found.keys() == set(FILTER_KINDS)
     assert all(one.tried >= _TRIES.get(kind, _OTHERS) for kind, one in found.items())
     assert all(one.survived == one.tried for one in found.values())
-    assert found["bits"].outcomes[LOST] > 0
-    unsure = {kind for kind, one in found.items() if one.outcomes[UNSURE]}
+    assert found["bits"].seen[LOST] > 0
+    unsure = {kind for kind, one in found.items() if one.seen[UNSURE]}
     assert unsure <= {"sizes", "header-bits"}
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.torture.harness import Plan, run
 from tests.torture.hostile.bases import bases
-from tests.torture.hostile.campaign import campaign
 from tests.torture.hostile.footers import mutant
+from tests.torture.hostile.footers_campaign import Footers, cases_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,12 +23,14 @@ FOOTERS = 50_000
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_mutated_footers_end_well(shard: int, tmp_path: Path) -> None:
     share = FOOTERS // SHARDS
-    tally = campaign(range(shard * share, (shard + 1) * share), tmp_path)
-    assert tally.problems == []
-    assert tally.tried["verbs"] == share
-    assert tally.rewritten > share / 8
-    assert tally.outcomes["bloomify MalformedFile"] > share / 8
-    assert tally.tried["pyarrow"] == tally.tried["duckdb"] > 10
+    with Footers(Plan(scratch=tmp_path)) as footers:
+        found = run(footers, cases_of(range(shard * share, (shard + 1) * share)))
+    assert [problem for one in found.values() for problem in one.problems] == []
+    assert found["verbs"].tried == share
+    assert found["verbs"].seen["rewritten"] > share / 8
+    assert found["verbs"].seen["bloomify MalformedFile"] > share / 8
+    assert found["pyarrow"].tried == found["duckdb"].tried > 10
+    assert found["read_table"].tried == share / 25
 
 
 def test_a_number_always_gives_the_same_file() -> None:

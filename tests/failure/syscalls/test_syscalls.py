@@ -1,6 +1,6 @@
 """The fast share of the torture: where a kill can leave something, and what can fail there.
 
-`python -m tests.torture.syscalls.trying NAME` shows a try that failed here.
+`python -m tests.torture --again syscalls/NAME` shows a try that failed here.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 def survive(bench: Bench, scenario: str, tries: Iterable[str], *, gate: str = START) -> None:
     """Try these, "CALL/KIND", and fail with all that is wrong."""
-    faults = dict(bench.reference(scenario, gate).faults())
     wrong = []
     tried = 0
     for one in tries:
         name = f"{scenario}/{gate}/{one}"
-        result = bench.attempt(name, faults[name])
+        result = bench.attempt(name)
         tried += result.is_reached
         wrong += [f"{name}: {problem}" for problem in result.problems]
     assert not wrong, "\n".join(wrong)
@@ -46,7 +45,7 @@ def survive(bench: Bench, scenario: str, tries: Iterable[str], *, gate: str = ST
 
 def all_places(bench: Bench, scenario: str, gate: str = START) -> list[Call]:
     """Every call that faults are tried at."""
-    faults = [fault for _, fault in bench.reference(scenario, gate).faults()]
+    faults = bench.reference(scenario, gate).faults.values()
     return [fault.place for fault in faults if fault.is_kill]
 
 
@@ -110,7 +109,7 @@ def test_errors_in_turn(bench: Bench, scenario: str) -> None:
 
 @pytest.mark.parametrize("kind", ["disk full", "read-only", "disk gone"])
 def test_from_a_change_on(bench: Bench, kind: str) -> None:
-    faults = [name for name, _ in bench.reference(MAIN).faults() if name.endswith(kind)]
+    faults = [name for name in bench.reference(MAIN).faults if name.endswith(kind)]
     tries = [name.split("/", 2)[2] for name in faults]
     places = {call.place for call in changes(bench, MAIN)}
     survive(bench, MAIN, [one for one in tries if one.split("/")[0] in places])
@@ -126,7 +125,7 @@ def test_the_thread_that_builds_filters(bench: Bench) -> None:
 @pytest.mark.parametrize("kind", [KILL, "ENOSPC", "EIO"])
 def test_the_write_back(bench: Bench, kind: str) -> None:
     name = f"write-back/{WRITE_BACK}/fdatasync#1/{kind}"
-    result = bench.attempt(name, dict(bench.reference("write-back", WRITE_BACK).faults())[name])
+    result = bench.attempt(name)
     assert result.is_reached
     assert not result.problems
     assert result.ending.status == (-9 if kind == KILL else 6)
@@ -143,7 +142,7 @@ def test_a_process_of_its_own(bench: Bench) -> None:
 def test_what_is_said_when_the_folder_cannot_be_synced(bench: Bench) -> None:
     last = [call for call in all_places(bench, "new name") if call.name == "fsync"][-1]
     name = f"new name/start/{last.place}/EIO"
-    result = bench.attempt(name, dict(bench.reference("new name").faults())[name])
+    result = bench.attempt(name)
     assert (result.ending.status, result.ending.out, result.problems) == (6, "", ())
     assert result.ending.err == (
         f"bloomify: {OUTPUT}: the folder could not be synced: Input/output error. "
@@ -154,5 +153,5 @@ def test_what_is_said_when_the_folder_cannot_be_synced(bench: Bench) -> None:
 
 def test_locks_that_are_forbidden_are_done_without(bench: Bench) -> None:
     name = f"{MAIN}/start/flock#1/EACCES+"
-    result = bench.attempt(name, dict(bench.reference(MAIN).faults())[name])
+    result = bench.attempt(name)
     assert (result.ending.status, result.problems) == (0, ())

@@ -22,17 +22,20 @@ import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from parquet_bloomwriter import index
 from parquet_bloomwriter.index.build.threads import ThreadEngine
+from parquet_bloomwriter.index.format import slice_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 BUG, FAILED, SWALLOWED, KILLED = 1, 3, 4, 9
 MOST = 500
 
-ACTIONS: dict[str, Callable[[Path], Any]] = {
+_ACTIONS: dict[str, Callable[[Path], Any]] = {
     "create": lambda table: index.create(table, ["id"], name="ids", engine=ThreadEngine(jobs=1)),
     "optimize": lambda table: index.optimize(table, name="ids"),
     "vacuum": lambda table: index.vacuum(table, name="ids"),
@@ -47,9 +50,26 @@ ACTIONS: dict[str, Callable[[Path], Any]] = {
     },
 }
 
+
+def small_groups() -> AbstractContextManager[object]:
+    """Write slices of the few filters of small tables, too."""
+    return mock.patch.object(slice_file, "MIN_FILTERS", 2)
+
+
+def _with_slices(action: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    def act(table: Path) -> Any:  # noqa: ANN401  passed on
+        with small_groups():
+            return action(table)
+
+    return act
+
+
+ACTIONS = {name: _with_slices(action) for name, action in _ACTIONS.items()}
+
 _MODULES = (
     *(f"parquet_bloomwriter.index.actions.{name}" for name in ("create", "refresh", "optimize")),
     *(f"parquet_bloomwriter.index.{name}" for name in ("build.group", "query.lookup")),
+    "parquet_bloomwriter.index.build.slices",
     *("pyarrow.compute", "pyarrow.parquet", "pandas"),
 )
 

@@ -221,7 +221,7 @@ def test_names_that_are_none(table: Path, name: str) -> None:
         ({"columns": ["id", "email", "ID"]}, 'more than once, as "id" and "ID"'),
         ({"columns": ["nothing"]}, "nothing"),
         ({"fpp": 0.0}, "not a probability"),
-        ({"fpp": {"email": 0.1}}, "none of the index's columns"),
+        ({"fpp": {"email": 0.1}}, "which is not a column of the index"),
         ({"expected_num_items": 0}, "not a number of distinct"),
         ({"origin": "thin air"}, "not an origin"),
         ({"max_file_bytes": 1}, "at least 64 bytes"),

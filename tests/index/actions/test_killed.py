@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import BloomwriterError, IndexBusy, IndexNotFoun
 from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.version_files import files_of, is_intact
+from tests.index.actions.killing import small_groups
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.entry import Entry
@@ -59,7 +60,12 @@ def write(root: Path, name: str, first: int) -> None:
 
 
 def prepare(root: Path, kind: str) -> None:
-    """Make a table whose file `a` holds ids from 0, `b` from 100, and so on."""
+    """Make a table whose file `a` holds ids from 0, `b` from 100, and so on; it has slices."""
+    with small_groups():
+        _prepare(root, kind)
+
+
+def _prepare(root: Path, kind: str) -> None:
     write(root, "a.parquet", 0)
     write(root, "b.parquet", 100)
     if kind == "new":

@@ -1,15 +1,9 @@
-"""Predicates made of words, symbols and literals in any order: what no grammar would make.
-
-python -m tests.torture.fuzzing.garbage FIRST STOP       # numbers of texts; prints what is wrong
-"""
+"""Predicates made of words, symbols and literals in any order: what no grammar would make."""
 
 from __future__ import annotations
 
 import random
-import sys
 from typing import Final
-
-from tests.torture.fuzzing.targets import sql
 
 _WORDS: Final = (
     *("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "s.x", "s", '"a"', '"no ""such"'),
@@ -38,17 +32,6 @@ def text(number: int) -> str:
     return chosen.choice((" ", " ", "")).join(words)
 
 
-def wrong(first: int, stop: int) -> list[str]:
-    """Try texts, and tell which raise what they should not."""
-    problems = []
-    for number in range(first, stop):
-        try:
-            sql(text(number).encode("utf-8", "surrogatepass"))
-        except Exception as error:  # noqa: BLE001  whatever it is, it should not be
-            what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            problems.append(f"garbage {number}: {what}: {text(number)[:200]!r}")
-    return problems
-
-
-if __name__ == "__main__":
-    sys.stdout.write("".join(f"{one}\n" for one in wrong(int(sys.argv[1]), int(sys.argv[2]))))
+def as_bytes(number: int) -> bytes:
+    """Return text `number` in UTF-8, lone surrogates and all."""
+    return text(number).encode("utf-8", "surrogatepass")

@@ -1,6 +1,6 @@
 """Damage to filters, numbered: each kind has so many cases, and case n is always the same.
 
-    python -m tests.torture.hostile.filters_worker header-bits 1234      # see one again
+    python -m tests.torture --again filters/header-bits/1234      # see one again
 
 Data pages stay as they are, so every value is still there.
 """

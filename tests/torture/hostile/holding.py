@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import parquet_bloomwriter as pb
@@ -106,8 +107,13 @@ def faults_of_filters(new: bytes, report: AddReport) -> Iterator[str]:
                 yield f"the filter at byte {start}: {error}"
 
 
+@lru_cache(maxsize=2)
 def decoded(file: bytes) -> Struct | None:
-    """Read the footer; None if Thrift's own classes cannot, which know fewer wire types."""
+    """Read the footer; None if Thrift's own classes cannot, which know fewer wire types.
+
+    The old and the new file's are kept: several checks need them, and reading one takes longer than
+    writing the mutant.
+    """
     try:
         return compact.footer_of(file)
     except Exception:  # noqa: BLE001  they raise anything

@@ -1,8 +1,7 @@
 """What other readers make of mutated files, in processes of their own that may crash or hang.
 
-`python -m tests.torture.hostile.second_readers WHAT`, as `support.workers` has it. What a reader
-does to a file without the package's help is its own affair: it says `passes` once it is through
-with that. Then it must do the same to
+What a reader does to a file without the package's help is its own affair: a try says `passes` once
+it is through with that. Then the reader must do the same to
 
 - `pyarrow`: the rewritten file, read whole; and what it reads must be in the new filters,
 - `duckdb`: the rewritten file, read whole,
@@ -11,13 +10,12 @@ with that. Then it must do the same to
 
 from __future__ import annotations
 
-import json
-import os
 import resource
 import signal
-import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,13 +24,16 @@ import parquet_bloomwriter as pb
 from tests.readers.engines import DuckDB
 from tests.support.reading import read
 from tests.support.workers import tell
+from tests.torture.harness import Result
 from tests.torture.hostile.footers import mutant
-from tests.torture.hostile.verbs import choice_of, faults_of
+from tests.torture.hostile.holding import decoded
+from tests.torture.hostile.limits import in_memory
+from tests.torture.hostile.verbs import choice_of, faults_of, is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.workers import Task
+    from tests.torture.hostile.footers import Mutant
 
 _SECONDS = 20
 """Of the clock, because pyarrow hangs without computing; a try takes milliseconds."""
@@ -41,13 +42,60 @@ _MEMORY_BYTES = 3 << 30
 _OF_PYARROW = (OSError, pa.ArrowException)
 
 
-def with_pyarrow(task: Task) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """A mutant, rewritten."""
+
+    old: Path
+    new: Path
+    built: list[tuple[int, int]]
+    """Row group and leaf of each chunk that got a filter which the independent reader knows."""
+
+
+class SecondReaders:
+    """Reads one file after the other; a process ends if one takes too long."""
+
+    def __init__(self) -> None:
+        """Keep the process within its bounds."""
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    def attempt(self, name: str, number: int, show: Callable[[str], None]) -> Result:
+        """Have one mutant read, if it can be rewritten."""
+        reader = name.partition("/")[0]
+        made = mutant(number)
+        show(f"{made.base.name}, {made.how}")
+        with tempfile.TemporaryDirectory(dir=in_memory()) as folder:
+            versions = None if reader == "read_table" else _versions(made, Path(folder))
+            if reader != "read_table" and versions is None:
+                return Result(name=name, tried=0)
+            signal.alarm(_SECONDS)
+            problems = READERS[reader](name, made, versions)
+            signal.alarm(0)
+        return Result(name=name, problems=tuple(problems))
+
+
+def _versions(made: Mutant, folder: Path) -> Versions | None:
+    """Rewrite a mutant; None if it is refused, or Thrift's own classes cannot read its footer."""
+    choice = choice_of(made.number, made.base)
+    try:
+        report = pb.bloomify(made.data, choice.columns, **choice.options)
+    except pb.BloomwriterError:
+        return None
+    if not report.written or decoded(made.data) is None:
+        return None
+    old, new = folder / "old.parquet", folder / "new.parquet"
+    old.write_bytes(made.data)
+    new.write_bytes(report.data or b"")
+    built = [(one.row_group, column.ordinal) for column in report.columns for one in column.built]
+    return Versions(old=old, new=new, built=[] if is_foreign(choice) else built)
+
+
+def with_pyarrow(_: str, __: Mutant, versions: Versions) -> list[str]:
     """Read both versions as `support.reading` does, unless pyarrow makes an invalid table."""
-    old = Path(task["old"])
-    if not _is_sound(old):
+    if not _is_sound(versions.old):
         return []
-    found = read(old, {"bloomify": task["new"]}, [(row, leaf) for row, leaf in task["built"]])
-    return found.problems
+    return read(versions.old, {"bloomify": str(versions.new)}, versions.built).problems
 
 
 def _is_sound(path: Path) -> bool:
@@ -66,30 +114,29 @@ def _is_sound(path: Path) -> bool:
     return True
 
 
-def with_duckdb(task: Task) -> list[str]:
+def with_duckdb(name: str, _: Mutant, versions: Versions) -> list[str]:
     """Read both versions, if pyarrow reads the old one.
 
     Where pages end too early, DuckDB reads on in whatever lies behind their column chunk.
     """
     try:
-        pq.read_table(task["old"], partitioning=None, use_threads=False)
+        pq.read_table(versions.old, partitioning=None, use_threads=False)
     except Exception:  # noqa: BLE001  any refusal is an answer
         return []
-    before = DuckDB().rows(Path(task["old"]))
-    tell({"passes": task["path"]})
-    after = DuckDB().rows(Path(task["new"]))  # an internal error of one spoils all of it
+    before = DuckDB().rows(versions.old)
+    tell({"passes": name})
+    after = DuckDB().rows(versions.new)  # an internal error of one spoils all of it
     return [] if before == after else [f"DuckDB read {before[:80]!r}, and now {after[:80]!r}"]
 
 
-def with_read_table(task: Task) -> list[str]:
+def with_read_table(name: str, made: Mutant, _: None) -> list[str]:
     """Read a mutated file with a condition, by pyarrow and by the package."""
-    made = mutant(int(task["path"]))
     condition = choice_of(made.number, made.base).condition
     try:
         expected = pq.read_table(pa.BufferReader(made.data), filters=condition)
     except Exception as error:  # noqa: BLE001  pyarrow raises what it likes
         expected = error
-    tell({"passes": task["path"]})
+    tell({"passes": name})
     try:
         pb.read_table(made.data, filters=condition)
     except pb.BloomwriterError as error:
@@ -101,27 +148,9 @@ def with_read_table(task: Task) -> list[str]:
     return []
 
 
-_READERS: dict[str, Callable[[Task], list[str]]] = {
+READERS: dict[str, Callable[[str, Mutant, Any], list[str]]] = {
     "pyarrow": with_pyarrow,
     "duckdb": with_duckdb,
     "read_table": with_read_table,
 }
-
-
-def main() -> None:
-    """Work on one task per line of the standard input; end if one takes too long."""
-    read = _READERS[sys.argv[1]]
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for line in sys.stdin:
-        task = json.loads(line)
-        tell({"begins": task["path"]})
-        signal.alarm(_SECONDS)
-        problems = read(task)
-        signal.alarm(0)
-        tell({"path": task["path"], "problems": problems})
-    os._exit(0)  # How a reader takes itself down is its own affair.
-
-
-if __name__ == "__main__":
-    main()
+"""Each takes the name of the try, the mutant and its versions, and returns what is wrong."""

@@ -86,6 +86,17 @@ def try_verbs(data: bytes, choice: Choice) -> Tried:
     return tried
 
 
+def is_written(tried: Tried) -> bool:
+    """Whether `bloomify` made a new version."""
+    report = tried.reports.get("bloomify")
+    return report is not None and report.written
+
+
+def is_foreign(choice: Choice) -> bool:
+    """Whether the filters are of a draft, which the independent reader does not know."""
+    return "dialect" in choice.options
+
+
 def run(tried: Tried, verb: str, call: Callable[[], object]) -> None:
     """Call one verb and judge how it ends."""
     try:

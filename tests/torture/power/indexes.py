@@ -23,7 +23,7 @@ from tests.index.actions.test_killed import (
     log_of,
     prepare,
 )
-from tests.torture.power.again import put
+from tests.torture.power.next_run import put
 from tests.torture.power.scenarios import LINKS, WITHOUT
 
 if TYPE_CHECKING:

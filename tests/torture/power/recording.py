@@ -266,6 +266,12 @@ class _Recorder:
     def _on_ftruncate(self, call: Call) -> tuple[Operation, ...]:
         return (Resize(self._file(call, 0).inode, call.number(1)),)
 
+    def _on_fallocate(self, call: Call) -> tuple[Operation, ...]:
+        mode, start, length = (call.number(at) for at in (1, 2, 3))
+        if mode or start:
+            raise UnknownCall(f"room is taken in the middle of a file: {call}")
+        return (Resize(self._file(call, 0).inode, length),)  # the file was empty
+
     def _on_fchmod(self, call: Call) -> tuple[Operation, ...]:
         return (Mode(self._file(call, 0).inode, call.number(1)),)
 
@@ -336,6 +342,7 @@ class _Recorder:
         "writev": _on_write,
         "pwrite64": _on_pwrite,
         "copy_file_range": _on_copy,
+        "fallocate": _on_fallocate,
         "ftruncate": _on_ftruncate,
         "fchmod": _on_fchmod,
         "chmod": _on_chmod,

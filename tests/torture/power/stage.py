@@ -15,10 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.torture.power.calls import read_calls
+from tests.torture.power.indexes import INDEX_SCENARIOS
 from tests.torture.power.recording import Record, look, record
+from tests.torture.power.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tests.torture.power.indexes import IndexScenario
+    from tests.torture.power.scenarios import Scenario
+
+EVERY: dict[str, Scenario | IndexScenario] = {**SCENARIOS, **INDEX_SCENARIOS}
+"""All scenarios, by name."""
 
 TABLE, BEFORE = "table", "before"
 _ROOT = Path(__file__).resolve().parents[3]
@@ -81,8 +89,6 @@ def _parts(log: str) -> dict[str, list[str]]:
 
 def main() -> None:
     """Be the traced process."""
-    from tests.torture.power.every import EVERY
-
     scratch, *names = sys.argv[1:]
     for name in names:
         scenario = EVERY[name]

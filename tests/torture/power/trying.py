@@ -9,15 +9,16 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.torture.power.again import problems_of_next_run, shape_of
 from tests.torture.power.crashes import Crash, States
 from tests.torture.power.indexes import IndexJudge, IndexScenario
 from tests.torture.power.judging import Judge
+from tests.torture.power.next_run import problems_of_next_run, shape_of
 from tests.torture.power.scenarios import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from tests.torture.power.crashes import Fates
     from tests.torture.power.disk import Disk
     from tests.torture.power.recording import Record
 
@@ -39,7 +40,7 @@ class State:
     """What a crash leaves."""
 
     name: str
-    """How to see it again: `tests.torture.power.show`."""
+    """How to see it again: `python -m tests.torture --again power/NAME`."""
 
     has_returned: bool
     """Whether the run may have ended before."""
@@ -50,7 +51,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Crashed:
     """What became of one run's crashes."""
 
     crashes: int
@@ -62,11 +63,11 @@ class Result:
     real: int
     """Put on a real disk."""
 
-    problems: tuple[str, ...]
-    """What is wrong, and the name of the state: see `tests.torture.power.show`."""
+    problems: dict[str, str]
+    """What is wrong, and the name of the first state of which it is."""
 
 
-def crash(scenario: Scenario | IndexScenario, record: Record, effort: Effort) -> Result:
+def crash(scenario: Scenario | IndexScenario, record: Record, effort: Effort) -> Crashed:
     """Crash a run after every operation of it."""
     seen: set[tuple[bool, int]] = set()
     shapes: dict[Hashable, State] = {}
@@ -81,12 +82,21 @@ def crash(scenario: Scenario | IndexScenario, record: Record, effort: Effort) ->
     for state in chosen:
         for problem in _real_problems(scenario, record, state):
             found.setdefault(problem, state.name)
-    return Result(
-        crashes=len(record.operations) + 1,
-        states=len(seen),
-        real=len(chosen),
-        problems=tuple(f"{name}: {problem}" for problem, name in found.items()),
+    return Crashed(
+        crashes=len(record.operations) + 1, states=len(seen), real=len(chosen), problems=found
     )
+
+
+def problems_of(scenario: Scenario | IndexScenario, record: Record, state: State) -> Iterator[str]:
+    """Say what is wrong with one state, from memory and on a real disk."""
+    yield from _problems(scenario, record, state)
+    yield from _real_problems(scenario, record, state)
+
+
+def state_of(name: str, at: Crash, made: States, fates: tuple[Fates, Fates]) -> State:
+    """Return the state that a crash leaves."""
+    disk, signature = made.state(at, fates)
+    return State(name=name, has_returned=at.has_returned, disk=disk, signature=signature)
 
 
 def states(record: Record, effort: Effort) -> Iterator[State]:
@@ -95,13 +105,7 @@ def states(record: Record, effort: Effort) -> Iterator[State]:
     for after in range(len(record.operations) + 1):
         at = Crash(record, after)
         for number, fates in enumerate(islice(at.fates(effort.seed), effort.fates)):
-            disk, signature = made.state(at, fates)
-            yield State(
-                name=f"{record.name}/{after}/{number}",
-                has_returned=at.has_returned,
-                disk=disk,
-                signature=signature,
-            )
+            yield state_of(f"{record.name}/{effort.seed}/{after}/{number}", at, made, fates)
 
 
 def _some(found: list[State], effort: Effort) -> list[State]:

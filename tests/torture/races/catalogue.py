@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.torture.harness import spread
 from tests.torture.races import full_disks, limits, meddling, odd_paths, owners, writers
 from tests.torture.races.commands import Warm, powerless
-from tests.torture.races.tries import Try, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.torture.races.files import Tries
 
 ROUNDS = 200
 """Of writers on one file."""
@@ -51,7 +53,7 @@ class Group:
     what: str
     """The line of the table."""
 
-    tries: Callable[[], list[Try]]
+    tries: Callable[[], Tries]
 
     num_quick: int
     """How many of them are among the tests."""
@@ -106,22 +108,17 @@ def groups(with_: Hands) -> list[Group]:
     return [*disks, *others, *meddlers]
 
 
-def find(with_: Hands, name: str) -> list[Try]:
-    """The tries whose names begin so."""
-    near = [one for one in groups(with_) if name.startswith(one.key) or one.key.startswith(name)]
-    tries = (one for group in near for one in group.tries())
-    return [one for one in tries if one.name == name or one.name.startswith(f"{name}/")]
-
-
-def _meddling(with_: Hands, done: str) -> list[Try]:
-    found: list[Try] = []
+def _meddling(with_: Hands, done: str) -> Tries:
+    found: Tries = {}
     for verb in meddling.VERBS:
         tries = meddling.tries(with_.warm, with_.scratch, verb, done)
-        early, late = tries[:-LAST_STEPS], tries[-LAST_STEPS:]
-        found += [*spread(early, STEPS.get(verb, OTHER_STEPS)), *late]
+        names = list(tries)
+        early, late = names[:-LAST_STEPS], names[-LAST_STEPS:]
+        chosen = (*spread(early, STEPS.get(verb, OTHER_STEPS)), *late)
+        found |= {name: tries[name] for name in chosen}
     return found
 
 
-def _watched(with_: Hands, warm: Warm) -> list[Try]:
+def _watched(with_: Hands, warm: Warm) -> Tries:
     steps = meddling.steps_of(warm, with_.scratch, "add")
     return owners.watched(warm, len(steps) + owners.STEPS_OF_OWNER)

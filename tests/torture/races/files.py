@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,13 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter import bloomify, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+Tries: TypeAlias = "dict[str, Callable[[Path], str]]"
+"""By name: what is done in an empty folder of its own; returns in a few words what happened, and
+raises AssertionError if that must not be. Names are paths: the kind of fault, what it is done to,
+and the number of the step or the seed."""
 
 ROWS = 4_000
 ROW_GROUPS = 4

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from tests.torture.races.files import COLUMNS, names_in, sample
 from tests.torture.races.mounts import pages_of, read_only, tmpfs
-from tests.torture.races.tries import Try
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
+    from tests.torture.races.files import Tries
 
 ADD = ("--columns", ",".join(COLUMNS), "--jobs", "1")
 NO_SPACE, READ_ONLY = "no space left on device", "read-only file system"
@@ -95,28 +95,22 @@ def names() -> list[str]:
     return list(_scenarios())
 
 
-def tries(warm: Warm, scenario: str) -> list[Try]:
+def tries(warm: Warm, scenario: str) -> Tries:
     """One try for each size."""
-    return [
-        Try(
-            name=f"full/{scenario}/{place}",
-            attempt=functools.partial(_attempt, warm, scenario, place),
-        )
+    return {
+        f"full/{scenario}/{place}": functools.partial(_attempt, warm, scenario, place)
         for place in range(SIZES)
-    ]
+    }
 
 
-def other_tries(warm: Warm) -> list[Try]:
+def other_tries(warm: Warm) -> Tries:
     """No inodes left, nothing may be written, and an index that does not fit."""
     attempts: dict[str, Callable[[Warm, Path], str]] = {
         "inodes": _without_inodes,
         "read-only": _read_only,
         **{f"index-{place}": functools.partial(_index, place=place) for place in range(5)},
     }
-    return [
-        Try(name=f"full/{name}", attempt=functools.partial(attempt, warm))
-        for name, attempt in attempts.items()
-    ]
+    return {f"full/{name}": functools.partial(attempt, warm) for name, attempt in attempts.items()}
 
 
 def _attempt(warm: Warm, name: str, place: int, folder: Path) -> str:

@@ -10,12 +10,12 @@ import functools
 from typing import TYPE_CHECKING
 
 from tests.torture.races.files import COLUMNS, check_names, sample
-from tests.torture.races.tries import Try
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
+    from tests.torture.races.files import Tries
 
 ADD = ("a.parquet", "--columns", ",".join(COLUMNS), "--jobs", "1")
 IO_ERROR = 6
@@ -23,17 +23,16 @@ SIZES = 20
 FEWEST_FILES, MOST_FILES = 4, 16
 
 
-def tries(warm: Warm) -> list[Try]:
+def tries(warm: Warm) -> Tries:
     """Sizes from nothing to just too small and just enough, and a few numbers of files."""
-    sizes = [
-        Try(name=f"limits/size/{place}", attempt=functools.partial(_size, warm, place))
-        for place in range(SIZES)
-    ]
-    files = [
-        Try(name=f"limits/files/{number}", attempt=functools.partial(_files, warm, number))
+    sizes: Tries = {
+        f"limits/size/{place}": functools.partial(_size, warm, place) for place in range(SIZES)
+    }
+    files = {
+        f"limits/files/{number}": functools.partial(_files, warm, number)
         for number in range(FEWEST_FILES, MOST_FILES)
-    ]
-    return sizes + files
+    }
+    return sizes | files
 
 
 def _size(warm: Warm, place: int, folder: Path) -> str:

@@ -22,13 +22,13 @@ from parquet_bloomwriter import strip
 from parquet_bloomwriter.errors import BloomwriterError
 from tests.torture.races.commands import Job
 from tests.torture.races.files import COLUMNS, names_in, sample, with_filters
-from tests.torture.races.tries import Try
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
+    from tests.torture.races.files import Tries
 
 ADD = ("--columns", ",".join(COLUMNS), "--jobs", "1")
 THEIRS = b"theirs"
@@ -151,15 +151,12 @@ def steps_of(warm: Warm, scratch: Path, verb: str) -> list[str]:
     return found
 
 
-def tries(warm: Warm, scratch: Path, verb: str, done: str) -> list[Try]:
+def tries(warm: Warm, scratch: Path, verb: str, done: str) -> Tries:
     """One try for each step of a command."""
-    return [
-        Try(
-            name=f"meddling/{done}/{verb}/{stop.number}",
-            attempt=functools.partial(_attempt, warm, verb, done, stop),
-        )
+    return {
+        f"meddling/{done}/{verb}/{stop.number}": functools.partial(_attempt, warm, verb, done, stop)
         for stop in map(Stop, itertools.count(1), steps_of(warm, scratch, verb))
-    ]
+    }
 
 
 def _set(folder: Path, verb: str) -> Path:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.torture.races.files import COLUMNS, sample
-from tests.torture.races.tries import Try
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
+    from tests.torture.races.files import Tries
 
 USAGE, NOT_PARQUET, REFUSED, IO_ERROR = 2, 4, 5, 6
 VERBS: dict[str, tuple[str, ...]] = {
@@ -116,18 +116,17 @@ ODDITIES = {
 }  # fmt: skip
 
 
-def tries(warm: Warm) -> list[Try]:
+def tries(warm: Warm) -> Tries:
     """Every oddity with every verb."""
-    odd = [
-        Try(name=f"odd/{what}/{verb}", attempt=functools.partial(_attempt, warm, what, verb))
+    odd: Tries = {
+        f"odd/{what}/{verb}": functools.partial(_attempt, warm, what, verb)
         for what in ODDITIES
         for verb in VERBS
-    ]
+    }
     links = {"symbolic": _symbolic, "hard": _hard}
-    return odd + [
-        Try(name=f"odd/{name}-link", attempt=functools.partial(attempt, warm))
-        for name, attempt in links.items()
-    ]
+    return odd | {
+        f"odd/{name}-link": functools.partial(attempt, warm) for name, attempt in links.items()
+    }
 
 
 def _attempt(warm: Warm, what: str, verb: str, folder: Path) -> str:

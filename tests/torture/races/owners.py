@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from tests.torture.races.commands import Job
 from tests.torture.races.files import COLUMNS, check_names, sample
-from tests.torture.races.tries import Try
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
+    from tests.torture.races.files import Tries
 
 ADD = ("a.parquet", "--columns", ",".join(COLUMNS), "--jobs", "1")
 ALICE, STAFF = 1234, 2345
@@ -104,29 +104,25 @@ CASES = {
 }  # fmt: skip
 
 
-def tries(warm: Warm, powerless: Warm) -> list[Try]:
+def tries(warm: Warm, powerless: Warm) -> Tries:
     """All cases, flags that root himself minds, and folders that give new files a list."""
-    cases = [
-        Try(
-            name=f"owners/{name}",
-            attempt=functools.partial(_attempt, powerless if case.is_powerless else warm, case),
+    cases: Tries = {
+        f"owners/{name}": functools.partial(
+            _attempt, powerless if case.is_powerless else warm, case
         )
         for name, case in CASES.items()
-    ]
-    flags = [
-        Try(name=f"owners/flag-{flag}", attempt=functools.partial(_flag, warm, flag))
-        for flag in ("i", "a")
-    ]
-    given = Try(name="owners/default-list", attempt=functools.partial(_default_list, warm))
-    return [*cases, *flags, given]
+    }
+    flags = {f"owners/flag-{flag}": functools.partial(_flag, warm, flag) for flag in ("i", "a")}
+    given = {"owners/default-list": functools.partial(_default_list, warm)}
+    return cases | flags | given
 
 
-def watched(warm: Warm, steps: int) -> list[Try]:
+def watched(warm: Warm, steps: int) -> Tries:
     """Look at the folder before each step of the command."""
-    return [
-        Try(name=f"owners/watched/{number}", attempt=functools.partial(_watched, warm, number))
+    return {
+        f"owners/watched/{number}": functools.partial(_watched, warm, number)
         for number in range(1, steps + 1)
-    ]
+    }
 
 
 def _attempt(warm: Warm, case: Case, folder: Path) -> str:

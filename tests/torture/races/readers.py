@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.torture.harness import Result
 from tests.torture.races.replacing import opens, race, race_at_end
-from tests.torture.section import Count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
-    from tests.torture.races.replacing import Seen
+from tests.torture.races.replacing import Seen
 
 REPLACEMENTS = 200
 
@@ -38,56 +39,47 @@ SAFE = (*ONCE, *(name for names in OURS for name in names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """What the readers saw."""
+class Readers:
+    """Readers that read at the same time, each in a process of its own."""
 
-    counts: tuple[Count, ...]
-    problems: tuple[str, ...]
+    names: tuple[str, ...]
+    is_still: bool
+    """Whether files get filters at their end, so that no data move."""
 
 
-def watch(warm: Warm, folder: Path, replacements: int) -> Watched:
-    """Replace files under all readers, first with data that move, then with data that stay."""
-    seen = [
-        one
-        for place, names in enumerate((*ENGINES, *OURS))
-        for one in race(warm, folder / f"moving-{place}", names, replacements)
-    ]
-    still = [
-        one
-        for place, names in enumerate(STILL)
-        for one in race_at_end(warm, folder / f"still-{place}", names, replacements)
-    ]
-    (folder / "opens").mkdir(parents=True)
-    counts = [_count(one, folder / "opens") for one in seen]
-    return Watched(
-        counts=(*counts, *map(_count_still, still)),
-        problems=(
-            *_problems([one for one in seen if one.reader in SAFE]),
-            *_problems([one for one in still if one.reader not in BY_SIZE]),
-        ),
+SETS = {
+    **{
+        f"moving-{n}": Readers(names=one, is_still=False) for n, one in enumerate((*ENGINES, *OURS))
+    },
+    **{f"still-{n}": Readers(names=one, is_still=True) for n, one in enumerate(STILL)},
+}
+
+
+def watch(
+    name: str, warm: Warm, folder: Path, readers: Readers, replacements: int
+) -> Iterator[Result]:
+    """Replace files under readers; a result for each of them."""
+    seen = (race_at_end if readers.is_still else race)(warm, folder, readers.names, replacements)
+    for one in seen:
+        if readers.is_still:
+            yield _result(name, f"read while filters are added at the end: {one.reader}", one)
+            continue
+        times = {}
+        if one.reader not in SAFE and one.reader != "spark":
+            (folder / "opens").mkdir(exist_ok=True)
+            times = {"times opened for an answer": opens(one.reader, folder / "opens")}
+        yield _result(name, f"read during replacements: {one.reader}", one, times)
+
+
+def _result(name: str, line: str, seen: Seen, times: dict[str, int] | None = None) -> Result:
+    is_judged = seen.reader not in BY_SIZE if "at the end" in line else seen.reader in SAFE
+    failed = {"errors": seen.failed, "wrong": seen.wrong} if seen.others else {}
+    told = tuple(f"{seen.reader}: {what} ({number} times)" for what, number in seen.others.items())
+    return Result(
+        name=name,
+        line=line,
+        tried=seen.right + seen.failed + seen.wrong,
+        wrong=seen.failed + seen.wrong,
+        seen=failed | (times or {}),
+        problems=told if is_judged else (),
     )
-
-
-def _count(seen: Seen, folder: Path) -> Count:
-    is_engine = seen.reader not in SAFE and seen.reader != "spark"
-    times = f"opens the path {opens(seen.reader, folder)} times for an answer" if is_engine else ""
-    return _line(f"read during replacements: {seen.reader}", seen, times)
-
-
-def _count_still(seen: Seen) -> Count:
-    return _line(f"read while filters are added at the end: {seen.reader}", seen, "")
-
-
-def _line(what: str, seen: Seen, remark: str) -> Count:
-    remarks = [f"{seen.failed:,} errors, {seen.wrong:,} wrong" if seen.others else "", remark]
-    tried = seen.right + seen.failed + seen.wrong
-    remark = "; ".join(filter(None, remarks))
-    return Count(what=what, tried=tried, survived=seen.right, remark=remark)
-
-
-def _problems(seen: list[Seen]) -> list[str]:
-    return [
-        f"{one.reader} during replacements: {what} ({number} times)"
-        for one in seen
-        for what, number in one.others.items()
-    ]

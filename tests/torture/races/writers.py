@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 from parquet_bloomwriter import bloomify, inspect, strip
 from tests.torture.races.commands import PATIENCE_SECONDS, ROOT, Ended, Job
 from tests.torture.races.files import check_filters, check_names, sample
-from tests.torture.races.tries import Try
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.torture.races.commands import Warm
+    from tests.torture.races.files import Tries
 
 REFUSED = 5
 MANY = 8
@@ -44,28 +44,21 @@ WORK: tuple[Arguments, ...] = (
 """Arguments of the command, but for the file."""
 
 
-def pairs(warm: Warm, number: int) -> list[Try]:
+def pairs(warm: Warm, number: int) -> Tries:
     """Two commands on one file, with filters or without."""
-    return [
-        Try(name=f"writers/two/{seed}", attempt=functools.partial(_pair, warm, seed))
-        for seed in range(number)
-    ]
+    return {f"writers/two/{seed}": functools.partial(_pair, warm, seed) for seed in range(number)}
 
 
-def crowds(warm: Warm, number: int) -> list[Try]:
+def crowds(warm: Warm, number: int) -> Tries:
     """Eight commands on one file, each for a column of its own."""
-    return [
-        Try(name=f"writers/eight/{seed}", attempt=functools.partial(_crowd, warm, seed))
-        for seed in range(number)
-    ]
+    return {
+        f"writers/eight/{seed}": functools.partial(_crowd, warm, seed) for seed in range(number)
+    }
 
 
-def cold_pairs(number: int) -> list[Try]:
+def cold_pairs(number: int) -> Tries:
     """Two commands on one file, in processes begun for them."""
-    return [
-        Try(name=f"writers/cold/{seed}", attempt=functools.partial(_pair, None, seed))
-        for seed in range(number)
-    ]
+    return {f"writers/cold/{seed}": functools.partial(_pair, None, seed) for seed in range(number)}
 
 
 def _pair(warm: Warm | None, seed: int, folder: Path) -> str:

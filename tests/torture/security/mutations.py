@@ -1,19 +1,14 @@
 """Indexes with one file changed at random, or one field of their log, and what comes of it.
 
-    python -m tests.torture.security.mutations bytes 17   try mutation 17 again
-    python -m tests.torture.security.mutations field 17
-
 A try ends in an answer or in an error of this package, in time. If the size of a file is another
 one than the log says, no file may be excluded that holds the value.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import shutil
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +40,7 @@ Path_ = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Changed:
     """What came of one try."""
 
     what: str
@@ -68,7 +63,7 @@ def make_table(folder: Path) -> None:
     index.create(folder, ["id", "name"], name=INDEX)
 
 
-def change_bytes(original: Path, scratch: Path, number: int) -> Result:
+def change_bytes(original: Path, scratch: Path, number: int) -> Changed:
     """Change one file of the index at random, and look values up."""
     choice = random.Random(number)  # noqa: S311  not for secrets
     table = _copy(original, scratch)
@@ -89,10 +84,10 @@ def change_bytes(original: Path, scratch: Path, number: int) -> Result:
     if lost and len(new) != len(old) and path.parent.name != "_log":
         problem = f"{what}: a file that holds the value was excluded"
     shutil.rmtree(table)
-    return Result(what=what, problem=problem, is_lost=lost)
+    return Changed(what=what, problem=problem, is_lost=lost)
 
 
-def change_field(original: Path, scratch: Path, number: int) -> Result:
+def change_field(original: Path, scratch: Path, number: int) -> Changed:
     """Put another value into a field of the log, and run a command of the index."""
     table = _copy(original, scratch)
     path, entry = newest(index_folder(table, INDEX))
@@ -108,7 +103,7 @@ def change_field(original: Path, scratch: Path, number: int) -> Result:
         if word != "index create":
             problem = problem or _wrong_of_command(word, table, what)
     shutil.rmtree(table)
-    return Result(what=what, problem=problem)
+    return Changed(what=what, problem=problem)
 
 
 def num_fields(original: Path) -> int:
@@ -161,8 +156,10 @@ def _loses(table: Path, choice: random.Random) -> bool:
 def _maintain(table: Path, choice: random.Random) -> None:
     """Do what reads all of an index."""
     index.indexes(table, changes=True)
-    action = choice.choice([index.optimize, index.refresh, index.vacuum, index.cancel])
-    action(table, name=INDEX)
+    actions: list[Callable[..., object]] = [
+        *(index.optimize, index.refresh, index.vacuum, index.cancel)
+    ]
+    choice.choice(actions)(table, name=INDEX)
 
 
 def _fields(value: Any, way: Path_ = ()) -> Iterator[Path_]:  # noqa: ANN401  JSON
@@ -177,16 +174,3 @@ def _put(entry: Any, way: Path_, value: object) -> None:  # noqa: ANN401  JSON
     for key in way[:-1]:
         entry = entry[key]
     entry[way[-1]] = value
-
-
-def _again(kind: str, number: int) -> Result:
-    with tempfile.TemporaryDirectory() as scratch:
-        original = Path(scratch) / "original"
-        make_table(original)
-        attempt = {"bytes": change_bytes, "field": change_field}[kind]
-        return attempt(original, Path(scratch), number)
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.write(f"{_again(sys.argv[1], int(sys.argv[2]))}\n")

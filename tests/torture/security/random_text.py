@@ -1,7 +1,4 @@
-"""Files, paths and command lines of random dangerous text.
-
-python -m tests.torture.security.random_text 17      tries seed 17 again, and prints what is wrong
-"""
+"""Files, paths and command lines of random dangerous text."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import contextlib
 import os
 import random
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -128,9 +124,3 @@ def _stray(some: str) -> str:
 
 def _unicode(some: str) -> str:
     return some.encode("utf-8", "replace").decode()
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        for fault in attempt(int(sys.argv[1]), Path(folder)):
-            sys.stdout.write(f"{fault!r}\n")

@@ -1,18 +1,14 @@
 """Try one fault: make the folder, run the command with the fault, look, and run it once more.
 
-    python -m tests.torture.syscalls.trying "in place/start/rename#1/EIO+"
-
-shows one try again: every call, what the command said, what it left, and what is wrong with that.
-The parts of its name are the scenario, the gate that tracing begins at, the call, and the fault.
+The parts of a try's name are the scenario, the gate that tracing begins at, the call, and the
+fault: "in place/start/renameat2#1/EIO+".
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from tests.torture.syscalls.aftermath import Aftermath
@@ -26,6 +22,7 @@ from tests.torture.syscalls.traced import Nursery, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tests.torture.syscalls.traced import Ending, Task
 
@@ -41,7 +38,7 @@ _ATTEMPTS = 3
 """A thread may not come to the call that a fault is for; then it is tried again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Reference:
     """What a scenario comes to when nothing fails."""
 
@@ -52,8 +49,12 @@ class Reference:
     calls: tuple[Call, ...]
     """Of the thread that stands at the gate, from there on."""
 
-    def faults(self) -> Iterator[tuple[str, Fault]]:
+    @cached_property
+    def faults(self) -> dict[str, Fault]:
         """All that can be tried, by name."""
+        return dict(self._faults())
+
+    def _faults(self) -> Iterator[tuple[str, Fault]]:
         never = frozenset(standing.split(":")[0] for standing in self.scenario.standing)
         mentioning = [str(self.folder), f'"{FILE}"'] if self.gate == PROCESS else []
         for place in places(self.calls, since=FILE, mentioning=mentioning):
@@ -68,10 +69,9 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Tried:
     """What one try came to."""
 
-    name: str
     problems: tuple[str, ...]
     aftermath: Aftermath
     is_reached: bool = True
@@ -109,23 +109,24 @@ class Bench:
             self._references[name, gate] = self._refer(self.scenarios[name], gate)
         return self._references[name, gate]
 
-    def attempt(self, name: str, fault: Fault) -> Result:
+    def attempt(self, name: str) -> Tried:
         """Try a fault; `name` is as `Reference.faults` has it."""
         scenario, gate, *_ = name.split("/")
         reference = self.reference(scenario, gate)
+        fault = reference.faults[name]
         for _ in range(_ATTEMPTS):
             aftermath = self._run(reference, fault)
             if _is_reached(aftermath, fault, gate):
                 break
         else:
             missed = ("the run did not come to this call",) if gate == START else ()
-            return Result(name=name, problems=missed, aftermath=aftermath, is_reached=False)
+            return Tried(problems=missed, aftermath=aftermath, is_reached=False)
         problems = [
             *problems_of(aftermath, is_worker=gate == WORKER),
             *self._undurable(aftermath, gate),
             *self._run_again(reference, aftermath),
         ]
-        return Result(name=name, problems=tuple(dict.fromkeys(problems)), aftermath=aftermath)
+        return Tried(problems=tuple(dict.fromkeys(problems)), aftermath=aftermath)
 
     def _prepare(self, scenario: Scenario) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -195,19 +196,3 @@ def _is_reached(aftermath: Aftermath, fault: Fault, gate: str) -> bool:
     else:
         hit = next((call for call in calls if call.is_injected), None)
     return hit is not None and hit.is_like(fault.place)
-
-
-def main() -> None:
-    """Show one try."""
-    name = sys.argv[1]
-    scenario, gate, *_ = name.split("/")
-    with tempfile.TemporaryDirectory() as scratch, Bench(Path(scratch)) as bench:
-        result = bench.attempt(name, dict(bench.reference(scenario, gate).faults())[name])
-    sys.stdout.writelines(f"{line}\n" for line in result.ending.log)
-    sys.stdout.write(f"status {result.ending.status}, left {sorted(result.aftermath.found)}\n")
-    sys.stdout.write(f"{result.ending.err}\n")
-    sys.stdout.writelines(f"WRONG: {problem}\n" for problem in result.problems)
-
-
-if __name__ == "__main__":
-    main()

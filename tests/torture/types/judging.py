@@ -55,11 +55,6 @@ class Judgement:
     """What filters change."""
 
     @property
-    def name(self) -> str:
-        """What `python -m tests.torture.types.again` takes."""
-        return f"{self.sample}/{self.engine}"
-
-    @property
     def writer(self) -> str:
         """Who wrote it."""
         return self.sample.split("/")[0]

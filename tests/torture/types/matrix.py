@@ -1,28 +1,25 @@
-"""Every writer, type and engine: what was written, and what each engine makes of it.
-
-Spark works in this process, everything else in a second one: two processors have work then.
-"""
+"""Every writer, type and engine: what was written, and what each engine makes of it."""
 
 from __future__ import annotations
 
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.readers.engines.face import brief
-from tests.support.spark_session import local_session
+from tests.torture.harness import ignore
 from tests.torture.types import writers
 from tests.torture.types.cases import CASES
-from tests.torture.types.engines import SPARK_SETTINGS, effort_of, light_pairs, spark_pair
+from tests.torture.types.engines import effort_of, light_pairs, spark_pair
 from tests.torture.types.judging import Judgement, judge
 from tests.torture.types.ours import Own, judge_ours
 from tests.torture.types.samples import sample_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import SparkSession
 
     from tests.torture.types.asking import Pair
     from tests.torture.types.samples import Sample
@@ -40,6 +37,10 @@ LIGHT_WRITERS = {
     )
 }
 WRITERS = (*LIGHT_WRITERS, writers.Spark.name)
+
+SPARK: Final = "spark"
+LIGHT: Final = "light"
+"""Processes: that of Spark, and that of all others."""
 
 _OTHER_LAYOUTS = tuple(layout for layout in writers.PyArrow.layouts if layout != "plain")
 _OWN = (50, 50)
@@ -70,6 +71,15 @@ class Matrix:
     judged: list[Judgement]
     own: list[Own]
 
+    @classmethod
+    def of(cls, parts: Iterable[dict[str, Any]]) -> Matrix:
+        """Put together what was told of single files: `written` or `judged`."""
+        matrix = cls(written=[], judged=[], own=[])
+        for part in parts:
+            matrix.written += [Written(**part["written"])] if "written" in part else []
+            matrix.judged += [Judgement(**part["judged"])] if "judged" in part else []
+        return matrix
+
     def add(self, other: Matrix) -> None:
         """Take in another part."""
         self.written += other.written
@@ -96,36 +106,53 @@ class Plan:
     """Whether to find out who uses filters."""
 
 
-def run(plan: Plan, say: Callable[[str], None]) -> Matrix:
-    """Try the matrix; Spark here, the others in another process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as others:
-        light = others.submit(light_part, plan)
-        matrix = spark_part(plan, say)
-        say(f"Spark is done: {len(matrix.judged)} judgements; waiting for the others")
-        matrix.add(light.result())
-    return matrix
+def sides(side: str, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return by writer the types that are tried on one side.
+
+    Args:
+        side: `SPARK` for what Spark makes of all files, and all engines of Spark's; `LIGHT` for all
+            other writers and engines.
+        plan: Which part of the matrix.
+    """
+    light = [name for name in plan.writers if name in LIGHT_WRITERS]
+    if side == LIGHT:
+        return dict.fromkeys(light, plan.cases)
+    of_spark = {name: _of_spark(plan, name).cases for name in light}
+    return of_spark | {name: plan.cases for name in plan.writers if name == writers.Spark.name}
+
+
+def part_of(
+    writer: str,
+    case: str,
+    plan: Plan,
+    show: Callable[[str], None] = ignore,
+    session: SparkSession | None = None,
+) -> Matrix:
+    """Try one type by one writer.
+
+    Args:
+        writer: Its name.
+        case: The type.
+        plan: How hard to ask.
+        show: Takes what each engine makes of each sample.
+        session: Of Spark, if Spark is to read or to write; else all others read.
+    """
+    if session is None:
+        return _part(LIGHT_WRITERS[writer](), case, light_pairs(), plan, show, own=True)
+    spark = [spark_pair(session)]
+    if writer == writers.Spark.name:
+        every = [*light_pairs(), *spark]
+        return _part(writers.Spark(session), case, every, plan, show, own=True)
+    found = _part(LIGHT_WRITERS[writer](), case, spark, _of_spark(plan, writer), show, own=False)
+    return Matrix(written=[], judged=found.judged, own=[])
 
 
 def light_part(plan: Plan) -> Matrix:
-    """All writers and engines but Spark."""
-    names = [name for name in plan.writers if name in LIGHT_WRITERS]
-    pairs = _chosen(light_pairs(), plan)
-    return _part([LIGHT_WRITERS[name]() for name in names], pairs, plan, own=True)
-
-
-def spark_part(plan: Plan, say: Callable[[str], None]) -> Matrix:
-    """What Spark makes of all files, and what all engines make of Spark's."""
-    with local_session(SPARK_SETTINGS) as session:
-        pairs = _chosen([spark_pair(session)], plan)
-        names = [name for name in plan.writers if name in LIGHT_WRITERS]
-        matrix = Matrix(written=[], judged=[], own=[])
-        for name in names if pairs else ():
-            found = _part([LIGHT_WRITERS[name]()], pairs, _of_spark(plan, name), own=False)
-            matrix.judged += found.judged
-            say(f"Spark has read what {name} wrote")
-        if writers.Spark.name in plan.writers:
-            every = [*_chosen(light_pairs(), plan), *pairs]
-            matrix.add(_part([writers.Spark(session)], every, plan, own=True))
+    """Try all writers and engines but Spark."""
+    matrix = Matrix(written=[], judged=[], own=[])
+    for writer, cases in sides(LIGHT, plan).items():
+        for case in cases:
+            matrix.add(part_of(writer, case, plan))
     return matrix
 
 
@@ -138,20 +165,27 @@ def _of_spark(plan: Plan, writer: str) -> Plan:
     return replace(plan, cases=plan.cases[first::step], layouts=False, lies=False)
 
 
-def _chosen(pairs: list[Pair], plan: Plan) -> list[Pair]:
-    return [pair for pair in pairs if not plan.engines or pair.name in plan.engines]
-
-
-def _part(some: Iterable[Writer], pairs: list[Pair], plan: Plan, *, own: bool) -> Matrix:
+def _part(  # noqa: PLR0913  what is varied
+    writer: Writer,
+    case: str,
+    pairs: list[Pair],
+    plan: Plan,
+    show: Callable[[str], None],
+    *,
+    own: bool,
+) -> Matrix:
     matrix = Matrix(written=[], judged=[], own=[])
-    for writer in some:
-        for name in plan.cases:
-            with tempfile.TemporaryDirectory(prefix="types-") as folder:
-                for sample in _samples(writer, name, Path(folder), plan, matrix):
-                    matrix.judged += [judge_one(sample, pair, plan) for pair in pairs]
-                    if own:
-                        present, absent = (max(2, round(n * plan.share)) for n in _OWN)
-                        matrix.own.append(judge_ours(sample, present, absent))
+    chosen = [pair for pair in pairs if not plan.engines or pair.name in plan.engines]
+    with tempfile.TemporaryDirectory(prefix="types-") as folder:
+        for sample in _samples(writer, case, Path(folder), plan, matrix):
+            show(f"{sample.name}: {sample.stored}; {sample.no_filter or 'has filters'}")
+            for pair in chosen:
+                found = judge_one(sample, pair, plan)
+                matrix.judged.append(found)
+                show(f"{sample.name}, {pair.name}: {found.verdict} {found.remark}")
+            if own:
+                present, absent = (max(2, round(n * plan.share)) for n in _OWN)
+                matrix.own.append(judge_ours(sample, present, absent))
     return matrix
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tests.torture.types.cases import CASES
 from tests.torture.types.engines import ENGINES
-from tests.torture.types.known import KNOWN
 from tests.torture.types.matrix import WRITERS
 from tests.torture.types.page_text import HEAD, LINES, NOTES, READ, REASONS, WRITTEN
 
@@ -110,9 +109,8 @@ def _read_cell(judged: list[Judgement]) -> str:
 
 def _about(engine: str, judged: list[Judgement]) -> str:
     mine = [one for one in judged if one.engine == engine]
-    known = [f"- {case}: {text}" for (name, case), text in KNOWN.items() if name == engine]
     limits = [line for case in CASES for line in _limits(case, [o for o in mine if o.case == case])]
-    return f"### {_NAMES[engine]}\n\n{NOTES[engine].strip()}\n\n" + "\n".join([*known, *limits])
+    return f"### {_NAMES[engine]}\n\n{NOTES[engine].strip()}\n\n" + "\n".join(limits)
 
 
 def _limits(case: str, judged: list[Judgement]) -> list[str]:

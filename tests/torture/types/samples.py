@@ -49,7 +49,7 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """What `python -m tests.torture.types.again` takes."""
+        """Writer, layout and type."""
         return f"{self.writer}/{self.layout}/{self.case.name}"
 
 

@@ -11,7 +11,11 @@ from bloomify.exits import ExitCode
 from parquet_bloomwriter.text import nearest
 
 VERBS = {
-    **{name: name for name in ("create", "lookup", "refresh", "explain", "list", "show")},
+    "create": "create",
+    "lookup": "lookup",
+    "refresh": "refresh",
+    "explain": "lookup",
+    **dict.fromkeys(("list", "show"), "info"),
     **dict.fromkeys(("optimize", "delete", "restore", "vacuum", "cancel"), "lifecycle"),
 }
 """The commands in the order of the help page, and their modules."""

@@ -129,6 +129,12 @@ _filter_options = all_of(
         "no file is ever replaced or removed; nothing is looked at or listed, and rows are missed "
         "if it is not true.",
     ),
+    _which(
+        "--slices/--no-slices",
+        default=True,
+        help="Also write the filters of a thousand files or more in another order, in which a "
+        "lookup reads a few long rows; that doubles the size of the index.  [default: slices]",
+    ),
 )
 
 
@@ -142,6 +148,7 @@ class CreateOptions(NamedOptions):
     max_filter_size: int
     max_index_size: int
     contract: str
+    slices: bool
     jobs: int | None
 
 
@@ -154,6 +161,7 @@ class _Settings(TypedDict):
     max_file_bytes: int
     max_total_bytes: int
     contract: Contract
+    slices: bool
 
 
 @click.command(
@@ -242,6 +250,7 @@ def _settings(options: CreateOptions, columns: Sequence[str], names: dict[str, s
         "max_file_bytes": options["max_filter_size"],
         "max_total_bytes": options["max_index_size"],
         "contract": cast("Contract", options["contract"]),
+        "slices": options["slices"],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Unpack
 
 import click
@@ -25,14 +26,30 @@ def _command(verb: str, short_help: str, help_: str) -> click.Command:
     return command
 
 
-optimize = _command(
-    "optimize",
-    "Make few parts of the many of refreshes.",
+class OptimizeOptions(NamedOptions):
+    """The options of `optimize`."""
+
+    slices: bool | None
+
+
+@click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")
+@table_argument
+@named_options
+@click.option(
+    "--slices/--no-slices",
+    default=None,
+    help="Whether the index has slices from now on.  [default: as before]",
+)
+@click.pass_context
+def optimize(ctx: click.Context, /, table: str, **options: Unpack[OptimizeOptions]) -> None:
     """Write the parts of an index of DIR into few, without filters of files that are gone.
 
-    No data is read. The old parts stay until `vacuum`, for lookups that are under way.
-    """,
-)
+    Slices that are missing, damaged or too old are written anew. No data is read. The old parts
+    stay until `vacuum`, for lookups that are under way.
+    """
+    action = partial(index.optimize, slices=options["slices"])
+    change(IndexRun.of(ctx, table, options), action)
+
 
 delete = _command(
     "delete",

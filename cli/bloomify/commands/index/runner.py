@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar, cast
 
 import click
 
-from bloomify.console.console import Console
-from bloomify.console.interruption import interruptible, interruption_code
+from bloomify.console.console import Console, interruptible, interruption_code
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.runner import guarded
 from bloomify.views.base import failure_document, json_text
-from bloomify.views.index.hints import command_line, partition_hint
+from bloomify.views.index import command_line, partition_hint
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     ColumnNotFound,

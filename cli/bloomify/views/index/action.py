@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.exits import ExitCode
-from bloomify.views.index.hints import command_line
+from bloomify.views.index import command_line
 from bloomify.views.index.info import columns_table, no_global, of_data, remarks_text
 from parquet_bloomwriter.text import count, name, safe, size
 
@@ -189,5 +189,5 @@ _NOTHING = {
     "refresh": "the index knows all files as they are",
     "optimize": "there are few parts, and all filters are of files that are there",
     "vacuum": "all files of the index are needed",
-    "cancel": "nobody is changing the index",
+    "cancel": "no other command is changing the index",
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.console.table import Heading, labelled, table
-from bloomify.views.index.hints import command_line
+from bloomify.views.index import command_line
 from parquet_bloomwriter.text import count, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _COLUMN_HEADINGS = (
     Heading(title="FPP asked"),
     Heading(title="bytes"),
     Heading(title="parts", is_extra=True),
+    Heading(title="slice bytes", is_extra=True),
     Heading(title="global NDV"),
     Heading(title="global bytes"),
     Heading(title="global FPP"),
@@ -72,10 +73,14 @@ class InfosText:
         return "\n\n".join(filter(None, parts))
 
     def _changes(self, info: IndexInfo) -> Iterator[tuple[str, str]]:
+        from parquet_bloomwriter.index.config import are_slices_wanted
+
         if info.options.get("source"):
             yield "made from", safe(info.options["source"])
         if info.options.get("contract") == "immutable":
             yield "contract", "immutable: files are not looked at, and lookups list nothing"
+        if not are_slices_wanted(info.options):
+            yield "slices", "none are written"
         if info.action:
             yield "since", f"{_moment(info.created_ms)}, {safe(info.action)}"
         if info.appended is None or info.deleted is None:
@@ -93,7 +98,7 @@ class InfosText:
         if info.busy is not None:
             since = _moment(info.busy_since_ms or 0)
             words = self._type("cancel", info)
-            yield "busy", f"{info.busy} since {since}; if nobody is at work any more: {words}"
+            yield "busy", f"{info.busy} since {since}; if that command has died: {words}"
 
     def _type(self, verb: str, info: IndexInfo) -> str:
         return safe(command_line(verb, self.table, name=info.name, home=self.home))
@@ -185,6 +190,7 @@ def _column_row(column: IndexColumn) -> list[str]:
         rate(column.fpp),
         f"{column.part_bytes:,}",
         f"{column.num_parts:,}",
+        "-" if column.slice_bytes is None else f"{column.slice_bytes:,}",
         f"{column.global_ndv:,}" if has_global else "-",
         f"{column.global_bytes:,}" if has_global else "-",
         rate(column.global_fpp),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bloomify.console.table import wrapped
-from bloomify.views.index.hints import command_line, partition_hint
+from bloomify.views.index import command_line, partition_hint
 from parquet_bloomwriter.index.layout import HOME
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.text import count, nearest, percent, safe, size

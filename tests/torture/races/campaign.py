@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
+from tests.torture.harness import Campaign, Result, attempt, spread
 from tests.torture.races.catalogue import groups, hands
-from tests.torture.races.readers import REPLACEMENTS, watch
-from tests.torture.races.tries import attempt_all, spread
-from tests.torture.section import Section, of_counts
+from tests.torture.races.readers import REPLACEMENTS, SETS, watch
 
 if TYPE_CHECKING:
-    from tests.torture.section import Count, Torture
+    from collections.abc import Callable, Iterable
 
-TEXT = """
+    from tests.torture.races.catalogue import Group
+    from tests.torture.races.files import Tries
+
+_READERS = "readers"
+
+
+class Races(Campaign):
+    """All groups of the catalogue, and then all readers: readers/SET/REPLACEMENTS."""
+
+    part = "races"
+    title = "Real faults, and others at work"
+    text = """
 The command is run on real file systems, next to other processes.
 
 **Full disks.** A tmpfs of 20 sizes, from no page more than there is to all that are needed: the
@@ -54,22 +65,50 @@ Our own readers open a single file once; of a folder they notice which files wer
 read these without what they had found out about them.
 """
 
+    def open(self) -> None:
+        """Begin the processes that run commands."""
+        self._hands = self.stack.enter_context(hands())
+        self.groups = groups(self._hands)
+        self._tries: dict[str, Tries] = {}
 
-def torture(plan: Torture) -> Section:
-    """Try all groups, then let all readers read."""
-    counts: list[Count] = []
-    problems: list[str] = []
-    with hands() as given:
-        for group in groups(given):
-            tries = group.tries()
-            found = attempt_all(spread(tries, plan.some(len(tries))), plan.scratch)
-            counts.append(found.count(group.what))
-            problems += found.problems
-            plan.say(f"{group.what}: {found.tried} tried, {len(found.problems)} wrong")
-        watched = watch(given.warm, plan.scratch / "readers", plan.some(REPLACEMENTS))
-    return of_counts(
-        "Real faults, and others at work",
-        TEXT,
-        (*counts, *watched.counts),
-        (*problems, *watched.problems),
-    )
+    def cases(self) -> Iterable[str]:
+        """Take a share of each group; readers see a share of the replacements."""
+        for group in self.groups:
+            names = self.names(group)
+            yield from spread(names, self.plan.some(len(names)))
+        for name in SETS:
+            yield f"{_READERS}/{name}/{self.plan.some(REPLACEMENTS)}"
+
+    def names(self, group: Group) -> list[str]:
+        """Return the names of a group's tries."""
+        if group.what not in self._tries:
+            self._tries[group.what] = group.tries()
+        return list(self._tries[group.what])
+
+    def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
+        """Try one, or all whose names begin so: `meddling/truncate`."""
+        folder = self.plan.scratch / name.replace("/", "-")
+        if name.startswith(f"{_READERS}/"):
+            _, which, number = name.split("/")
+            yield from watch(name, self._hands.warm, folder, SETS[which], int(number))
+            return
+        chosen = [one for one in self._near(name) if one == name or one.startswith(f"{name}/")]
+        if name not in chosen:
+            for one in chosen:
+                yield from attempt(self, one, show)
+            return
+        folder.mkdir(parents=True)
+        try:
+            done = self._tries[self.line(name)][name](folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        yield Result(name=name, seen={done: 1})
+
+    def line(self, name: str) -> str:
+        """Return what a group's line says."""
+        lines = (group.what for group in self.groups if name in self._tries.get(group.what, ()))
+        return next(lines, name)
+
+    def _near(self, name: str) -> list[str]:
+        near = (g for g in self.groups if name.startswith(g.key) or g.key.startswith(name))
+        return [one for group in near for one in self.names(group)]

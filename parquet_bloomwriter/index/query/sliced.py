@@ -1,0 +1,445 @@
+"""Lookups in slices: which files might match, without a look at all files that the version knows.
+
+    file of the version                     is asked
+    id below `stop`, all filters in groups  in the slices of the columns concerned
+    every other file                        in its parts, as without slices
+
+Slices answer a predicate on one column group by group: the literals are hashed by the type of the
+group, each value gives a row of bits, and AND and OR of conditions are AND and OR of such rows. A
+file is excluded only if all of its filters are. A predicate on several columns is answered if their
+slices are of the same units (files, or row groups of files), which the digest `units` says, and
+each column has one type in all of them: then each condition gives a set of units. All else is left
+to the parts.
+
+The answer is that of the parts. The filter of all values is asked first, as there.
+
+The manifest is read only if it knows other files than the slices do. Otherwise paths and sizes are
+read from the slices, and only of the files that might match.
+"""
+
+# ruff: noqa: PTH118  paths are strings, as in the entries
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.format.bit_matrix import and_rows
+from parquet_bloomwriter.index.format.columns import leaf_of
+from parquet_bloomwriter.index.format.filter_file import might_hold
+from parquet_bloomwriter.index.format.manifest import FileTable
+from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.format.slice_file import (
+    ROWS_PER_BLOCK,
+    SliceReader,
+    owner_of,
+    unit_keys,
+)
+from parquet_bloomwriter.index.query.column_filters import gather_filters
+from parquet_bloomwriter.index.query.conditions import (
+    AnyOf,
+    Contains,
+    columns_in,
+    condition_of,
+    scope_of,
+)
+from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
+from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, WORDS_PER_BLOCK, block_index, mask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.index.format.slice_file import Group
+    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+    from parquet_bloomwriter.index.query.conditions import Condition, Scope
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.source.local import FileSource
+
+_MANY_BYTES = 1 << 20
+"""Bytes to read from which several threads share the work."""
+
+_MAX_SCOPES = 8
+"""Combinations of columns for which the files without slices are kept."""
+
+_BITS = 64
+"""Of one number."""
+
+
+class SlicedIndex:
+    """The slices of one version of an index. Safe in threads."""
+
+    def __init__(self, entry: Entry, folder: str, read_files: Callable[[], FileTable]) -> None:
+        """Take a version; nothing is read.
+
+        Args:
+            entry: The version.
+            folder: The index's, absolute.
+            read_files: Returns the files that the version knows.
+        """
+        self._entry = entry
+        self._folder = folder
+        self._read_files = read_files
+        self._lock = RLock()
+        self._columns: dict[str, SlicedColumn] = {}
+        self._others: dict[str, _OtherFiles] = {}
+        self._alive: dict[tuple[str, int], bool] = {}
+        self._scopes: dict[tuple[str, ...], tuple[Scope, dict[str, ColumnProbe]]] = {}
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        with self._lock:
+            held = sum(one.num_bytes_held for one in self._columns.values())
+            held += sum(one.num_bytes_held for one in self._others.values())
+            for scope, probes in self._scopes.values():
+                held += scope.num_bytes_held
+                held += sum(one.num_bytes_held for one in probes.values())
+        return held
+
+    def ids_of_matches(self, expression: Expression) -> NDArray[np.int64] | None:
+        """Return the ids of the files that might match, ascending; None if slices do not tell.
+
+        Raises:
+            BloomwriterError, OSError: If the index cannot be read.
+        """
+        columns = self._concerned(expression)
+        if columns is None:
+            return None
+        ordinals = _ordinals(columns, expression)
+        others = self._others_of(columns[0])
+        found = others.known(columns[0].reader.file_ids[ordinals])
+        if others.files is None:
+            return found
+        scope, probes = self._scope(columns, others.files)
+        rest = others.files.ids[scope.might_match(expression, probes)]
+        return np.sort(np.concatenate([found, rest]))
+
+    def could_exclude(self, expression: Expression) -> bool | None:
+        """Return whether any file could be excluded by a predicate; None if slices do not tell.
+
+        Raises:
+            BloomwriterError, OSError: If the index cannot be read.
+        """
+        columns = self._concerned(expression)
+        if columns is None:
+            return None
+        others = self._others_of(columns[0])
+        for number, leaf in enumerate(columns[0].leaves):
+            leaves = [leaf, *(one.leaves[0] for one in columns[1:])]
+            is_usable = condition_of(expression, leaves) is not None
+            if is_usable and self._is_alive(columns[0], number, others):
+                return True
+        if others.files is None:
+            return False
+        return self._scope(columns, others.files)[0].could_exclude(expression)
+
+    def files(self, expression: Expression, ids: NDArray[np.int64]) -> list[FileId]:
+        """Return files that `ids_of_matches` returned for a predicate, in the same order.
+
+        Raises:
+            BloomwriterError, OSError: If the index cannot be read.
+        """
+        columns = self._concerned(expression)
+        if columns is None:
+            raise IndexProblem("its slices tell nothing of this predicate", path=self._folder)
+        reader, others = columns[0].reader, self._others_of(columns[0]).files
+        if others is None:
+            return reader.files(np.searchsorted(reader.file_ids, ids))
+        place = np.minimum(np.searchsorted(others.ids, ids), len(others.ids) - 1)
+        is_other = others.ids[place] == ids
+        found = {
+            True: iter(others.take(place[is_other]).identities()),
+            False: iter(reader.files(np.searchsorted(reader.file_ids, ids[~is_other]))),
+        }
+        return [next(found[one]) for one in is_other.tolist()]
+
+    def _concerned(self, expression: Expression) -> list[SlicedColumn] | None:
+        """Return the indexed columns of a predicate, if slices can answer it."""
+        names = columns_in(expression)
+        indexed = [one for one in self._entry.columns if one.name in names]
+        if not indexed or any(one.slices is None for one in indexed):
+            return None
+        columns = [self._column(one) for one in indexed]
+        if len(columns) > 1:
+            same = {one.reader.directory.units for one in columns}
+            if len(same) > 1 or any(len(set(one.leaves)) > 1 for one in columns):
+                return None
+        return columns
+
+    def _column(self, column: IndexedColumn) -> SlicedColumn:
+        with self._lock:
+            if column.name not in self._columns:
+                self._columns[column.name] = SlicedColumn(self._folder, column)
+            return self._columns[column.name]
+
+    def _others_of(self, column: SlicedColumn) -> _OtherFiles:
+        """Return the files that are looked up in their parts."""
+        units = column.reader.directory.units
+        with self._lock:
+            if units not in self._others:
+                self._others[units] = _other_files(self._entry, column.reader, self._read_files)
+            return self._others[units]
+
+    def _is_alive(self, column: SlicedColumn, number: int, others: _OtherFiles) -> bool:
+        """Return whether the version knows any of the files of a group."""
+        key = (column.column.name, number)
+        with self._lock:
+            if key not in self._alive:
+                ids = column.reader.file_ids[column.reader.owners[number]]
+                self._alive[key] = len(others.known(ids)) > 0
+            return self._alive[key]
+
+    def _scope(
+        self, columns: Sequence[SlicedColumn], others: FileTable
+    ) -> tuple[Scope, dict[str, ColumnProbe]]:
+        """Return what looks the other files up in their parts."""
+        key = tuple(one.column.name for one in columns)
+        with self._lock:
+            if key not in self._scopes:
+                if len(self._scopes) >= _MAX_SCOPES:
+                    self._scopes.clear()
+                probes = {one.column.name: one.probe_of(others) for one in columns}
+                filters = {name: probe.filters for name, probe in probes.items()}
+                self._scopes[key] = scope_of(filters, len(others.ids)), probes
+            return self._scopes[key]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _OtherFiles:
+    """The files of a version that slices do not tell of."""
+
+    files: FileTable | None
+    """Ascending by id; None if there are none."""
+
+    all_ids: NDArray[np.int64] | None
+    """All files that the version knows, ascending; None if it knows those of the slices."""
+
+    @property
+    def num_bytes_held(self) -> int:
+        held = 0 if self.all_ids is None else self.all_ids.nbytes
+        return held + (0 if self.files is None else self.files.num_bytes_held)
+
+    def known(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ids that the version knows."""
+        if self.all_ids is None:
+            return ids
+        if not len(self.all_ids):
+            return ids[:0]
+        place = np.searchsorted(self.all_ids, ids)
+        place[place == len(self.all_ids)] = 0
+        known: NDArray[np.int64] = ids[self.all_ids[place] == ids]
+        return known
+
+
+def _other_files(
+    entry: Entry, reader: SliceReader, read_files: Callable[[], FileTable]
+) -> _OtherFiles:
+    """Find the files that slices do not tell of.
+
+    File ids are given once. So if the version knows as many files as the slices, and no id was
+    given since, it knows the same.
+    """
+    directory, ordinals = reader.directory, reader.without_slices.astype(np.int64)
+    if entry.next_file_id == directory.stop and entry.num_files == directory.num_files:
+        ids, files = reader.file_ids[ordinals], None
+        if len(ids):
+            files = FileTable.of_identities(ids, reader.files(ordinals))
+        return _OtherFiles(files=files, all_ids=None)
+    known = read_files().by_id()
+    is_other = known.ids >= directory.stop
+    is_other |= np.isin(known.ids, reader.file_ids[ordinals])
+    files = known.select(is_other) if is_other.any() else None
+    return _OtherFiles(files=files, all_ids=known.ids)
+
+
+class SlicedColumn:
+    """The slices of one column. Safe in threads.
+
+    Attributes:
+        column: The column.
+        reader: Of the file of slices.
+        leaves: The type of the column in each group, under its name in the index.
+    """
+
+    def __init__(self, folder: str, column: IndexedColumn) -> None:
+        """Open the slices.
+
+        Raises:
+            IndexProblem: If they are not as they were written, or made of other parts.
+            OSError: If they cannot be read.
+        """
+        if column.slices is None:
+            raise IndexProblem(f"the column {column.name} has no slices", path=folder)
+        self._folder = folder
+        self.column = column
+        self.reader = SliceReader(folder, column.slices)
+        directory = self.reader.directory
+        parts = {(part.path, part.size) for part in column.parts}
+        if not parts.issuperset((part.path, part.size) for part in directory.parts):
+            raise IndexProblem("the slices were made of other parts", path=self.reader.path)
+        self.leaves = tuple(
+            replace(leaf_of(group.column_type), path=(column.name,)) for group in directory.groups
+        )
+
+    @property
+    def num_bytes_held(self) -> int:
+        """Memory, bytes."""
+        return self.reader.num_bytes_held
+
+    def probe_of(self, files: FileTable) -> ColumnProbe:
+        """Return what looks in the filters of files that are not in the slices.
+
+        Raises:
+            BloomwriterError, OSError: If a part cannot be read.
+        """
+        done = {part.path for part in self.reader.directory.parts if not part.has_others}
+        parts = [part for part in self.column.parts if part.path not in done]
+        paths = [os.path.join(self._folder, part.path) for part in parts]
+        with ThreadPoolExecutor(default_jobs()) as pool:
+            found = list(pool.map(read_part, paths, [part.size for part in parts]))
+        filters = gather_filters(found, files)
+        whole, covering = self.column.global_filter, None
+        if whole is not None:
+            is_covered = files.ids[filters.owners] < whole.stop
+            covering = Covering(folder=self._folder, file=whole.file, is_covered=is_covered)
+        return ColumnProbe(filters, covering, few=0)
+
+    def ordinals(self, expression: Expression) -> NDArray[np.int64]:
+        """Return the ordinals of the files that might match a predicate on this column alone.
+
+        Raises:
+            IndexProblem: If the slices are not as they were written.
+            OSError: If the slices cannot be read.
+        """
+        found = [np.zeros(0, np.int32)]
+        with self.reader.opened() as source:
+            for number, leaf in enumerate(self.leaves):
+                owners = self.reader.owners[number]
+                condition = condition_of(expression, [leaf])
+                if condition is not None:
+                    owners = owners[_ordinals_of(self._bits(condition, number, source))]
+                found.append(owners)
+        return np.unique(np.concatenate(found)).astype(np.int64)
+
+    def keys(self, contains: Contains) -> NDArray[np.int64]:
+        """Return the units that might contain a hash, ascending, as `unit_keys` has them."""
+        reader, found = self.reader, [np.zeros(0, np.int64)]
+        with reader.opened() as source:
+            for number, (owners, row_groups) in enumerate(
+                zip(reader.owners, reader.row_groups, strict=True)
+            ):
+                which = _ordinals_of(self._matches(contains, number, source))
+                of_units = None if row_groups is None else row_groups[which]
+                found.append(unit_keys(owners[which], of_units))
+        return np.sort(np.concatenate(found))
+
+    def _bits(self, condition: Condition, number: int, source: FileSource) -> NDArray[np.uint64]:
+        """Return which filters of a group might meet a condition, one bit for each."""
+        if isinstance(condition, Contains):
+            return self._matches(condition, number, source)
+        if not condition.parts:
+            return np.zeros(self.reader.directory.groups[number].row_bytes // 8, np.uint64)
+        found = self._bits(condition.parts[0], number, source)
+        for part in condition.parts[1:]:
+            if isinstance(condition, AnyOf):
+                found |= self._bits(part, number, source)
+            elif found.any():
+                found &= self._bits(part, number, source)
+        return found
+
+    def _matches(self, contains: Contains, number: int, source: FileSource) -> NDArray[np.uint64]:
+        """Return which filters of a group might contain a hash, one bit for each."""
+        reader, whole, hashes = self.reader, self.column.global_filter, contains.hashes
+        group = reader.directory.groups[number]
+        if whole is None:
+            return self._any_of(group, hashes.tolist(), source)
+        is_held = might_hold(self._folder, whole.file, hashes)
+        found = self._any_of(group, hashes[is_held].tolist(), source)
+        if not is_held.all() and whole.stop < reader.directory.stop:
+            more = self._any_of(group, hashes[~is_held].tolist(), source)
+            found |= more & _bits_of(reader.file_ids[reader.owners[number]] >= whole.stop)
+        return found
+
+    def _any_of(
+        self, group: Group, hashes: Sequence[int], source: FileSource
+    ) -> NDArray[np.uint64]:
+        """Return which filters might contain any of the hashes, one bit for each."""
+        if not group.num_blocks:  # filters without values
+            return np.zeros(group.row_bytes // 8, np.uint64)
+        jobs = default_jobs()
+        if jobs == 1 or len(hashes) * WORDS_PER_BLOCK * group.page_bytes <= _MANY_BYTES:
+            return self._joined(group, hashes, source)
+        shares = [hashes[one::jobs] for one in range(jobs)]
+        with ThreadPoolExecutor(jobs) as pool:
+            found = pool.map(lambda share: self._joined(group, share, source), shares)
+            joined: NDArray[np.uint64] = np.bitwise_or.reduce(list(found))
+        return joined
+
+    def _joined(
+        self, group: Group, hashes: Sequence[int], source: FileSource
+    ) -> NDArray[np.uint64]:
+        found = np.zeros(group.row_bytes // 8, np.uint64)
+        each = np.empty_like(found)
+        for h in hashes:
+            rows = self.reader.rows(source, group, rows_of(h, group.num_blocks))
+            if and_rows(rows, each):
+                found |= each
+        return found
+
+
+def rows_of(h: int, num_blocks: int) -> list[int]:
+    """Return the eight rows of a matrix whose AND says which filters might contain a hash."""
+    first = block_index(h, num_blocks) * ROWS_PER_BLOCK
+    bits = enumerate(mask(h))
+    return [first + word * BITS_PER_WORD + bit.bit_length() - 1 for word, bit in bits]
+
+
+def _ordinals(columns: Sequence[SlicedColumn], expression: Expression) -> NDArray[np.int64]:
+    """Return the ordinals of the files that might match, ascending."""
+    if len(columns) == 1:
+        return columns[0].ordinals(expression)
+    by_name = {one.column.name: one for one in columns}
+    condition = condition_of(expression, [one.leaves[0] for one in columns])
+    if condition is None:
+        return np.unique(np.concatenate(columns[0].reader.owners)).astype(np.int64)
+    return np.unique(owner_of(_keys(condition, by_name)))
+
+
+def _keys(condition: Condition, columns: Mapping[str, SlicedColumn]) -> NDArray[np.int64]:
+    """Return the units that might meet a condition, ascending."""
+    if isinstance(condition, Contains):
+        return columns[condition.column].keys(condition)
+    if not condition.parts:
+        return np.zeros(0, np.int64)
+    found = _keys(condition.parts[0], columns)
+    for part in condition.parts[1:]:
+        if isinstance(condition, AnyOf):
+            found = np.union1d(found, _keys(part, columns))
+        elif len(found):
+            found = np.intersect1d(found, _keys(part, columns), assume_unique=True)
+    return found
+
+
+def _ordinals_of(bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the positions of the bits that are set, ascending."""
+    numbers = np.flatnonzero(bits)
+    each = np.unpackbits(bits[numbers].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    which, bit = np.nonzero(each)
+    return numbers[which] * _BITS + bit
+
+
+def _bits_of(which: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return n flags as bits, in numbers of 64 bits."""
+    padded = np.zeros(-(-len(which) // _BITS) * _BITS, np.bool_)
+    padded[: len(which)] = which
+    bits: NDArray[np.uint64] = np.packbits(padded, bitorder="little").view(np.uint64)
+    return bits

@@ -1,0 +1,127 @@
+"""The long run: every writer, type and engine; and docs/compatibility.md, written by it.
+
+A case is ENGINES/WRITER/TYPE. Spark is in a process of its own ("spark"), with all files that it
+reads and those that it writes; everything else is in another ("light").
+
+A share of at least a tenth takes all types, with fewer values, and writes the page, whether or not
+it writes its section of docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.support.spark_session import local_session
+from tests.torture.harness import Campaign, Result
+from tests.torture.types.cases import CASES
+from tests.torture.types.engines import ENGINES, SPARK_SETTINGS
+from tests.torture.types.matrix import LIGHT, SPARK, Matrix, Plan, part_of, sides
+from tests.torture.types.page import page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from tests.torture.harness import Section, Tallies, Tally
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "compatibility.md"
+_ALL_TYPES: Final = 0.1
+"""The least share that takes all types."""
+
+_OWN: Final = "this package"
+
+
+class Types(Campaign):
+    """A share of the matrix: fewer values, and below a tenth fewer types."""
+
+    part = "types"
+    title = "Types, writers and engines"
+    workers = 2
+    is_expendable = True
+    text = """
+Every writer writes every type that it has: three row groups, one of nulls only, values in no order.
+Every engine counts the rows with a value, of the file as written and with filters, with its
+push-down on and off. A try is one value asked once. It survives if filters change nothing.
+
+In a whole run, of plain files of pyarrow 50 values are asked for that are there, and of the file
+with filters 1,000 that are not, but lie between minimum and maximum (of engines that use no filters
+50). Of other writers' files, of special values and of other layouts it is up to 50 and 50. Spark is
+asked less of these, and for absent values in OR-lists of fifty. What an engine gets wrong without
+filters is its own limit, and stands in [compatibility.md](compatibility.md). The last line is this
+package: `probe`, `read_table` and `BloomFile` against the rows written.
+"""
+    _session: SparkSession | None = None
+
+    def cases(self) -> Iterable[str]:
+        """Return what both processes try, of the planned types."""
+        for side in (SPARK, LIGHT):
+            for writer, cases in sides(side, self._matrix()).items():
+                yield from (f"{side}/{writer}/{case}" for case in cases)
+
+    def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
+        """Have one file written, and see what each engine makes of it."""
+        side, writer, case = name.split("/")
+        if side == SPARK and self._session is None:
+            self._session = self.stack.enter_context(local_session(SPARK_SETTINGS))
+        plan = self._matrix()
+        found = part_of(writer, case, plan, show, self._session if side == SPARK else None)
+        yield from results_of(found, name)
+
+    def shards(self, names: list[str], workers: int) -> list[list[str]]:
+        """Give Spark a process, and all others another."""
+        del workers
+        return [[name for name in names if name.startswith(side)] for side in (SPARK, LIGHT)]
+
+    def section(self, tallies: Tallies) -> Section:
+        """Count by engine; and write the page, if all types were tried."""
+        if self._step == 1:
+            found = Matrix.of(extra for tally in tallies.values() for extra in tally.extras)
+            PAGE.write_text(page_of(found), encoding="utf-8")
+        lines = (*ENGINES, _OWN, *(line for line in tallies if line in (SPARK, LIGHT)))
+        return self.counted({line: (line, _remark(tallies[line])) for line in lines}, tallies)
+
+    @property
+    def _step(self) -> int:
+        share = self.plan.share
+        return 1 if share >= _ALL_TYPES else len(CASES) // self.plan.some(len(CASES))
+
+    def _matrix(self) -> Plan:
+        cases = tuple(CASES)[self.plan.seed % self._step :: self._step]
+        return Plan(cases=cases, share=min(1.0, self.plan.share))
+
+
+def results_of(found: Matrix, name: str) -> Iterator[Result]:
+    """Yield a result for each engine and sample: what filters changed, and what we get wrong."""
+    for one in found.written:
+        yield Result(name=name, line=_OWN, tried=0, extra={"written": asdict(one)})
+    for judged in found.judged:
+        yield Result(
+            name=name,
+            line=judged.engine,
+            tried=judged.tried,
+            wrong=len(judged.changes),
+            problems=tuple(f"{judged.sample}: {change}" for change in judged.changes[:1]),
+            seen={"files": 1, judged.verdict: 1},
+            extra={"judged": asdict(judged)},
+        )
+    for own in found.own:
+        yield Result(
+            name=name,
+            line=_OWN,
+            tried=own.tried,
+            wrong=len(own.problems),
+            problems=tuple(f"{own.sample}: {problem}" for problem in own.problems[:1]),
+            seen={"files": 1, "ruled out": own.ruled_out, "absent": own.num_absent},
+        )
+
+
+def _remark(tally: Tally) -> str:
+    seen = tally.seen
+    if tally.line == _OWN:
+        ruled_out = f"{seen['ruled out']:,} of {seen['absent']:,} absent values ruled out"
+        return f"{seen['files']} files; {ruled_out}"
+    verdicts = (f"{seen[verdict]} {verdict}" for verdict in ("right", "wrong", "unread", "unasked"))
+    return f"{seen['files']} files: {', '.join(verdicts)}"
