@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import index_figures, lookup_figures, report, scans, spark_figures
+from benchmarks import dictionaries, index_figures, lookup_figures, report, scans, spark_figures
 from benchmarks.measure import (
     BLOOMIFY,
     OUTPUT,
@@ -146,6 +146,7 @@ def kernels() -> str:
 
 SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "build": ("Building", build),
+    "dictionaries": ("Building from dictionaries", dictionaries.figures),
     "copy": ("Against the limits", copy),
     "rewrite": ("Against rewriting", rewrite),
     "memory": ("Memory", memory),
@@ -163,7 +164,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
 }
 _ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
-_ON_NO_DATA = ("fpp", "start", "scans", "index-lookup")
+_ON_NO_DATA = ("dictionaries", "fpp", "start", "scans", "index-lookup")
 """They make what they need."""
 
 

@@ -1,4 +1,7 @@
-"""Samples of a column: the first values of a few row groups, so that the work is bounded."""
+"""Samples of a column: the first values of a few row groups, so that the work is bounded.
+
+Where a dictionary page has all values of a row group, the sample is of its entries.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ import numpy as np
 from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupSample
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.metadata import PhysicalType
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.predicate.bound import Order
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.bound import Key
     from parquet_bloomwriter.values import LeafReader
 
@@ -29,7 +33,6 @@ _INT32_BITS, _INT64_BITS = 32, 64
 
 def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     reader: LeafReader,
-    footer: Footer,
     leaf: Leaf,
     row_group: int,
     *,
@@ -42,7 +45,6 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
 
     Args:
         reader: Reads the column.
-        footer: Of the file.
         leaf: The column.
         row_group: Ordinal, 0-based.
         most: Values to read at most, nulls included.
@@ -53,17 +55,17 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
-    is_dictionary = _is_dictionary(footer, leaf, row_group)
-    if is_dictionary:
-        dictionary = next(reader.batches(row_group, max_rows=most))
-        arrays, read = [dictionary[:most]], len(dictionary)
+    dictionary = reader.dictionary(row_group)
+    if dictionary is None:
+        arrays, read = _first_arrays(reader.batches(row_group, max_rows=most), most)
     else:
-        arrays, read = _first_arrays(reader, row_group, most)
+        arrays, _ = _first_arrays(dictionary.batches(max_rows=most), most)
+        read = dictionary.num_values
     hashes = np.concatenate([np.empty(0, np.uint64), *map(hash_array, arrays)])
     if not len(hashes):
         return None
     distinct = np.unique(hashes)
-    if is_dictionary:
+    if dictionary is not None:
         whole = max(len(hashes), num_values - max(num_nulls, 0))
         growth = _growth_to(read, len(distinct), whole)
     else:
@@ -81,11 +83,11 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     )
 
 
-def _first_arrays(reader: LeafReader, row_group: int, most: int) -> tuple[list[pa.Array], int]:
+def _first_arrays(batches: Iterable[pa.Array], most: int) -> tuple[list[pa.Array], int]:
     """Read the first values; return those that are not null, and the number read."""
     arrays: list[pa.Array] = []
     read = 0
-    for array in reader.batches(row_group, max_rows=most):
+    for array in batches:
         part = array[: most - read]
         read += len(part)
         arrays.append(part.drop_null() if part.null_count else part)
@@ -103,13 +105,6 @@ def _has_fractions(values: pa.Array) -> bool:
     numbers = values.to_numpy()
     finite = numbers[np.isfinite(numbers)]
     return bool((finite != np.trunc(finite)).any())
-
-
-def _is_dictionary(footer: Footer, leaf: Leaf, row_group: int) -> bool:
-    """Whether the reader returns the distinct values only."""
-    return leaf.physical_type == PhysicalType.BYTE_ARRAY and is_fully_dictionary_encoded(
-        footer, row_group, leaf.ordinal
-    )
 
 
 def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:

@@ -4,6 +4,10 @@ A filter is built large enough for a chunk whose values are all different, and t
 smallest size whose exact rate is within the rate asked for. So the number of distinct values need
 not be known beforehand.
 
+Where a dictionary page has all values of the chunk, its entries are inserted instead, and their
+number is known before the filter is made. The filter is the same, bit for bit, if rows refer to all
+entries. Entries to which no row refers only make it larger. The data pages are not read then.
+
 Two kinds of values are equal to readers though their bytes differ:
 
 - zero: `x = 0.0` finds -0.0, too. If either zero may be in the chunk, both are inserted.
@@ -12,7 +16,7 @@ Two kinds of values are equal to readers though their bytes differ:
 An INT96 timestamp whose nanoseconds exceed a day equals another timestamp with other bytes. A chunk
 with such a timestamp gets no filter, and loses the filter that it has.
 
-No filter is ever partial: if any page of a chunk cannot be read, the chunk gets none.
+No filter is ever partial: if any page that is needed cannot be read, the chunk gets none.
 """
 
 from __future__ import annotations
@@ -32,12 +36,12 @@ from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, Sizing, initial_num_block
 from parquet_bloomwriter.values import floating_dtype, has_odd_instants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.metadata import Footer, Leaf
-    from parquet_bloomwriter.values import LeafReader
+    from parquet_bloomwriter.values import DictionaryPage, LeafReader
 
 SAMPLED_HASHES = 4096
 """Hashes kept of each chunk, to be looked up again in the file that was written."""
@@ -89,7 +93,7 @@ class BuiltFilter:
     """Bytes of the bitset."""
 
     ndv: int
-    """Distinct values, estimated from the filter before folding, rounded."""
+    """Distinct values: entries of the dictionary, or estimated from the filter before folding."""
 
     fpp: float
     """Exact rate: the chance that an absent value passes this filter."""
@@ -107,10 +111,12 @@ def build_filter(
         OSError, pyarrow.ArrowException: If a page cannot be read.
         BloomwriterError: If an inserted hash is not found.
     """
-    num_blocks = _blocks(options.ndv or plausible_values(footer, leaf, row_group), options)
+    dictionary = reader.dictionary(row_group)
+    num_blocks = _first_blocks(plausible_values(footer, leaf, row_group), dictionary, options)
     is_first = True
     while True:
-        filter_, inserted, sample = _fill(reader, leaf, row_group, num_blocks, options)
+        hashes = hashes_of(reader, leaf, row_group, options.hash_kind, dictionary)
+        filter_, inserted, sample = _fill(hashes, leaf, row_group, num_blocks, options.hash_kind)
         if not inserted:
             return None
         folded = filter_.fold_to_target_fpp(options.fpp, sizing=options.sizing)
@@ -122,11 +128,22 @@ def build_filter(
             return BuiltFilter(
                 data=folded.to_bytes(),
                 num_bytes=folded.num_bytes,
-                ndv=ndv,
+                ndv=ndv if dictionary is None else dictionary.num_values,
                 fpp=folded.exact_fpp(),
                 sample=sample,
             )
         num_blocks, is_first = better, False
+
+
+def _first_blocks(values: int, dictionary: DictionaryPage | None, options: FilterOptions) -> int:
+    """Return the blocks of the filter that is built first, and then folded.
+
+    Halving a filter of more blocks leads to the same filter, so that a known number of distinct
+    values may be used. Sizes that are exact depend on what they are folded from.
+    """
+    if dictionary is not None and options.sizing == "pow2":
+        return _blocks(dictionary.num_values, options)
+    return _blocks(options.ndv or values, options)
 
 
 def _larger(num_blocks: int, folded: Sbbf, ndv: int, options: FilterOptions) -> int | None:
@@ -170,18 +187,23 @@ def holds_all_values(filter_: Sbbf, reader: LeafReader, leaf: Leaf, row_group: i
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
     kind = HashKind(filter_.dialect, filter_.murmur3_seed)
-    return all(filter_.contains_all(hashes) for hashes in hashes_of(reader, leaf, row_group, kind))
+
+    def holds(dictionary: DictionaryPage | None) -> bool:
+        hashes = hashes_of(reader, leaf, row_group, kind, dictionary)
+        return all(map(filter_.contains_all, hashes))
+
+    dictionary = reader.dictionary(row_group)
+    return (dictionary is not None and holds(dictionary)) or holds(None)
 
 
 def _fill(
-    reader: LeafReader, leaf: Leaf, row_group: int, num_blocks: int, options: FilterOptions
+    every: Iterable[NDArray[np.uint64]], leaf: Leaf, row_group: int, num_blocks: int, kind: HashKind
 ) -> tuple[Sbbf, int, NDArray[np.uint64]]:
     """Insert every value; return the filter, the number of values, and a sample of the hashes."""
     filter_: Sbbf | None = None
     inserted = 0
     samples: list[NDArray[np.uint64]] = []
-    kind = options.hash_kind
-    for hashes in hashes_of(reader, leaf, row_group, kind):
+    for hashes in every:
         if filter_ is None:
             filter_ = Sbbf.empty(num_blocks, dialect=kind.dialect, murmur3_seed=kind.murmur3_seed)
         filter_.insert_hashes(hashes)
@@ -201,9 +223,20 @@ def _fill(
 
 
 def hashes_of(
-    reader: LeafReader, leaf: Leaf, row_group: int, kind: HashKind
+    reader: LeafReader,
+    leaf: Leaf,
+    row_group: int,
+    kind: HashKind,
+    dictionary: DictionaryPage | None,
 ) -> Iterator[NDArray[np.uint64]]:
     """Yield the hashes of every batch, and last those to add because of zeros and NaNs.
+
+    Args:
+        reader: Of the column.
+        leaf: The column.
+        row_group: 0-based ordinal.
+        kind: The hash.
+        dictionary: Has all values of the chunk; None to read every value.
 
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read, or the chunk has INT96 timestamps
@@ -211,8 +244,12 @@ def hashes_of(
     """
     dtype = floating_dtype(leaf)
     special: set[bytes] = set()
-    for array in reader.batches(row_group):
+    arrays = reader.batches(row_group) if dictionary is None else dictionary.batches()
+    for array in arrays:
         if has_odd_instants(leaf, array):
+            if dictionary is not None:  # Perhaps no row refers to it.
+                yield from hashes_of(reader, leaf, row_group, kind, None)
+                return
             raise OSError(ODD_INSTANTS)
         hashes = hash_array(array, kind)
         if len(hashes):

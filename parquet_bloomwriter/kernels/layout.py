@@ -54,12 +54,16 @@ PROBLEMS = {
     8: "has a list whose elements are of another type than Parquet's",
     10: "lacks a required field",
     11: "has a size, a number of values or an encoding that cannot be",
+    12: "cannot be read",
 }
-"""By the numbers that `scan` and `walk_pages` return; the last two are of page headers."""
+"""By the numbers that `scan`, `walk_pages` and `walk_file` return; from 10 on of page headers."""
 
-ENDS_EARLY, LACKS_FIELD, BAD_NUMBER = 1, 10, 11
+ENDS_EARLY, LACKS_FIELD, BAD_NUMBER, UNREADABLE = 1, 10, 11, 12
 
-# ---------------------------------------------------------------- pages: `walk_pages`
+MAX_HEADER_BYTES = 1 << 24
+"""Bytes of a page header; pyarrow refuses longer ones."""
+
+# ---------------------------------------------------------------- pages: `walk_pages`, `walk_file`
 
 PAGE_COLUMNS = 7
 (

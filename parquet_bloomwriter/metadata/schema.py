@@ -50,6 +50,15 @@ class PhysicalType(IntEnum):
     FIXED_LEN_BYTE_ARRAY = 7
 
 
+_PLAIN_WIDTHS = {
+    PhysicalType.INT32: 4,
+    PhysicalType.INT64: 8,
+    PhysicalType.INT96: 12,
+    PhysicalType.FLOAT: 4,
+    PhysicalType.DOUBLE: 8,
+}
+
+
 class Repetition(IntEnum):
     """parquet.thrift, FieldRepetitionType."""
 
@@ -143,6 +152,13 @@ class Leaf:
     def logical_type_id(self) -> int:
         """Field id of the member of LogicalType that is set; 0 if none is, -1 if malformed."""
         return logical_type_fields(self.logical_type)[0]
+
+    @property
+    def plain_width(self) -> int | None:
+        """Bytes of a value in PLAIN encoding; None for BYTE_ARRAY and BOOLEAN."""
+        if self.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY:
+            return self.type_length or 0
+        return _PLAIN_WIDTHS.get(self.physical_type)
 
     @property
     def is_interval(self) -> bool:

@@ -71,7 +71,8 @@ class ChunkReport:
     """Bitset, bytes."""
 
     ndv: int = 0
-    """Distinct values, estimated from the filter; 0 where none was built."""
+    """Distinct values: entries of the dictionary that has them all, or estimated from the filter; 0
+    where none was built."""
 
     fpp: float | None = None
     """Exact false positive probability of the filter."""

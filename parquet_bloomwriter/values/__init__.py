@@ -1,5 +1,6 @@
 """Column chunks -> their values as Parquet stores them, by pyarrow."""
 
+from parquet_bloomwriter.values.dictionary import DictionaryPage, page_in
 from parquet_bloomwriter.values.stream import (
     LeafReader,
     are_odd_instants,
@@ -7,4 +8,11 @@ from parquet_bloomwriter.values.stream import (
     has_odd_instants,
 )
 
-__all__ = ["LeafReader", "are_odd_instants", "floating_dtype", "has_odd_instants"]
+__all__ = [
+    "DictionaryPage",
+    "LeafReader",
+    "are_odd_instants",
+    "floating_dtype",
+    "has_odd_instants",
+    "page_in",
+]

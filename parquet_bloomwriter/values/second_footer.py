@@ -101,7 +101,7 @@ def _schema_element(out: _Writer, leaf: Leaf, depth: int) -> None:
     """Write one SchemaElement: the root at depth 0, then the groups, then the leaf."""
     is_leaf = depth == len(leaf.path)
     if is_leaf:
-        physical_type, length = _stored_as(leaf)
+        physical_type, length = stored_as(leaf)
         out.integer(1, TType.I32, physical_type)
         if length is not None:
             out.integer(2, TType.I32, length)
@@ -115,7 +115,7 @@ def _schema_element(out: _Writer, leaf: Leaf, depth: int) -> None:
 def _column_metadata(out: _Writer, footer: Footer, leaf: Leaf, row_group: int) -> None:
     values = footer.chunks.values[row_group, leaf.ordinal].tolist()
     spans = footer.chunks.spans[row_group, leaf.ordinal]
-    out.integer(1, TType.I32, _stored_as(leaf)[0])
+    out.integer(1, TType.I32, stored_as(leaf)[0])
     start, stop = spans[ChunkField.ENCODINGS, START : STOP + 1].tolist()
     out.raw_list(2, footer.data[start:stop] if start >= 0 else _NO_ENCODINGS)
     out.texts(3, _names(leaf))
@@ -126,7 +126,7 @@ def _column_metadata(out: _Writer, footer: Footer, leaf: Leaf, row_group: int) -
         out.integer(11, TType.I64, values[ChunkField.DICTIONARY_PAGE_OFFSET])
 
 
-def _stored_as(leaf: Leaf) -> tuple[PhysicalType, int | None]:
+def stored_as(leaf: Leaf) -> tuple[PhysicalType, int | None]:
     """Return physical type and type length; INT96 becomes FIXED_LEN_BYTE_ARRAY of 12 bytes."""
     if leaf.physical_type == PhysicalType.INT96:
         return PhysicalType.FIXED_LEN_BYTE_ARRAY, _INT96_BYTES

@@ -1,5 +1,8 @@
 """The values of one column chunk as Arrow arrays of its physical type, batch by batch.
 
+Where every data page of a chunk is dictionary-encoded, the dictionary page alone has its values
+(`values.dictionary`), and perhaps some more.
+
 One batch is in memory at a time: the mean size of the chunk's values decides how many rows a batch
 has, and pages are read when they are needed. Page checksums are verified where the file has them.
 """
@@ -13,17 +16,20 @@ import numpy as np
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
-from parquet_bloomwriter.values.page_sizes import check_page_sizes
+from parquet_bloomwriter.values.dictionary import find_dictionary
+from parquet_bloomwriter.values.pages import CODECS, check_pages
 from parquet_bloomwriter.values.second_footer import physical_metadata, physical_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
+    import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.values.dictionary import DictionaryPage
 
 _BATCH_BYTES = 4 * 1024 * 1024
 _MAX_BATCH_ROWS = 128 * 1024
@@ -33,9 +39,6 @@ _MAX_VALUE_BYTES = 64 * 1024 * 1024
 
 _NANOSECONDS_PER_DAY = 86_400 * 10**9
 
-_CODECS = range(8)
-"""parquet.thrift, CompressionCodec: UNCOMPRESSED to LZ4_RAW."""
-
 
 class LeafReader:
     """Reads the column chunks of one leaf column; threads may read several at once."""
@@ -44,39 +47,53 @@ class LeafReader:
         """Prepare to read `leaf`.
 
         Raises:
-            OSError: If the column is encrypted, or pyarrow cannot parse its metadata.
+            OSError: If the column is encrypted.
         """
         if footer.encrypted[:, leaf.ordinal].any():
             raise OSError("the column is encrypted")
         self._source = source
         self._footer = footer
         self._leaf = leaf
-        self._metadata = physical_metadata(footer, leaf)
+        self._metadata: pq.FileMetaData | None = None
+
+    def dictionary(self, row_group: int) -> DictionaryPage | None:
+        """Return the dictionary page that has all values of one column chunk.
+
+        It may have more: entries that no row refers to. The data pages are not read, so damage in
+        them is not noticed.
+
+        Returns:
+            None if there is no such page, or if it is not certain that there is one.
+
+        Raises:
+            OSError: If reading fails.
+        """
+        return find_dictionary(self._source, self._footer, self._leaf, row_group)
 
     def batches(self, row_group: int, *, max_rows: int | None = None) -> Iterator[pa.Array]:
         """Yield the values of one column chunk, flat and as stored, at most `max_rows` at once.
 
         Each array has the Arrow type of the physical type: int32, int64, float, double, binary or
-        fixed_size_binary. Nulls may be among them. Where the whole chunk is dictionary-encoded, the
-        distinct values come once instead of every value.
+        fixed_size_binary. Nulls may be among them. Where a chunk of BYTE_ARRAY seems to be
+        dictionary-encoded, each value comes once, at the end.
 
         Raises:
-            OSError: If a page is broken, fails its checksum, or has an unknown codec or encoding;
-                or if values are too large to be held in memory.
+            OSError: If the metadata makes no sense; if a page is broken, fails its checksum, or has
+                an unknown codec or encoding; or if values are too large to be held in memory.
             pyarrow.ArrowException: Likewise.
         """
         import pyarrow.parquet as pq
 
         codec = int(self._chunk(row_group)[ChunkField.CODEC])
-        if codec not in _CODECS:  # Some versions of pyarrow take an unknown one for none.
+        if codec not in CODECS:  # Some versions of pyarrow take an unknown one for none.
             raise OSError(f"compression codec {codec} is not known")
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
             raise OSError(f"values of {mean} bytes on average are too large to be read")
-        check_page_sizes(self._source, self._footer, row_group, self._leaf.ordinal)
+        check_pages(self._source, self._footer, self._leaf, row_group)
         dictionary = self._reads_dictionary(row_group)
         with pq.ParquetFile(
             self._source.for_arrow(),
-            metadata=self._metadata,
+            metadata=self._physical_metadata(),
             read_dictionary=[physical_path(self._leaf)] if dictionary else None,
             pre_buffer=False,
             buffer_size=_READ_BYTES,
@@ -87,6 +104,12 @@ class LeafReader:
             batches = file.iter_batches(num_rows, row_groups=[row_group], use_threads=False)
             arrays = (_flat(column) for column in self._complete(batches, row_group))
             yield from _distinct(arrays) if dictionary else arrays
+
+    def _physical_metadata(self) -> pq.FileMetaData:
+        """Return the second footer; two threads may make it twice at the same time."""
+        if self._metadata is None:
+            self._metadata = physical_metadata(self._footer, self._leaf)
+        return self._metadata
 
     def _complete(self, batches: Iterator[pa.RecordBatch], row_group: int) -> Iterator[pa.Array]:
         """Yield the column of each batch; check at the end that no row is missing."""
@@ -178,10 +201,18 @@ def _flat(array: pa.Array) -> pa.Array:
 
 
 def _distinct(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """Yield each dictionary once: pyarrow makes a copy for every batch."""
-    seen: pa.Array | None = None
+    """Yield the entries of dictionaries to which any row refers.
+
+    pyarrow makes a copy of the dictionary for every batch.
+    """
+    dictionary: pa.Array | None = None
+    used = np.empty(0, np.bool_)
     for array in arrays:
-        dictionary = array.dictionary
-        if seen is None or not dictionary.equals(seen):
-            seen = dictionary
-            yield dictionary
+        if dictionary is None or not array.dictionary.equals(dictionary):
+            if dictionary is not None:
+                yield dictionary.filter(used)
+            dictionary = array.dictionary
+            used = np.zeros(len(dictionary), np.bool_)
+        used[array.indices.drop_null().to_numpy()] = True
+    if dictionary is not None:
+        yield dictionary.filter(used)

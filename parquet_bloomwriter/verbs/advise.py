@@ -1,6 +1,6 @@
 """The verb `advise`: which columns deserve Bloom filters, at what cost, and what they save.
 
-Work is bounded, and less than building filters: the footer, the headers of filters that are there,
+Work is bounded, whatever the size of the file: the footer, the headers of filters that are there,
 and the first values of a few row groups, evenly spread. So figures are estimates, as good as these
 values are like the others.
 """
@@ -271,7 +271,6 @@ class _Survey:
             for row_group in chosen:
                 sample = take_sample(
                     reader,
-                    self.footer,
                     leaf,
                     row_group,
                     most=self.sample_rows // count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -137,6 +138,91 @@ def test_changed_bytes(compiled: Kernels, fixtures_dir: Path) -> None:
     for length in rng.integers(0, len(data), 200).tolist():
         assert walked(compiled, data[:length]) == walked(reference, data[:length])
     assert {0, 1, layout.BAD_NUMBER} <= problems
+
+
+def of_file(
+    kernels: Kernels, path: Path, limit: int, num_values: int, pages: int = 40
+) -> tuple[tuple[int, ...], list[list[int]]]:
+    """Walk a file that consists of one chunk."""
+    out = np.full((pages, layout.PAGE_COLUMNS), -7, np.int64)
+    with path.open("rb") as file:
+        found = kernels.walk_file(file.fileno(), 0, limit, num_values, PAGE_HEADER.words, out)
+    return found, out.tolist()
+
+
+needs_pread = pytest.mark.skipif(not module.HAS_PREAD, reason="there is no pread")
+
+
+@needs_pread
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_has_the_pages_of_its_bytes(
+    kernels: Kernels, fixtures_dir: Path, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "chunk"
+    for data, num_values in chunks(fixtures_dir / f"{name}.parquet"):
+        path.write_bytes(data + b"behind")
+        (problem, stop, found, left, num_reads, num_bytes), pages = of_file(
+            kernels, path, len(data), num_values
+        )
+        (_, end, count), expected = walked(kernels, data)
+        assert (problem, stop, left) == (0, end, 0)
+        assert (found, pages) == (count, expected)
+        headers = sum(row[layout.PAGE_HEADER_BYTES] for row in pages[:found])
+        assert found <= num_reads <= 3 * found
+        assert num_bytes <= 5 * headers + 64
+
+
+@needs_pread
+def test_a_walk_ends_when_all_values_are_found(
+    kernels: Kernels, fixtures_dir: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "chunk"
+    path.write_bytes(data := some_chunk(fixtures_dir))
+    _, pages = walked(kernels, data)
+    first = pages[1][layout.PAGE_NUM_VALUES]
+    found, _ = of_file(kernels, path, len(data), first)
+    assert found[:4] == (0, pages[2][layout.PAGE_POSITION], 2, 0)
+    found, _ = of_file(kernels, path, len(data), first + 1)
+    assert found[2:4] == (3, first + 1 - first - pages[2][layout.PAGE_NUM_VALUES])
+    found, _ = of_file(kernels, path, len(data), first, pages=1)
+    assert found[:4] == (layout.FULL, pages[1][layout.PAGE_POSITION], 1, first)
+
+
+@needs_pread
+def test_long_headers_and_files_that_end(kernels: Kernels, tmp_path: Path) -> None:
+    path = tmp_path / "chunk"
+    long = b"\x18" + b"\xb0\xea\x01" + bytes(30_000)  # 1: max, of its statistics
+    header = bytes.fromhex("1500 1500 1500 2c 1502 1500 1500 1500 1c") + long + bytes(3)
+    path.write_bytes(header)
+    (problem, stop, found, *_, num_bytes), pages = of_file(kernels, path, len(header), 1)
+    assert (problem, stop, found) == (0, len(header), 1)
+    assert pages[0][: layout.PAGE_COMPRESSED] == [0, len(header)]
+    assert num_bytes < 2 * len(header)
+    assert of_file(kernels, path, len(header) - 1, 1)[0][0] == layout.ENDS_EARLY
+    assert of_file(kernels, path, len(header) + 9, 2)[0][0] == layout.UNREADABLE
+    out = np.empty((1, layout.PAGE_COLUMNS), np.int64)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        found = kernels.walk_file(folder, 0, 100, 1, PAGE_HEADER.words, out)
+    finally:
+        os.close(folder)
+    assert found[:3] == (layout.UNREADABLE, 0, 0)
+
+
+@needs_pread
+def test_changed_files(compiled: Kernels, fixtures_dir: Path, tmp_path: Path) -> None:
+    data = some_chunk(fixtures_dir)
+    path = tmp_path / "chunk"
+    pages = np.array(walked(reference, data)[1][: walked(reference, data)[0][2]])
+    places = np.concatenate([np.arange(start, start + size) for start, size in pages[:, :2]])
+    rng = np.random.default_rng(4)
+    for place in rng.choice(places, 400).tolist():
+        broken = bytearray(data)
+        broken[place] = int(rng.integers(0, 256))
+        path.write_bytes(broken)
+        limit = int(rng.integers(len(data) // 2, len(data) + 2))
+        found = of_file(compiled, path, limit, 10**6)
+        assert found == of_file(reference, path, limit, 10**6)
 
 
 def test_headers_are_read_with_positions_in_the_file(fixtures_dir: Path) -> None:

@@ -9,7 +9,8 @@ Filters are built from the values, or taken from the file without reading its da
 
 From the values: the filter is made large enough for every value to be different, and folded to the
 smallest size whose exact rate is within the rate asked for. Each value is hashed once and goes into
-two filters: that of the file, and the partial filter of the whole table.
+two filters: that of the file, and the partial filter of the whole table. Of a row group that is
+dictionary-encoded throughout, only the dictionary page is read.
 
 From the file: the filter of a row group stays a filter of its own. Several in one filter of the
 same size would let nearly everything pass. It is taken only if nothing speaks against it, and if it
@@ -52,9 +53,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.values import DictionaryPage
 
 _SMALL_BLOCKS = 1 << 12
-"""Up to so many blocks, chance may make a filter too small; it is built at twice the size."""
+"""Chance may make a filter too small if it has up to so many blocks, or if its number of values is
+known from dictionaries; it is built at twice the size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +71,7 @@ class Filter:
     """None if there are no values."""
 
     num_values: int
-    """Inserted, or `UNKNOWN`."""
+    """Inserted, or `UNKNOWN`; of row groups whose values come from a dictionary, its entries."""
 
     ndv: int
     """Distinct values, estimated, or `UNKNOWN`."""
@@ -190,9 +193,11 @@ def value_filter(
     """
     filter_: Sbbf | None = None
     inserted = 0
-    for hashes in _all_hashes(source, footer, leaf):
+    reader = LeafReader(source, footer, leaf)
+    dictionaries = [reader.dictionary(row_group) for row_group in range(footer.num_row_groups)]
+    for hashes in _all_hashes(reader, leaf, dictionaries):
         if filter_ is None:
-            filter_ = Sbbf.empty(_num_blocks(footer, leaf, plan))
+            filter_ = Sbbf.empty(_num_blocks(footer, leaf, plan, dictionaries))
         filter_.insert_hashes(hashes)
         if not filter_.contains_all(hashes):
             raise BloomwriterError("a value is missing from the filter it was put into")
@@ -312,17 +317,24 @@ def _taken(one: StoredFilter, bits: Sbbf, count: int, fpp: float, largest: int) 
     )
 
 
-def _all_hashes(source: Source, footer: Footer, leaf: Leaf) -> Iterator[NDArray[np.uint64]]:
-    reader = LeafReader(source, footer, leaf)
-    for row_group in range(footer.num_row_groups):
-        yield from hashes_of(reader, leaf, row_group, XXHASH)
+def _all_hashes(
+    reader: LeafReader, leaf: Leaf, dictionaries: Sequence[DictionaryPage | None]
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield the hashes of all row groups, each with its dictionary or None."""
+    for row_group, dictionary in enumerate(dictionaries):
+        yield from hashes_of(reader, leaf, row_group, XXHASH, dictionary)
 
 
-def _num_blocks(footer: Footer, leaf: Leaf, plan: ColumnPlan) -> int:
+def _num_blocks(
+    footer: Footer, leaf: Leaf, plan: ColumnPlan, dictionaries: Sequence[DictionaryPage | None]
+) -> int:
     """Return the number of blocks to build with, a power of two."""
-    groups = range(footer.num_row_groups)
-    values = sum(plausible_values(footer, leaf, row_group) for row_group in groups)
+    values = sum(
+        plausible_values(footer, leaf, row_group) if dictionary is None else dictionary.num_values
+        for row_group, dictionary in enumerate(dictionaries)
+    )
     most = min(plan.max_bytes, MAX_BYTES)
     needed = initial_num_blocks(values, plan.fpp, max_bytes=most)
     has_room = 2 * needed * BYTES_PER_BLOCK <= most
-    return 2 * needed if needed <= _SMALL_BLOCKS and has_room else needed
+    is_tight = needed <= _SMALL_BLOCKS or any(dictionaries)
+    return 2 * needed if is_tight and has_room else needed

@@ -6,7 +6,8 @@
     rowGroup int32                           -1: the filter is that of the whole file
     columnType string                        the column's type in this file, `column_type`
     numBytes int32                           bytes of BFBinary
-    numValues int64, ndv int64               inserted, and distinct by estimate; -1: unknown
+    numValues int64, ndv int64               inserted, and distinct by estimate; -1: unknown. Where
+                                             dictionaries have all values, theirs are inserted
 
 All are required. Rows of one file stand together. A file without a filter has no row.
 

@@ -11,6 +11,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <limits.h>
+
 #include "arrays.h"
 #include "murmur3.h"
 #include "pages.h"
@@ -508,6 +510,34 @@ static PyObject *py_walk_pages(PyObject *self, PyObject *const *args, Py_ssize_t
 /* ---------------------------------------------------------------- pieces of files */
 
 #if PBW_HAS_PREAD
+static PyObject *py_walk_file(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
+  Py_buffer types = {0}, pages = {0};
+  ThriftSchema schema;
+  PagesFile file = {0};
+  int64_t descriptor = 0, found = 0;
+  int problem = THRIFT_OK;
+  (void)self;
+  int is_good = has_arguments("walk_file", num_args, 6) &&
+                take_number(args[0], "descriptor", 0, INT_MAX, &descriptor) &&
+                take_number(args[1], "pos", 0, INT64_MAX, &file.pos) &&
+                take_number(args[2], "limit", 0, INT64_MAX, &file.limit) &&
+                take_number(args[3], "num_values", INT64_MIN, INT64_MAX, &file.num_values) &&
+                take_schema(args[4], PAGE_SLOTS, &types, &schema) &&
+                take_aligned(args[5], "pages", 8, WRITE, &pages);
+  if (is_good) {
+    file.descriptor = (int)descriptor;
+    Py_BEGIN_ALLOW_THREADS
+    problem = pages_walk_file(&file, &schema, pages.buf, pages.len / (8 * PAGE_COLUMNS), &found);
+    Py_END_ALLOW_THREADS
+  }
+  PyBuffer_Release(&types);
+  PyBuffer_Release(&pages);
+  if (!is_good) return NULL;
+  return Py_BuildValue("iLLLLL", problem, (long long)file.pos, (long long)found,
+                       (long long)file.num_values, (long long)file.num_reads,
+                       (long long)file.num_bytes);
+}
+
 static PyObject *py_read_pieces(PyObject *self, PyObject *const *args, Py_ssize_t num_args) {
   Py_buffer descriptors = {0}, starts = {0}, target = {0};
   int64_t size, count, done = 0;
@@ -594,6 +624,7 @@ static PyMethodDef methods[] = {
     FAST(scan),
     FAST(walk_pages),
 #if PBW_HAS_PREAD
+    FAST(walk_file),
     FAST(read_pieces),
     {"probe_usual", py_probe_usual, METH_O, NULL},
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "probe.h" /* PBW_HAS_PREAD */
 #include "thrift.h"
 
 /* Columns of the result. */
@@ -34,11 +35,31 @@ enum {
 };
 
 /* Problems beside those of thrift.h. */
-enum { PAGES_LACKS_FIELD = 10, PAGES_BAD_NUMBER = 11 };
+enum { PAGES_LACKS_FIELD = 10, PAGES_BAD_NUMBER = 11, PAGES_UNREADABLE = 12 };
 
 /* Walk from `pos` to the end of the data, or until `capacity` pages are found (THRIFT_FULL; `stop`
  * is then where to go on). `end->rows` is the number of pages that are sound. */
 int pages_walk(const uint8_t *data, int64_t size, int64_t pos, const ThriftSchema *schema,
                int64_t *pages, int64_t capacity, ThriftEnd *end);
+
+#if PBW_HAS_PREAD
+enum { PAGES_MAX_HEADER = 1 << 24 }; /* bytes of a header; Arrow refuses longer ones */
+
+/* A walk through an open file: headers are read, and nothing else. */
+typedef struct {
+  int descriptor;
+  int64_t pos;        /* in/out: of the first header; where the walk ended */
+  int64_t limit;      /* pages end before it */
+  int64_t num_values; /* in/out: of data pages still to be found; the walk ends when there are none */
+  int64_t num_reads;  /* out */
+  int64_t num_bytes;  /* out: that were read */
+} PagesFile;
+
+/* Note the pages until all values are found, the limit is reached or `capacity` pages are found
+ * (THRIFT_FULL); `*found` is how many. A window of bytes is read for each header, as large as the
+ * header before was, and a larger one if it turns out too small. */
+int pages_walk_file(PagesFile *file, const ThriftSchema *schema, int64_t *pages, int64_t capacity,
+                    int64_t *found);
+#endif
 
 #endif

@@ -29,6 +29,7 @@ from parquet_bloomwriter.kernels.reference.xxh64 import (
 )
 
 if hasattr(os, "pread"):
+    from parquet_bloomwriter.kernels.reference.pages import walk_file
     from parquet_bloomwriter.kernels.reference.probe import probe_usual, read_pieces
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "scan",
     "sum_products",
     "unite",
+    "walk_file",
     "walk_pages",
     "xxh64",
     "xxh64_fixed",

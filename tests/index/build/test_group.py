@@ -81,7 +81,7 @@ def test_rows_say_what_they_are_about(tmp_path: Path) -> None:
         "size": task.file.size,
         "modificationTime": task.file.modified_ms,
         "rowGroup": -1,
-        "numValues": 3,
+        "numValues": 2,
         "ndv": 2,
     }
 

@@ -1,0 +1,296 @@
+"""The pages of a column chunk by their headers: where they lie, how large they are, what they hold.
+
+    chunk = [dictionary page] data page ... data page
+    page  = PageHeader, then `compressed_page_size` bytes
+
+A chunk is walked from header to header, as readers do, until the data pages hold as many values as
+the footer counts. Nothing of a page but its header is read.
+
+pyarrow believes headers: it reserves the size that one gives, up to 2 GiB, before it reads the
+page, room for as many values as a dictionary is said to have, and 64 MiB while it looks for the end
+of a header that has none. If an offset in the footer is wrong, any bytes are taken for a header. So
+`check_pages` compares headers with the file, the codec and the footer before pyarrow reads a chunk:
+all headers of files that are near, on stores those to which the footer leads.
+
+Source: parquet.thrift, PageHeader; Parquet specification, "Data Pages".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter import kernels
+from parquet_bloomwriter.compact.scan import scan
+from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import (
+    ABSENT,
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    DICTIONARY_PAGE,
+    FULL,
+    MAX_HEADER_BYTES,
+    PAGE_COLUMNS,
+    PAGE_COMPRESSED,
+    PAGE_HEADER_BYTES,
+    PAGE_NUM_VALUES,
+    PAGE_TYPE,
+    PAGE_UNCOMPRESSED,
+    SLOT_COMPRESSED,
+    SLOT_DATA,
+    SLOT_DATA_V2,
+    SLOT_DICTIONARY,
+    SLOT_TYPE,
+    SLOT_UNCOMPRESSED,
+)
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.page_headers import PAGE_HEADER
+from parquet_bloomwriter.source.local import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.source import Source
+
+REMOTE_TAIL = 16 * 1024
+"""Sources that would rather read so many bytes than make another request are remote."""
+
+_FIRST_PAGES = 64
+_FIRST_WINDOW = 64
+_SLACK = 16
+"""Bytes read beyond the length of the header before: headers of one chunk are nearly alike."""
+
+_HARMLESS_BYTES = 32 * 1024 * 1024
+"""Bytes of an unpacked page; a larger page must fit the footer and what its codec can do."""
+
+_MOST_UNPACKED = {0: 1, 1: 64, 2: 1100, 3: 300, 4: 1 << 22, 5: 300, 6: 1 << 16, 7: 300}
+"""parquet.thrift, CompressionCodec -> bytes that one stored byte can become, at most."""
+
+CODECS = frozenset(_MOST_UNPACKED)
+"""The codecs that are known."""
+
+_LENGTH_BYTES = 4
+"""A BYTE_ARRAY has its length before it."""
+
+_STRUCTS = {DATA_PAGE: SLOT_DATA, DICTIONARY_PAGE: SLOT_DICTIONARY, DATA_PAGE_V2: SLOT_DATA_V2}
+_MAX_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Where a column chunk lies, and what the footer says of it."""
+
+    start: int
+    """Position of its first page header."""
+
+    stop: int
+    """`start` and the chunk's compressed size. Some writers leave the dictionary page out of it."""
+
+    limit: int
+    """Position where the footer begins."""
+
+    num_values: int
+    """Nulls included."""
+
+    num_uncompressed: int
+    """Bytes of all pages."""
+
+    codec: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pages:
+    """The pages that a walk came across, n in number."""
+
+    table: NDArray[np.int64]
+    """Shape (n, `PAGE_COLUMNS`); see `kernels.layout`. Positions are absolute."""
+
+    stop: int
+    """Position past the last page."""
+
+    problem: str = ""
+    """What is wrong with the header at `stop`; empty if the walk found all values."""
+
+    @property
+    def num_values(self) -> int:
+        """Values in the data pages, nulls included."""
+        return int(self.table[is_data(self.table), PAGE_NUM_VALUES].sum())
+
+
+def is_data(table: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which pages are data pages, shape (n,)."""
+    return np.isin(table[:, PAGE_TYPE], (DATA_PAGE, DATA_PAGE_V2))
+
+
+def is_near(source: Source) -> bool:
+    """Return whether many small reads of a source cost little."""
+    return source.tail_bytes < REMOTE_TAIL
+
+
+def extent_of(footer: Footer, row_group: int, ordinal: int) -> Extent | None:
+    """Return where pyarrow looks for the pages of a column chunk; None if that is no position."""
+    chunk = footer.chunks.values[row_group, ordinal]
+    start = int(chunk[ChunkField.DATA_PAGE_OFFSET])
+    if 0 < chunk[ChunkField.DICTIONARY_PAGE_OFFSET] < start:
+        start = int(chunk[ChunkField.DICTIONARY_PAGE_OFFSET])
+    if not 0 < start < footer.start:
+        return None
+    return Extent(
+        start=start,
+        stop=start + max(int(chunk[ChunkField.TOTAL_COMPRESSED_SIZE]), 0),
+        limit=footer.start,
+        num_values=int(chunk[ChunkField.NUM_VALUES]),
+        num_uncompressed=int(chunk[ChunkField.TOTAL_UNCOMPRESSED_SIZE]),
+        codec=int(chunk[ChunkField.CODEC]),
+    )
+
+
+def walk(source: Source, extent: Extent) -> Pages:
+    """Walk a column chunk from header to header, until all of its values are accounted for.
+
+    Raises:
+        OSError: If reading fails.
+    """
+    if kernels.HAS_PREAD and isinstance(source, FileSource):
+        return _walk_file(source, extent)
+    return walk_headers(source.read_at, extent)
+
+
+def _walk_file(source: FileSource, extent: Extent) -> Pages:
+    """Let the kernel `walk_file` find the pages; what is wrong with one, the loop here words."""
+    parts, room, problem = [], _FIRST_PAGES, FULL
+    position, left = extent.start, extent.num_values
+    while problem == FULL:
+        pages = np.empty((room, PAGE_COLUMNS), np.int64)
+        problem, position, found, left, num_reads, num_bytes = kernels.walk_file(
+            source.fd, position, extent.limit, left, PAGE_HEADER.words, pages
+        )
+        source.traffic.add(num_reads, num_bytes)
+        parts.append(pages[:found])
+        room *= 4
+    if not problem:
+        return Pages(table=np.concatenate(parts), stop=position)
+    rest = walk_headers(source.read_at, replace(extent, start=position, num_values=left))
+    return Pages(table=np.concatenate((*parts, rest.table)), stop=rest.stop, problem=rest.problem)
+
+
+def walk_headers(read_at: Callable[[int, int], bytes], extent: Extent) -> Pages:
+    """Walk a column chunk by a function that returns bytes; see `walk`."""
+    rows: list[tuple[int, ...]] = []
+    position, seen, window, problem = extent.start, 0, _FIRST_WINDOW, ""
+    while seen < extent.num_values and position < extent.limit:
+        header = _header_at(read_at, position, extent.limit, window)
+        if isinstance(header, str):
+            problem = header
+            break
+        rows.append(header)
+        window = header[PAGE_HEADER_BYTES] + _SLACK
+        if header[PAGE_TYPE] in (DATA_PAGE, DATA_PAGE_V2):
+            seen += header[PAGE_NUM_VALUES]
+        position += header[PAGE_HEADER_BYTES] + header[PAGE_COMPRESSED]
+    table = np.array(rows, np.int64).reshape(len(rows), PAGE_COLUMNS)
+    return Pages(table=table, stop=position, problem=problem)
+
+
+def _header_at(
+    read_at: Callable[[int, int], bytes], position: int, limit: int, window: int
+) -> tuple[int, ...] | str:
+    """Return a page by its header; or what is wrong with the header."""
+    while True:
+        stop = min(position + window, limit)
+        try:
+            found = scan(read_at(position, stop), PAGE_HEADER)
+            break
+        except MalformedFile as error:
+            if stop == limit or window >= MAX_HEADER_BYTES:
+                return f"a page has no header: {error.problem}"
+        window = min(4 * window, MAX_HEADER_BYTES)
+    return _page(found.values[0].tolist(), position, found.stop, limit)
+
+
+def _page(numbers: list[int], position: int, length: int, limit: int) -> tuple[int, ...] | str:
+    """Return a page by the numbers in its header; or what is wrong with them."""
+    kind, packed = numbers[SLOT_TYPE], numbers[SLOT_COMPRESSED]
+    sizes = [packed, numbers[SLOT_UNCOMPRESSED]]
+    slot = _STRUCTS.get(kind)
+    counts = [] if slot is None else numbers[slot + 1 : slot + 3]
+    if ABSENT in {kind, *sizes, *counts} or (slot is not None and numbers[slot] == ABSENT):
+        return "a page has no header: it lacks a required field"
+    if not all(0 <= one <= _MAX_INT32 for one in (*sizes, *counts)):
+        return "a page has no header: it has a size or a number of values that cannot be"
+    if packed > limit - position - length:
+        return f"a page claims {packed} bytes, more than the file has behind it"
+    return (position, length, *sizes, kind, *(counts or (-1, -1)))
+
+
+def check_pages(source: Source, footer: Footer, leaf: Leaf, row_group: int) -> None:
+    """Check that the pages of a column chunk have headers, with plausible sizes.
+
+    Raises:
+        OSError: If a header is malformed or gives an impossible size, or if reading fails.
+    """
+    extent = extent_of(footer, row_group, leaf.ordinal)
+    if extent is None:
+        return
+    if is_near(source):
+        pages = walk(source, extent)
+        table, problem = pages.table, pages.problem
+    else:
+        table, problem = _first_pages(source, footer, leaf, row_group)
+    unlikely = implausible(table, extent, leaf)
+    if unlikely or problem:
+        raise OSError(unlikely or problem)
+
+
+def _first_pages(
+    source: Source, footer: Footer, leaf: Leaf, row_group: int
+) -> tuple[NDArray[np.int64], str]:
+    """Look at the headers to which the footer leads, in one request if that can be."""
+    chunk = footer.chunks.values[row_group, leaf.ordinal]
+    fields = (ChunkField.DICTIONARY_PAGE_OFFSET, ChunkField.DATA_PAGE_OFFSET)
+    starts = sorted({int(chunk[field]) for field in fields if 0 < chunk[field] < footer.start})
+    length = 4096
+    ranges = [(start, min(start + length, footer.start)) for start in starts]
+    known = dict(zip(starts, source.read_ranges(ranges), strict=True))
+
+    def read_at(start: int, stop: int) -> bytes:
+        data = known[start]
+        if stop - start > len(data) == length:
+            return source.read_at(start, stop)
+        return data[: stop - start]
+
+    rows = []
+    for start in starts:
+        page = _header_at(read_at, start, footer.start, length)
+        if isinstance(page, str):
+            return np.empty((0, PAGE_COLUMNS), np.int64), page
+        rows.append(page)
+    return np.array(rows, np.int64).reshape(len(rows), PAGE_COLUMNS), ""
+
+
+def implausible(table: NDArray[np.int64], extent: Extent, leaf: Leaf) -> str:
+    """Return why the size of a page cannot be, in a clause; empty if all can be.
+
+    Args:
+        table: The pages, shape (n, `PAGE_COLUMNS`).
+        extent: Of their chunk.
+        leaf: The column.
+    """
+    unpacked, packed = table[:, PAGE_UNCOMPRESSED], table[:, PAGE_COMPRESSED]
+    most = np.minimum(extent.num_uncompressed, packed * _MOST_UNPACKED.get(extent.codec, 1))
+    too_large = np.flatnonzero(unpacked > np.maximum(most, _HARMLESS_BYTES))
+    if len(too_large):
+        size = int(unpacked[too_large[0]])
+        return f"a page claims {size} bytes, all pages together {extent.num_uncompressed}"
+    dictionaries = table[table[:, PAGE_TYPE] == DICTIONARY_PAGE]
+    counts, sizes = dictionaries[:, PAGE_NUM_VALUES], dictionaries[:, PAGE_UNCOMPRESSED]
+    too_many = np.flatnonzero(counts > sizes // max(leaf.plain_width or _LENGTH_BYTES, 1))
+    if len(too_many):
+        count, size = int(counts[too_many[0]]), int(sizes[too_many[0]])
+        return f"a dictionary claims {count} values in {size} bytes"
+    return ""
