@@ -14,7 +14,8 @@ to the parts.
 The answer is that of the parts. The filter of all values is asked first, as there.
 
 The manifest is read only if it knows other files than the slices do. Otherwise paths and sizes are
-read from the slices, and only of the files that might match.
+read from the slices, and only of the files that might match. Where a manifest is read, it must have
+the files of the slices under the same ids, as with parts.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -123,6 +124,15 @@ class SlicedIndex:
         rest = others.files.ids[scope.might_match(expression, probes)]
         return np.sort(np.concatenate([found, rest]))
 
+    def check_files(self, expression: Expression, files: FileTable) -> None:
+        """Check that ids of a predicate's answer mean the same files in the manifest.
+
+        Raises:
+            BloomwriterError, OSError: If they do not, or the index cannot be read.
+        """
+        for column in self._concerned(expression) or ():
+            column.check_files(files)
+
     def could_exclude(self, expression: Expression) -> bool | None:
         """Return whether any file could be excluded by a predicate; None if slices do not tell.
 
@@ -186,7 +196,7 @@ class SlicedIndex:
         units = column.reader.directory.units
         with self._lock:
             if units not in self._others:
-                self._others[units] = _other_files(self._entry, column.reader, self._read_files)
+                self._others[units] = _other_files(self._entry, column, self._read_files)
             return self._others[units]
 
     def _is_alive(self, column: SlicedColumn, number: int, others: _OtherFiles) -> bool:
@@ -241,13 +251,14 @@ class _OtherFiles:
 
 
 def _other_files(
-    entry: Entry, reader: SliceReader, read_files: Callable[[], FileTable]
+    entry: Entry, column: SlicedColumn, read_files: Callable[[], FileTable]
 ) -> _OtherFiles:
     """Find the files that slices do not tell of.
 
     File ids are given once. So if the version knows as many files as the slices, and no id was
     given since, it knows the same.
     """
+    reader = column.reader
     directory, ordinals = reader.directory, reader.without_slices.astype(np.int64)
     if entry.next_file_id == directory.stop and entry.num_files == directory.num_files:
         ids, files = reader.file_ids[ordinals], None
@@ -255,6 +266,7 @@ def _other_files(
             files = FileTable.of_identities(ids, reader.files(ordinals))
         return _OtherFiles(files=files, all_ids=None)
     known = read_files().by_id()
+    column.check_files(known)
     is_other = known.ids >= directory.stop
     is_other |= np.isin(known.ids, reader.file_ids[ordinals])
     files = known.select(is_other) if is_other.any() else None
@@ -280,6 +292,7 @@ class SlicedColumn:
         if column.slices is None:
             raise IndexProblem(f"the column {column.name} has no slices", path=folder)
         self._folder = folder
+        self._has_same_files = False
         self.column = column
         self.reader = SliceReader(folder, column.slices)
         directory = self.reader.directory
@@ -294,6 +307,17 @@ class SlicedColumn:
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
         return self.reader.num_bytes_held
+
+    def check_files(self, files: FileTable) -> None:
+        """Check once that the manifest has the files of the slices under the same ids.
+
+        Raises:
+            IndexProblem: If it has not.
+            OSError: If the slices cannot be read.
+        """
+        if not self._has_same_files:
+            self.reader.check_files(files)
+            self._has_same_files = True
 
     def probe_of(self, files: FileTable) -> ColumnProbe:
         """Return what looks in the filters of files that are not in the slices.

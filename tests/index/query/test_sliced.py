@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -338,6 +339,30 @@ def test_slices_of_another_index_are_not_used(index: Made, tmp_path: Path) -> No
     content = Path(other.folder, theirs.file.path).read_bytes()
     Path(index.folder, mine.file.path).write_bytes(content)
     assert kept(index, "id = 150", problem=Code.INDEX_BROKEN) == EXPECTED
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_slices_and_a_manifest_of_other_files_exclude_nothing(
+    index: Made,
+    is_changed: bool,  # noqa: FBT001
+) -> None:
+    """The manifest gives the ids of files 150 and 151 to each other, as of a second index."""
+    assert index.entry.manifest is not None
+    path = Path(index.folder, index.entry.manifest.path)
+    table = pq.read_table(path)
+    order = [*range(150), 151, 150, *range(152, NUM_FILES)]
+    if is_changed:
+        order.pop()
+    swapped = table.take(order).set_column(0, table.schema.field(0), table["fileId"][: len(order)])
+    pq.write_table(swapped, path)
+    manifest = replace(index.entry.manifest, size=path.stat().st_size)
+    entry = replace(index.entry, id=9, manifest=manifest, num_files=len(order))
+    assert IndexLog(index.folder).write(entry)
+    assert kept(index, "id = 150", problem=Code.INDEX_BROKEN) == [*range(len(order))]
+    if is_changed:
+        opened = Snapshot(entry, index.folder)
+        assert opened.matching_files(parse("id = 150")) is None
+        assert opened.problem is not None
 
 
 def test_lists_are_shared_among_threads(index: Made, monkeypatch: pytest.MonkeyPatch) -> None:
