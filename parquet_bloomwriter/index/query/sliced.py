@@ -60,8 +60,9 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.slice_file import Group
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+    from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.query.conditions import Condition, Scope
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.source.local import FileSource
 
@@ -143,10 +144,12 @@ class SlicedIndex:
         if columns is None:
             return None
         others = self._others_of(columns[0])
+        is_usable: dict[Leaf, bool] = {}
         for number, leaf in enumerate(columns[0].leaves):
-            leaves = [leaf, *(one.leaves[0] for one in columns[1:])]
-            is_usable = condition_of(expression, leaves) is not None
-            if is_usable and self._is_alive(columns[0], number, others):
+            if leaf not in is_usable:
+                leaves = [leaf, *(one.leaves[0] for one in columns[1:])]
+                is_usable[leaf] = condition_of(expression, leaves) is not None
+            if is_usable[leaf] and self._is_alive(columns[0], number, others):
                 return True
         if others.files is None:
             return False
@@ -344,49 +347,56 @@ class SlicedColumn:
             IndexProblem: If the slices are not as they were written.
             OSError: If the slices cannot be read.
         """
-        found = [np.zeros(0, np.int32)]
+        found, held = [np.zeros(0, np.int32)], _Held(self._folder, self.column.global_filter)
+        # Once for each type: there may be many groups, and many values to hash.
+        conditions = {leaf: condition_of(expression, [leaf]) for leaf in set(self.leaves)}
         with self.reader.opened() as source:
             for number, leaf in enumerate(self.leaves):
                 owners = self.reader.owners[number]
-                condition = condition_of(expression, [leaf])
+                condition = conditions[leaf]
                 if condition is not None:
-                    owners = owners[_ordinals_of(self._bits(condition, number, source))]
+                    owners = owners[_ordinals_of(self._bits(condition, number, source, held))]
                 found.append(owners)
         return np.unique(np.concatenate(found)).astype(np.int64)
 
     def keys(self, contains: Contains) -> NDArray[np.int64]:
         """Return the units that might contain a hash, ascending, as `unit_keys` has them."""
         reader, found = self.reader, [np.zeros(0, np.int64)]
+        held = _Held(self._folder, self.column.global_filter)
         with reader.opened() as source:
             for number, (owners, row_groups) in enumerate(
                 zip(reader.owners, reader.row_groups, strict=True)
             ):
-                which = _ordinals_of(self._matches(contains, number, source))
+                which = _ordinals_of(self._matches(contains, number, source, held))
                 of_units = None if row_groups is None else row_groups[which]
                 found.append(unit_keys(owners[which], of_units))
         return np.sort(np.concatenate(found))
 
-    def _bits(self, condition: Condition, number: int, source: FileSource) -> NDArray[np.uint64]:
+    def _bits(
+        self, condition: Condition, number: int, source: FileSource, held: _Held
+    ) -> NDArray[np.uint64]:
         """Return which filters of a group might meet a condition, one bit for each."""
         if isinstance(condition, Contains):
-            return self._matches(condition, number, source)
+            return self._matches(condition, number, source, held)
         if not condition.parts:
             return np.zeros(self.reader.directory.groups[number].row_bytes // 8, np.uint64)
-        found = self._bits(condition.parts[0], number, source)
+        found = self._bits(condition.parts[0], number, source, held)
         for part in condition.parts[1:]:
             if isinstance(condition, AnyOf):
-                found |= self._bits(part, number, source)
+                found |= self._bits(part, number, source, held)
             elif found.any():
-                found &= self._bits(part, number, source)
+                found &= self._bits(part, number, source, held)
         return found
 
-    def _matches(self, contains: Contains, number: int, source: FileSource) -> NDArray[np.uint64]:
+    def _matches(
+        self, contains: Contains, number: int, source: FileSource, held: _Held
+    ) -> NDArray[np.uint64]:
         """Return which filters of a group might contain a hash, one bit for each."""
         reader, whole, hashes = self.reader, self.column.global_filter, contains.hashes
         group = reader.directory.groups[number]
         if whole is None:
             return self._any_of(group, hashes.tolist(), source)
-        is_held = might_hold(self._folder, whole.file, hashes)
+        is_held = held.by_whole(contains)
         found = self._any_of(group, hashes[is_held].tolist(), source)
         if not is_held.all() and whole.stop < reader.directory.stop:
             more = self._any_of(group, hashes[~is_held].tolist(), source)
@@ -418,6 +428,31 @@ class SlicedColumn:
             if and_rows(rows, each):
                 found |= each
         return found
+
+
+class _Held:
+    """Which hashes the filter of all values might contain, during one lookup: asked once each."""
+
+    def __init__(self, folder: str, whole: GlobalFilter | None) -> None:
+        self._folder = folder
+        self._whole = whole
+        self._found: dict[Contains, NDArray[np.bool_]] = {}  # by identity
+
+    def by_whole(self, contains: Contains) -> NDArray[np.bool_]:
+        """Return which hashes the filter might contain, in their order; all, if there is none.
+
+        Raises:
+            IndexProblem: If the filter is not as it was written.
+            OSError: If the filter cannot be read.
+        """
+        if contains not in self._found:
+            hashes = contains.hashes
+            self._found[contains] = (
+                np.ones(len(hashes), np.bool_)
+                if self._whole is None
+                else might_hold(self._folder, self._whole.file, hashes)
+            )
+        return self._found[contains]
 
 
 def rows_of(h: int, num_blocks: int) -> list[int]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.query import probe, snapshot
+from parquet_bloomwriter.index.query import probe, sliced, snapshot
 from parquet_bloomwriter.index.query.snapshot import Snapshot
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.predicate import parse
@@ -265,6 +265,36 @@ def test_eight_rows_are_read_for_a_value(index: Made, monkeypatch: pytest.Monkey
     assert kept(index, "id = 150") == EXPECTED
     assert len(rows) == 16  # two groups
     assert sorted(row % 256 // 32 for row in rows) == sorted([*range(8)] * 2)
+
+
+def test_values_are_hashed_and_asked_once_for_all_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each of 20 groups: a list of values may be long."""
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 10)
+    rows = [Row(file_id=i, filter=filled(1 + i % 20, hashed([i], INT64))) for i in range(400)]
+    whole = filled(64, hashed(range(400), INT64))
+    column = Column(parts=[[rows]], whole=whole)
+    made = with_slices(make(tmp_path / "ids", {"id": column}, file_ids=range(400)))
+    calls: Counter[str] = Counter()
+    for name in ("condition_of", "might_hold"):
+        place = f"parquet_bloomwriter.index.query.sliced.{name}"
+        monkeypatch.setattr(place, counting(calls, name, getattr(sliced, name)))
+    assert 7 in kept(made, "id IN (7, 9)")
+    assert calls == {"condition_of": 1, "might_hold": 1}
+    calls.clear()
+    opened = snapshot.open_snapshot(made.folder)
+    assert isinstance(opened, Snapshot)
+    assert not opened.could_exclude(parse("id <> 7"))
+    assert calls == {"condition_of": 1}
+
+
+def counting(calls: Counter[str], name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*arguments: object) -> object:
+        calls[name] += 1
+        return do(*arguments)
+
+    return counted
 
 
 def unlinked(path: Path) -> None:
