@@ -12,6 +12,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 ABI = "cp311"
 SOURCES = Path("parquet_bloomwriter/kernels/c")
@@ -26,6 +27,25 @@ KERNELS = Extension(
     py_limited_api=True,
     optional=True,
 )
+
+
+class Compile(build_ext):
+    """Leaves no extension of older sources where compiling fails: its answers might be wrong."""
+
+    def run(self) -> None:
+        """Compile; what lies among the sources for an editable installation is made anew."""
+        for extension in self.extensions if self.inplace else ():
+            name = self.get_ext_filename(self.get_ext_fullname(extension.name))
+            Path(name).unlink(missing_ok=True)
+        super().run()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile one extension unless it is newer than its sources."""
+        try:
+            super().build_extension(ext)
+        except BaseException:
+            Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+            raise
 
 
 class Wheel(bdist_wheel):
@@ -47,4 +67,4 @@ class Wheel(bdist_wheel):
         return ABI, "abi3", super().get_tag()[2]
 
 
-setup(ext_modules=[KERNELS], cmdclass={"bdist_wheel": Wheel})
+setup(ext_modules=[KERNELS], cmdclass={"bdist_wheel": Wheel, "build_ext": Compile})

@@ -109,6 +109,29 @@ def test_without_a_compiler(tmp_path: Path, environment: dict[str, str]) -> None
     assert done.stderr.count("the C kernels are not compiled") == 1
 
 
+def build_editable(folder: Path, **environment: str) -> None:
+    line = "from setuptools import build_meta; build_meta.build_editable('dist')"
+    run(sys.executable, "-c", line, cwd=folder, **environment)
+
+
+def test_no_older_extension_is_taken_where_compiling_fails(tmp_path: Path) -> None:
+    build(tmp_path)
+    folder = tmp_path / "src"
+    build_editable(folder)
+    assert (folder / EXTENSION).exists()
+    with (folder / "parquet_bloomwriter/kernels/c/sbbf.c").open("a") as file:
+        file.write("mistake")
+    build_editable(folder)
+    assert not (folder / EXTENSION).exists()
+    shutil.rmtree(tmp_path / "dist")
+    pip = (sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check")
+    options = ("--no-deps", "--no-build-isolation", "-w", str(tmp_path / "dist"))
+    run(*pip, *options, ".", cwd=folder)
+    (wheel,) = (tmp_path / "dist").iterdir()
+    assert EXTENSION not in names(wheel)
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
 def test_what_the_source_distribution_contains(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns(".*", "dist", "*.egg-info", "*.so")
     shutil.copytree(ROOT, tmp_path / "src", ignore=ignored)

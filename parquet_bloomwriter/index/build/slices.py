@@ -34,7 +34,7 @@ from parquet_bloomwriter.durable import make_folders, remove_files, sync_folder
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format import slice_file as layout
 from parquet_bloomwriter.index.format.bit_matrix import transpose
-from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.format.part_reader import read_part, state_of
 from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder, relative_path
 from parquet_bloomwriter.index.format.slice_file import Directory, Group, Section, SourcePart
 from parquet_bloomwriter.index.log.entry import IndexFile, SliceFile
@@ -161,9 +161,14 @@ def _plan(
     """Put filters into groups, by type and size; files with a filter in no group are left out.
 
     Filters without values have size 0. To leave a file out makes groups smaller, perhaps too small.
+
+    Raises:
+        IndexProblem: If a filter has values, but no block.
     """
     headers = usual_header_length(filters.num_bytes)
     sizes = np.where(filters.has_values, (filters.num_bytes - headers) // BYTES_PER_BLOCK, 0)
+    if (sizes[filters.has_values] < 1).any():
+        raise _malformed(filters, int(np.argmax(filters.has_values & (sizes < 1))))
     kinds, kind_of = np.unique(
         np.stack([filters.type_of.astype(np.int64), sizes]), axis=1, return_inverse=True
     )
@@ -348,6 +353,9 @@ class _GroupWriter:
                     stack.close()
                     part = int(filters.part_of[rows[run.start]])
                     source = stack.enter_context(open_local(filters.paths[part]))
+                    if state_of(source) != filters.states[part]:
+                        problem = "a part of the index was changed after it was opened"
+                        raise IndexProblem(problem, path=filters.paths[part])
                 tile[run] = self._read(source, rows[run], start, width)
 
     def _read(

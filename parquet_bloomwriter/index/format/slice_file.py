@@ -73,6 +73,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.log.entry import SliceFile
     from parquet_bloomwriter.source.local import FileSource
 
@@ -422,6 +423,40 @@ class SliceReader:
             FileId(data[start:stop].decode("utf-8", "surrogatepass"), size, modified)
             for start, stop, size, modified in zip(*columns, strict=True)
         ]
+
+    def check_files(self, files: FileTable) -> None:
+        """Check that these are the files that the slices know under the same ids.
+
+        Sizes and times are compared, as with parts. Of the records, only these are read.
+
+        Args:
+            files: Of the manifest. Ids that the slices do not know are passed over.
+
+        Raises:
+            IndexProblem: If any is another file.
+            OSError: If a record cannot be read.
+        """
+        place = np.searchsorted(self.file_ids, files.ids)
+        place[place == len(self.file_ids)] = 0
+        known = np.flatnonzero(self.file_ids[place] == files.ids)
+        sizes, times = self._sizes_and_times()
+        ordinals = place[known]
+        same = (sizes[ordinals] == files.sizes[known]).all()
+        if not same or not (times[ordinals] == files.modified_ms[known]).all():
+            raise self._broken("the slices are about other files than the manifest")
+
+    def _sizes_and_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Read the sizes and times of all files, unchecked."""
+        num_files = self.directory.num_files
+        found = np.empty((2, num_files), np.int64)
+        with self.opened() as source:
+            for start, first in zip(
+                self._places.tolist(), range(0, num_files, RECORD_FILES), strict=False
+            ):
+                count = min(RECORD_FILES, num_files - first)
+                data = source.read_at(start, start + 16 * count)
+                found[:, first : first + count] = np.frombuffer(data, "<i8").reshape(2, count)
+        return found[0], found[1]
 
     def _read_records(self, numbers: NDArray[np.int64]) -> tuple[bytes, NDArray[np.int64]]:
         """Read some records, neighbours together, and check them.

@@ -14,7 +14,8 @@ to the parts.
 The answer is that of the parts. The filter of all values is asked first, as there.
 
 The manifest is read only if it knows other files than the slices do. Otherwise paths and sizes are
-read from the slices, and only of the files that might match.
+read from the slices, and only of the files that might match. Where a manifest is read, it must have
+the files of the slices under the same ids, as with parts.
 """
 
 # ruff: noqa: PTH118  paths are strings, as in the entries
@@ -59,8 +60,9 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.slice_file import Group
-    from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+    from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.query.conditions import Condition, Scope
+    from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.source.local import FileSource
 
@@ -123,6 +125,15 @@ class SlicedIndex:
         rest = others.files.ids[scope.might_match(expression, probes)]
         return np.sort(np.concatenate([found, rest]))
 
+    def check_files(self, expression: Expression, files: FileTable) -> None:
+        """Check that ids of a predicate's answer mean the same files in the manifest.
+
+        Raises:
+            BloomwriterError, OSError: If they do not, or the index cannot be read.
+        """
+        for column in self._concerned(expression) or ():
+            column.check_files(files)
+
     def could_exclude(self, expression: Expression) -> bool | None:
         """Return whether any file could be excluded by a predicate; None if slices do not tell.
 
@@ -133,10 +144,12 @@ class SlicedIndex:
         if columns is None:
             return None
         others = self._others_of(columns[0])
+        is_usable: dict[Leaf, bool] = {}
         for number, leaf in enumerate(columns[0].leaves):
-            leaves = [leaf, *(one.leaves[0] for one in columns[1:])]
-            is_usable = condition_of(expression, leaves) is not None
-            if is_usable and self._is_alive(columns[0], number, others):
+            if leaf not in is_usable:
+                leaves = [leaf, *(one.leaves[0] for one in columns[1:])]
+                is_usable[leaf] = condition_of(expression, leaves) is not None
+            if is_usable[leaf] and self._is_alive(columns[0], number, others):
                 return True
         if others.files is None:
             return False
@@ -186,7 +199,7 @@ class SlicedIndex:
         units = column.reader.directory.units
         with self._lock:
             if units not in self._others:
-                self._others[units] = _other_files(self._entry, column.reader, self._read_files)
+                self._others[units] = _other_files(self._entry, column, self._read_files)
             return self._others[units]
 
     def _is_alive(self, column: SlicedColumn, number: int, others: _OtherFiles) -> bool:
@@ -241,13 +254,14 @@ class _OtherFiles:
 
 
 def _other_files(
-    entry: Entry, reader: SliceReader, read_files: Callable[[], FileTable]
+    entry: Entry, column: SlicedColumn, read_files: Callable[[], FileTable]
 ) -> _OtherFiles:
     """Find the files that slices do not tell of.
 
     File ids are given once. So if the version knows as many files as the slices, and no id was
     given since, it knows the same.
     """
+    reader = column.reader
     directory, ordinals = reader.directory, reader.without_slices.astype(np.int64)
     if entry.next_file_id == directory.stop and entry.num_files == directory.num_files:
         ids, files = reader.file_ids[ordinals], None
@@ -255,6 +269,7 @@ def _other_files(
             files = FileTable.of_identities(ids, reader.files(ordinals))
         return _OtherFiles(files=files, all_ids=None)
     known = read_files().by_id()
+    column.check_files(known)
     is_other = known.ids >= directory.stop
     is_other |= np.isin(known.ids, reader.file_ids[ordinals])
     files = known.select(is_other) if is_other.any() else None
@@ -280,6 +295,7 @@ class SlicedColumn:
         if column.slices is None:
             raise IndexProblem(f"the column {column.name} has no slices", path=folder)
         self._folder = folder
+        self._has_same_files = False
         self.column = column
         self.reader = SliceReader(folder, column.slices)
         directory = self.reader.directory
@@ -294,6 +310,17 @@ class SlicedColumn:
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
         return self.reader.num_bytes_held
+
+    def check_files(self, files: FileTable) -> None:
+        """Check once that the manifest has the files of the slices under the same ids.
+
+        Raises:
+            IndexProblem: If it has not.
+            OSError: If the slices cannot be read.
+        """
+        if not self._has_same_files:
+            self.reader.check_files(files)
+            self._has_same_files = True
 
     def probe_of(self, files: FileTable) -> ColumnProbe:
         """Return what looks in the filters of files that are not in the slices.
@@ -320,49 +347,56 @@ class SlicedColumn:
             IndexProblem: If the slices are not as they were written.
             OSError: If the slices cannot be read.
         """
-        found = [np.zeros(0, np.int32)]
+        found, held = [np.zeros(0, np.int32)], _Held(self._folder, self.column.global_filter)
+        # Once for each type: there may be many groups, and many values to hash.
+        conditions = {leaf: condition_of(expression, [leaf]) for leaf in set(self.leaves)}
         with self.reader.opened() as source:
             for number, leaf in enumerate(self.leaves):
                 owners = self.reader.owners[number]
-                condition = condition_of(expression, [leaf])
+                condition = conditions[leaf]
                 if condition is not None:
-                    owners = owners[_ordinals_of(self._bits(condition, number, source))]
+                    owners = owners[_ordinals_of(self._bits(condition, number, source, held))]
                 found.append(owners)
         return np.unique(np.concatenate(found)).astype(np.int64)
 
     def keys(self, contains: Contains) -> NDArray[np.int64]:
         """Return the units that might contain a hash, ascending, as `unit_keys` has them."""
         reader, found = self.reader, [np.zeros(0, np.int64)]
+        held = _Held(self._folder, self.column.global_filter)
         with reader.opened() as source:
             for number, (owners, row_groups) in enumerate(
                 zip(reader.owners, reader.row_groups, strict=True)
             ):
-                which = _ordinals_of(self._matches(contains, number, source))
+                which = _ordinals_of(self._matches(contains, number, source, held))
                 of_units = None if row_groups is None else row_groups[which]
                 found.append(unit_keys(owners[which], of_units))
         return np.sort(np.concatenate(found))
 
-    def _bits(self, condition: Condition, number: int, source: FileSource) -> NDArray[np.uint64]:
+    def _bits(
+        self, condition: Condition, number: int, source: FileSource, held: _Held
+    ) -> NDArray[np.uint64]:
         """Return which filters of a group might meet a condition, one bit for each."""
         if isinstance(condition, Contains):
-            return self._matches(condition, number, source)
+            return self._matches(condition, number, source, held)
         if not condition.parts:
             return np.zeros(self.reader.directory.groups[number].row_bytes // 8, np.uint64)
-        found = self._bits(condition.parts[0], number, source)
+        found = self._bits(condition.parts[0], number, source, held)
         for part in condition.parts[1:]:
             if isinstance(condition, AnyOf):
-                found |= self._bits(part, number, source)
+                found |= self._bits(part, number, source, held)
             elif found.any():
-                found &= self._bits(part, number, source)
+                found &= self._bits(part, number, source, held)
         return found
 
-    def _matches(self, contains: Contains, number: int, source: FileSource) -> NDArray[np.uint64]:
+    def _matches(
+        self, contains: Contains, number: int, source: FileSource, held: _Held
+    ) -> NDArray[np.uint64]:
         """Return which filters of a group might contain a hash, one bit for each."""
         reader, whole, hashes = self.reader, self.column.global_filter, contains.hashes
         group = reader.directory.groups[number]
         if whole is None:
             return self._any_of(group, hashes.tolist(), source)
-        is_held = might_hold(self._folder, whole.file, hashes)
+        is_held = held.by_whole(contains)
         found = self._any_of(group, hashes[is_held].tolist(), source)
         if not is_held.all() and whole.stop < reader.directory.stop:
             more = self._any_of(group, hashes[~is_held].tolist(), source)
@@ -394,6 +428,31 @@ class SlicedColumn:
             if and_rows(rows, each):
                 found |= each
         return found
+
+
+class _Held:
+    """Which hashes the filter of all values might contain, during one lookup: asked once each."""
+
+    def __init__(self, folder: str, whole: GlobalFilter | None) -> None:
+        self._folder = folder
+        self._whole = whole
+        self._found: dict[Contains, NDArray[np.bool_]] = {}  # by identity
+
+    def by_whole(self, contains: Contains) -> NDArray[np.bool_]:
+        """Return which hashes the filter might contain, in their order; all, if there is none.
+
+        Raises:
+            IndexProblem: If the filter is not as it was written.
+            OSError: If the filter cannot be read.
+        """
+        if contains not in self._found:
+            hashes = contains.hashes
+            self._found[contains] = (
+                np.ones(len(hashes), np.bool_)
+                if self._whole is None
+                else might_hold(self._folder, self._whole.file, hashes)
+            )
+        return self._found[contains]
 
 
 def rows_of(h: int, num_blocks: int) -> list[int]:

@@ -173,9 +173,17 @@ class Snapshot:
         Returns:
             In the order of `files`, shape (m,). All are true if something is wrong.
         """
-        ids = self._by_slices(self._sliced.ids_of_matches, expression)
-        if ids is not None:
+
+        def find(expression: Expression) -> NDArray[np.bool_] | None:
+            ids = self._sliced.ids_of_matches(expression)
+            if ids is None:
+                return None
+            self._sliced.check_files(expression, self.files)
             return np.isin(self.files.ids, ids)
+
+        might = self._by_slices(find, expression)
+        if might is not None:
+            return might
         try:
             scope = self._scope(expression)
             if scope is not None:

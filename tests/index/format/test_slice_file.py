@@ -11,6 +11,8 @@ import pytest
 
 from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
 from parquet_bloomwriter.index.build import slices as build
+from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
+from parquet_bloomwriter.index.changes import known_files
 from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.format.slice_file import SliceReader
 from tests.index.sliced import slices_of
@@ -219,3 +221,32 @@ def test_a_filter_with_another_header_is_noticed(index: Made) -> None:
         file.write(b"\x16")
     with pytest.raises(IndexProblem, match="malformed header"):
         written(index)
+
+
+def test_a_filter_without_a_block_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has values, by its row: it is not taken for a filter in which nothing is found."""
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 2)
+    monkeypatch.setattr(Row, "data", property(data_of))
+    rows = [Row(file_id=i, filter=filled(1, hashes(i, 3))) for i in range(9)]
+    made = make(tmp_path / "x", {"id": Column(parts=[[rows]])}, file_ids=range(9))
+    with pytest.raises(IndexProblem, match="malformed header"):
+        written(made)
+
+
+def data_of(one: Row) -> bytes:
+    """The bytes of a filter; of that of file 5, only the header."""
+    assert one.filter is not None
+    data = one.filter.to_bytes()
+    return data[:-32] if one.file_id == ODD - 2 else data
+
+
+def test_a_part_that_changes_while_slices_are_written_is_noticed(index: Made) -> None:
+    files = known_files(index.entry, index.folder)
+    plan = plan_slices(index.folder, index.entry.columns[0].parts, files)
+    assert plan is not None
+    os.utime(index.paths()[1], (1, 1))
+    version = os.path.join(index.folder, "v__=0")  # noqa: PTH118
+    with pytest.raises(IndexProblem, match="changed after it was opened"):
+        write_slices(version, "id", plan, stop=NUM_FILES)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.index.query import probe, snapshot
+from parquet_bloomwriter.index.query import probe, sliced, snapshot
 from parquet_bloomwriter.index.query.snapshot import Snapshot
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.predicate import parse
@@ -266,6 +267,36 @@ def test_eight_rows_are_read_for_a_value(index: Made, monkeypatch: pytest.Monkey
     assert sorted(row % 256 // 32 for row in rows) == sorted([*range(8)] * 2)
 
 
+def test_values_are_hashed_and_asked_once_for_all_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each of 20 groups: a list of values may be long."""
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 10)
+    rows = [Row(file_id=i, filter=filled(1 + i % 20, hashed([i], INT64))) for i in range(400)]
+    whole = filled(64, hashed(range(400), INT64))
+    column = Column(parts=[[rows]], whole=whole)
+    made = with_slices(make(tmp_path / "ids", {"id": column}, file_ids=range(400)))
+    calls: Counter[str] = Counter()
+    for name in ("condition_of", "might_hold"):
+        place = f"parquet_bloomwriter.index.query.sliced.{name}"
+        monkeypatch.setattr(place, counting(calls, name, getattr(sliced, name)))
+    assert 7 in kept(made, "id IN (7, 9)")
+    assert calls == {"condition_of": 1, "might_hold": 1}
+    calls.clear()
+    opened = snapshot.open_snapshot(made.folder)
+    assert isinstance(opened, Snapshot)
+    assert not opened.could_exclude(parse("id <> 7"))
+    assert calls == {"condition_of": 1}
+
+
+def counting(calls: Counter[str], name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*arguments: object) -> object:
+        calls[name] += 1
+        return do(*arguments)
+
+    return counted
+
+
 def unlinked(path: Path) -> None:
     path.unlink()
 
@@ -338,6 +369,30 @@ def test_slices_of_another_index_are_not_used(index: Made, tmp_path: Path) -> No
     content = Path(other.folder, theirs.file.path).read_bytes()
     Path(index.folder, mine.file.path).write_bytes(content)
     assert kept(index, "id = 150", problem=Code.INDEX_BROKEN) == EXPECTED
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_slices_and_a_manifest_of_other_files_exclude_nothing(
+    index: Made,
+    is_changed: bool,  # noqa: FBT001
+) -> None:
+    """The manifest gives the ids of files 150 and 151 to each other, as of a second index."""
+    assert index.entry.manifest is not None
+    path = Path(index.folder, index.entry.manifest.path)
+    table = pq.read_table(path)
+    order = [*range(150), 151, 150, *range(152, NUM_FILES)]
+    if is_changed:
+        order.pop()
+    swapped = table.take(order).set_column(0, table.schema.field(0), table["fileId"][: len(order)])
+    pq.write_table(swapped, path)
+    manifest = replace(index.entry.manifest, size=path.stat().st_size)
+    entry = replace(index.entry, id=9, manifest=manifest, num_files=len(order))
+    assert IndexLog(index.folder).write(entry)
+    assert kept(index, "id = 150", problem=Code.INDEX_BROKEN) == [*range(len(order))]
+    if is_changed:
+        opened = Snapshot(entry, index.folder)
+        assert opened.matching_files(parse("id = 150")) is None
+        assert opened.problem is not None
 
 
 def test_lists_are_shared_among_threads(index: Made, monkeypatch: pytest.MonkeyPatch) -> None:
