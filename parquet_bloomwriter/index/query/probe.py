@@ -163,7 +163,7 @@ class ColumnProbe:
             descriptors[list(sources)] = [source.fd for source in sources.values()]
 
             def look_up(chunk: NDArray[np.int64]) -> NDArray[np.bool_]:
-                return self._look_up(chunk, hashes, descriptors)
+                return self._look_up(chunk, hashes, descriptors, sources)
 
             if len(rows) <= _CHUNK:
                 return look_up(rows)
@@ -172,17 +172,25 @@ class ColumnProbe:
                 return np.concatenate(list(pool.map(look_up, chunks)))
 
     def _look_up(
-        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64], descriptors: NDArray[np.int64]
+        self,
+        rows: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+        descriptors: NDArray[np.int64],
+        sources: dict[int, FileSource],
     ) -> NDArray[np.bool_]:
         """Look all hashes up in some filters; `descriptors` has one for each part, -1 for none."""
-        found = self._look_up_one(rows, hashes[0], descriptors)
+        found = self._look_up_one(rows, hashes[0], descriptors, sources)
         for h in hashes[1:]:
             pending = np.flatnonzero(~found)
-            found[pending] = self._look_up_one(rows[pending], h, descriptors)
+            found[pending] = self._look_up_one(rows[pending], h, descriptors, sources)
         return found
 
     def _look_up_one(
-        self, rows: NDArray[np.int64], h: np.uint64, descriptors: NDArray[np.int64]
+        self,
+        rows: NDArray[np.int64],
+        h: np.uint64,
+        descriptors: NDArray[np.int64],
+        sources: dict[int, FileSource],
     ) -> NDArray[np.bool_]:
         filters = self.filters
         starts, lengths, parts = (
@@ -197,10 +205,14 @@ class ColumnProbe:
         tasks[:, 4] = h.view(np.int64)
         tasks[:, 5] = starts + headers
         tasks[:, 6] = (lengths - headers) * self._is_checked[rows]  # 0: read the header first
-        if kernels.probe_usual(tasks):
-            raise _malformed(filters, int(rows[tasks[:, 7] & 3 == ODD][0]))
+        num_odd = kernels.probe_usual(tasks)
+        might: NDArray[np.bool_] = tasks[:, 7] & 3 == MIGHT_BE_IN
+        if num_odd:
+            # A read of a file's own source is completed if it was interrupted, or says what failed.
+            odd = tasks[:, 7] & 3 == ODD
+            might[odd] = _look_up_without_kernel(filters, rows[odd], np.array([h]), sources)
         self._is_checked[rows] = True
-        return np.asarray(tasks[:, 7] & 3 == MIGHT_BE_IN)
+        return might
 
     def _read_whole(self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Look hashes up by reading filters whole, neighbours together.
@@ -283,7 +295,7 @@ def _look_up_without_kernel(
     hashes: NDArray[np.uint64],
     sources: dict[int, FileSource],
 ) -> NDArray[np.bool_]:
-    """Look hashes up in the filters, on systems without `pread`."""
+    """Look hashes up in filters, on systems without `pread`, or where the kernel could not."""
     ordinals = np.zeros(len(filters.paths), np.int64)
     ordinals[list(sources)] = np.arange(len(sources))
     reader, part_of = BatchReader(list(sources.values())), ordinals[filters.part_of[rows]]

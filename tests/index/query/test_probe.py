@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.query import probe
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.probe import ColumnProbe, read_filters
+from parquet_bloomwriter.kernels.layout import ODD
+from parquet_bloomwriter.source import local
 from tests.index.built import overwrite
 from tests.index.support import Column, Row, filled, hashes, make
 
@@ -140,6 +143,40 @@ def test_parts_that_are_gone_or_cut_are_found_out(
     with pytest.raises(FileNotFoundError):
         column.might_contain(everything, wanted)
     assert column.might_contain(everything[:2], wanted)[0]
+
+
+def refuse_pieces(patch: pytest.MonkeyPatch) -> None:
+    """Have the kernels read nothing, as if every read were interrupted."""
+
+    def probe_usual(tasks: np.ndarray) -> int:
+        tasks[:, 7] = ODD
+        return len(tasks)
+
+    patch.setattr(kernels, "probe_usual", probe_usual)
+    patch.setattr(kernels, "read_pieces", lambda *_: 0)
+
+
+def test_reads_that_a_kernel_does_not_complete_are_done_again(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_pieces(monkeypatch)
+    filters, rows = opened(index), list(range(NUM_FILES))
+    wanted = np.unique([hashes(seed, 1)[0] for seed in (0, 5, 300)])
+    found = ColumnProbe(filters).might_contain(np.array(rows), wanted)
+    assert found.tolist() == expected(filters, rows, wanted)
+
+
+def test_a_read_that_fails_is_no_malformed_header(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pread(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    column = ColumnProbe(opened(index))
+    refuse_pieces(monkeypatch)
+    monkeypatch.setattr(local, "_pread", pread)
+    with pytest.raises(OSError, match="Input/output"):
+        column.might_contain(np.arange(NUM_FILES), hashes(0, 1))
 
 
 def test_no_file_stays_open(index: Path) -> None:
