@@ -126,6 +126,7 @@ class StructSchema:
                 kind.min_bytes,
             )
         width = 1 + max(int(slots.max()), int(traits[:, 1].max()), int(traits[:, 3].max()))
+        words.flags.writeable = False  # kernels read it without the interpreter's lock
         return StructSchema(names, words, width)
 
 

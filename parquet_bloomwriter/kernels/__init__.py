@@ -9,7 +9,8 @@ Rules for kernels:
 
 - Arrays come by the buffer protocol, contiguous, and every size and bound is checked against the
   buffers. What does not fit raises ValueError or TypeError: a mistake of the caller. Outputs may
-  be larger than needed; what lies behind the results means nothing.
+  be larger than needed; what lies behind the results means nothing. A schema must not share memory
+  with outputs: it is checked once, and trusted from then on.
 - Nothing is known here of files, schemas and errors of Parquet; what can be wrong with bytes is
   returned as a number (`layout.PROBLEMS`).
 - In C, the interpreter lock is released around the loops.

@@ -29,6 +29,7 @@ def unaligned(count: int, dtype: type[np.generic] = np.int64) -> np.ndarray:
 
 READ_ONLY = np.zeros(80, np.uint8)
 READ_ONLY.flags.writeable = False
+EMPTY = memoryview(bytearray(9))[1:1]
 SCATTERED = np.zeros((64, 2), np.uint64)[:, 0]
 LONG_VIEW = (20).to_bytes(4, "little") + bytes(12)
 WIDE = 2**63
@@ -65,6 +66,10 @@ GOOD: list[tuple[str, tuple[object, ...]]] = [
     ("walk_pages", (b"", 0, SCHEMA, words(7))),
     ("read_pieces", (words(0), words(0), 1, bytearray())),
     ("probe_usual", (words(8),)),
+    ("probe_usual", (EMPTY,)),
+    ("scan", (b"", 0, SCHEMA, WIDTH, EMPTY, EMPTY, EMPTY)),
+    ("xxh64", (np.zeros(2, "M8[s]"),)),
+    ("insert", (bytearray(64), np.zeros(2, "m8[ns]"))),
 ]
 BAD: list[tuple[str, tuple[object, ...]]] = [
     ("xxh64", ("text",)),
@@ -202,6 +207,20 @@ def test_arguments_that_do_not_fit(
     of_drafts = getattr(kernels, kernel.replace("xxh64", "murmur3"))
     with pytest.raises((ValueError, TypeError)):
         of_drafts(*arguments, 0)
+
+
+@pytest.mark.parametrize("part", [slice(2), slice(-2 * WIDTH, None), slice(40, 41 + 3 * WIDTH)])
+@pytest.mark.parametrize("place", range(4, 7))
+def test_a_schema_is_not_written_to(kernels: Kernels, place: int, part: slice) -> None:
+    """It would be trusted after it was checked, and then be another."""
+    schema = SCHEMA.copy()
+    arguments = [b"\0", 0, schema, WIDTH, words(0), TABLE[2], TABLE[3]]
+    arguments[place] = schema[part].view(np.int32 if place == 6 else np.int64)
+    with pytest.raises(ValueError, match="share memory"):
+        kernels.scan(*arguments)
+    with pytest.raises(ValueError, match="share memory"):
+        kernels.walk_pages(b"", 0, schema, schema[part])
+    assert np.array_equal(schema, SCHEMA)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 1.0, None])

@@ -59,7 +59,7 @@ static int take_buffer(PyObject *given, const char *name, Py_ssize_t item, int f
 static int take_aligned(PyObject *given, const char *name, Py_ssize_t item, int flags,
                         Py_buffer *view) {
   if (!take_buffer(given, name, item, flags, view)) return 0;
-  if ((uintptr_t)view->buf % (uintptr_t)item == 0) return 1;
+  if (view->len == 0 || (uintptr_t)view->buf % (uintptr_t)item == 0) return 1;
   PyErr_Format(PyExc_ValueError, "%s must be aligned to %zd bytes", name, item);
   return 0;
 }
@@ -438,6 +438,15 @@ static int take_thrift(PyObject *given, PyObject *at, int64_t most, Py_buffer *v
   return 1;
 }
 
+/* Refuse a schema in memory that the loop writes to: it was checked before, and is trusted. */
+static int is_apart(const Py_buffer *schema, const Py_buffer *written) {
+  const uintptr_t start = (uintptr_t)schema->buf, other = (uintptr_t)written->buf;
+  if (written->len == 0 || start >= other + (uintptr_t)written->len ||
+      other >= start + (uintptr_t)schema->len)
+    return 1;
+  return refuse("the schema must not share memory with what is written");
+}
+
 static PyObject *problem_stop_rows(int is_good, int problem, const ThriftEnd *end) {
   if (!is_good) return NULL;
   return Py_BuildValue("iLL", problem, (long long)end->stop, (long long)end->rows);
@@ -457,7 +466,8 @@ static PyObject *py_scan(PyObject *self, PyObject *const *args, Py_ssize_t num_a
                 take_schema(args[2], table.width, &types, &schema) &&
                 take_aligned(args[4], "kinds", 8, WRITE, &kinds) &&
                 take_aligned(args[5], "values", 8, WRITE, &values) &&
-                take_aligned(args[6], "spans", 4, WRITE, &spans);
+                take_aligned(args[6], "spans", 4, WRITE, &spans) &&
+                is_apart(&types, &kinds) && is_apart(&types, &values) && is_apart(&types, &spans);
   if (is_good) {
     table.capacity = kinds.len / 8;
     table.kinds = kinds.buf;
@@ -492,7 +502,7 @@ static PyObject *py_walk_pages(PyObject *self, PyObject *const *args, Py_ssize_t
   int is_good = has_arguments("walk_pages", num_args, 4) &&
                 take_thrift(args[0], args[1], INT64_MAX, &data, &pos) &&
                 take_schema(args[2], PAGE_SLOTS, &types, &schema) &&
-                take_aligned(args[3], "pages", 8, WRITE, &pages);
+                take_aligned(args[3], "pages", 8, WRITE, &pages) && is_apart(&types, &pages);
   if (is_good) {
     Py_BEGIN_ALLOW_THREADS
     problem = pages_walk(data.buf, data.len, pos, &schema, pages.buf,
@@ -556,8 +566,10 @@ static PyObject *py_variants(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
   PyObject *names = PyTuple_New(best_variant() + 1);
-  for (int i = 0; names != NULL && i <= best_variant(); i++)
-    PyTuple_SetItem(names, i, PyUnicode_FromString(VARIANTS[i]));
+  for (int i = 0; names != NULL && i <= best_variant(); i++) {
+    PyObject *name = PyUnicode_FromString(VARIANTS[i]);
+    if (name == NULL || PyTuple_SetItem(names, i, name) < 0) Py_CLEAR(names);
+  }
   return names;
 }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 32
 _MAX_BLOCKS = 2**31 - 1
+_TIMES = "mM"
 
 
 def taken(given: Buffer, name: str, item: int, *, writable: bool = False) -> NDArray[np.uint8]:
@@ -29,6 +30,8 @@ def taken(given: Buffer, name: str, item: int, *, writable: bool = False) -> NDA
         item: Bytes of an item; 1 takes any items.
         writable: Whether it must be writable.
     """
+    if isinstance(given, np.ndarray) and given.dtype.kind in _TIMES:
+        given = given.view(np.int64)  # a memoryview has no format for times
     try:
         view = memoryview(given)  # type: ignore[arg-type]  # NumPy's type says so from 3.12 on
     except TypeError as error:
@@ -54,6 +57,13 @@ def aligned(given: Buffer, name: str, dtype: type[np.generic], *, writable: bool
     if len(found) and found.ctypes.data % size:
         raise ValueError(f"{name} must be aligned to {size} bytes")
     return found.view(np.dtype(dtype).newbyteorder("<"))
+
+
+def require_apart(schema: Buffer, *written: NDArray[Any]) -> None:
+    """Refuse a schema in memory that is written to: it was checked before, and is trusted."""
+    words = np.frombuffer(schema, np.uint8)
+    if any(np.may_share_memory(words, one) for one in written):
+        raise ValueError("the schema must not share memory with what is written")
 
 
 def number(given: SupportsIndex, name: str, least: int, most: int) -> int:

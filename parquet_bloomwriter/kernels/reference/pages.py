@@ -25,7 +25,7 @@ from parquet_bloomwriter.kernels.layout import (
     SLOT_TYPE,
     SLOT_UNCOMPRESSED,
 )
-from parquet_bloomwriter.kernels.reference.buffers import aligned, number, taken
+from parquet_bloomwriter.kernels.reference.buffers import aligned, number, require_apart, taken
 from parquet_bloomwriter.kernels.reference.thrift import Schema, scan_struct
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def walk_pages(
         raise ValueError("pos lies behind the data")
     kinds = Schema.of(schema, PAGE_SLOTS)
     out = aligned(pages, "pages", np.int64, writable=True)
+    require_apart(schema, out)
     capacity = len(out) // PAGE_COLUMNS
     out = out[: capacity * PAGE_COLUMNS].reshape(capacity, PAGE_COLUMNS)
     found = 0

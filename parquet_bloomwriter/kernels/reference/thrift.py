@@ -36,7 +36,7 @@ from parquet_bloomwriter.kernels.layout import (
     UNKNOWN,
     UUID,
 )
-from parquet_bloomwriter.kernels.reference.buffers import aligned, number, taken
+from parquet_bloomwriter.kernels.reference.buffers import aligned, number, require_apart, taken
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.kernels.reference.buffers import Buffer
@@ -124,6 +124,7 @@ def scan(  # noqa: PLR0913, PLR0917  a table is several arrays
     out_kinds = aligned(kinds, "kinds", np.int64, writable=True)
     out_values = aligned(values, "values", np.int64, writable=True)
     out_spans = aligned(spans, "spans", np.int32, writable=True)
+    require_apart(schema, out_kinds, out_values, out_spans)
     capacity = len(out_kinds)
     if capacity > len(out_values) // width or capacity > len(out_spans) // (3 * width):
         raise ValueError("kinds, values and spans must have as many rows")
