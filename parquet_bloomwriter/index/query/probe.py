@@ -210,7 +210,7 @@ class ColumnProbe:
         if num_odd:
             # A read of a file's own source is completed if it was interrupted, or says what failed.
             odd = tasks[:, 7] & 3 == ODD
-            might[odd] = _look_up_without_kernel(filters, rows[odd], h[None], sources)
+            might[odd] = _look_up_without_kernel(filters, rows[odd], np.array([h]), sources)
         self._is_checked[rows] = True
         return might
 
