@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,41 +46,65 @@ REMEDY = (
 """The command that compiles the kernels; pip would otherwise take the wheel that it has kept."""
 
 
+_NOT_COMPILED = (
+    f"the C kernels are not compiled, so filters take far longer; with a C compiler: {REMEDY}"
+)
+_STALE = (
+    "the C kernels are older than their sources, so filters take far longer; compile them: "
+    "pip install --no-deps -e ."
+)
+
+
 class SlowKernels(RuntimeWarning):
     """The kernels of this installation are not compiled: all results are right, but take longer."""
 
 
-def _chosen() -> ModuleType:
-    """Import the compiled kernels or the reference."""
+def _chosen() -> tuple[ModuleType, str | None]:
+    """Import the compiled kernels or the reference; return it with the value of `MISSING`."""
     choice = os.environ.get(CHOICE, "")
     if choice not in {"", "compiled", "reference"}:
         raise ImportError(f'{CHOICE} must be "compiled" or "reference", not "{choice}"')
+    missing = None
     if choice != "reference":
         try:
-            return import_module("parquet_bloomwriter.kernels._compiled")
-        except ImportError:
+            compiled = import_module("parquet_bloomwriter.kernels._compiled")
+            _require_fresh(str(compiled.__file__))
+        except ImportError as error:
             if choice:
                 raise
-    return import_module("parquet_bloomwriter.kernels.reference")
+            missing = _STALE if isinstance(error, _StaleError) else _NOT_COMPILED
+        else:
+            return compiled, None
+    return import_module("parquet_bloomwriter.kernels.reference"), missing
 
+
+class _StaleError(ImportError):
+    """The compiled kernels are older than their sources."""
+
+
+def _require_fresh(path: str) -> None:
+    """Raise `_StaleError` if C sources beside the compiled kernels, in a checkout, are newer."""
+    sources = Path(__file__).parent / "c"
+    if sources.is_dir():
+        compiled_ns = Path(path).stat().st_mtime_ns
+        if any(source.stat().st_mtime_ns > compiled_ns for source in sources.iterdir()):
+            raise _StaleError("the C kernels are older than their sources")
+
+
+_found, MISSING = _chosen()
+"""`MISSING` is the sentence to be said once where the kernels were to be compiled and are not; else
+None."""
+
+COMPILED = _found.__name__.endswith("_compiled")
+"""Whether the kernels in use are compiled."""
+
+if MISSING is not None:
+    warnings.warn(MISSING, SlowKernels, stacklevel=2)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.kernels import reference as _kernels
 else:
-    _kernels = _chosen()
-
-COMPILED = _kernels.__name__.endswith("_compiled")
-"""Whether the kernels in use are compiled."""
-
-MISSING = (
-    f"the C kernels are not compiled, so filters take far longer; with a C compiler: {REMEDY}"
-    if not COMPILED and not os.environ.get(CHOICE)
-    else None
-)
-"""The sentence to be said once where the kernels were to be compiled and are not; else None."""
-
-if MISSING is not None:
-    warnings.warn(MISSING, SlowKernels, stacklevel=2)
+    _kernels = _found
 
 xxh64 = _kernels.xxh64
 murmur3 = _kernels.murmur3

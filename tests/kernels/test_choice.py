@@ -56,6 +56,24 @@ def test_missing_kernels_that_are_asked_for_fail() -> None:
     assert 'must be "compiled" or "reference"' in run(ASK, **{CHOICE: "fast"}).stderr
 
 
+STALE = """
+import pathlib, types
+real = pathlib.Path.stat
+def stat(path, **options):
+    is_old = path.name.startswith("_compiled")
+    return types.SimpleNamespace(st_mtime_ns=1) if is_old else real(path, **options)
+pathlib.Path.stat = stat
+"""
+"""Lets the extension look as if it were compiled in 1970."""
+
+
+def test_kernels_older_than_their_sources_are_not_taken() -> None:
+    done = run(STALE + ASK)
+    assert done.stdout == "False False\n"
+    assert "older than their sources" in done.stderr
+    assert "older than their sources" in run(STALE + ASK, **{CHOICE: "compiled"}).stderr
+
+
 COMMAND = MISSING + "import sys; from bloomify.main import main; sys.argv[1:] = {}; main()"
 
 

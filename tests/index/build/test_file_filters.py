@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,11 +141,17 @@ def test_filters_of_others_that_may_lack_zeros_or_nans_are_not_taken(
     ] * 2
 
 
+def _long_ago(path: Path) -> str:
+    """Let a file be old: one of a moment ago, by chance on a whole second, is refused."""
+    os.utime(path, (10**9, 10**9))
+    return str(path)
+
+
 def test_the_filter_of_one_file(tmp_path: Path) -> None:
     values = np.arange(4000)
     path = tmp_path / "plain.parquet"
     pq.write_table(pa.table({"x": values}), path, row_group_size=500)
-    found = filter_of_file(str(path), "x", fpp=0.01, max_bytes=1 << 20)
+    found = filter_of_file(_long_ago(path), "x", fpp=0.01, max_bytes=1 << 20)
     assert isinstance(found, FileFilter)
     assert found.num_values == 4000
     assert found.leaf.name == "x"
@@ -154,13 +161,13 @@ def test_the_filter_of_one_file(tmp_path: Path) -> None:
 
 def test_the_filter_of_one_file_from_its_own(tmp_path: Path) -> None:
     path = embedded(tmp_path, pa.table({"x": np.arange(4000)}))
-    found = filter_of_file(str(path), "x", fpp=0.01, max_bytes=1 << 20)
+    found = filter_of_file(_long_ago(path), "x", fpp=0.01, max_bytes=1 << 20)
     assert isinstance(found, FileFilter)
     assert all(found.bits.check_hash(hash_of(pa.int64(), value)) for value in range(4000))
     many = embedded(
         tmp_path, pa.table({"x": np.arange(4000)}), name="many.parquet", row_group_size=100
     )
-    found = filter_of_file(str(many), "x", fpp=0.01, max_bytes=1 << 20)
+    found = filter_of_file(_long_ago(many), "x", fpp=0.01, max_bytes=1 << 20)
     assert isinstance(found, FileFilter)
     assert found.bits.exact_fpp() <= 0.01  # by values: 40 filters together would be overloaded
     assert all(found.bits.check_hash(hash_of(pa.int64(), value)) for value in range(4000))
@@ -169,7 +176,7 @@ def test_the_filter_of_one_file_from_its_own(tmp_path: Path) -> None:
 def test_the_filter_of_one_file_without_values(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"x": pa.array([None], pa.int64())}), path)
-    found = filter_of_file(str(path), "x", fpp=0.01, max_bytes=1 << 20)
+    found = filter_of_file(_long_ago(path), "x", fpp=0.01, max_bytes=1 << 20)
     assert isinstance(found, FileFilter)
     assert (found.num_values, found.bits.fill()) == (0, 0)
 
@@ -177,5 +184,5 @@ def test_the_filter_of_one_file_without_values(tmp_path: Path) -> None:
 def test_no_filter_of_one_file(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     pq.write_table(pa.table({"y": [1]}), path)
-    assert filter_of_file(str(path), "x", fpp=0.01, max_bytes=64) == 'there is no column "x"'
+    assert filter_of_file(_long_ago(path), "x", fpp=0.01, max_bytes=64) == 'there is no column "x"'
     assert "gone" in str(filter_of_file(str(tmp_path / "no"), "x", fpp=0.01, max_bytes=64))
