@@ -19,6 +19,7 @@ import contextlib
 import http.server
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -261,7 +262,8 @@ def main() -> None:
         (_BY_HTTP | _BY_STRACE)[engine](location, names)
         return
     traffic = _with_pyarrow(location, names)
-    print(json.dumps({"bytes": traffic.bytes, "requests": traffic.requests}))
+    print(json.dumps({"bytes": traffic.bytes, "requests": traffic.requests}), flush=True)
+    os._exit(0)  # threads of pyarrow that still run at the end would abort the process
 
 
 if __name__ == "__main__":
