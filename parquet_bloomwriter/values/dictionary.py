@@ -205,18 +205,21 @@ def find_dictionary(
     return _page_of(pages.table, source, leaf, extent, data)
 
 
-def page_in(data: bytes, leaf: Leaf, codec: int) -> DictionaryPage | None:
+def page_in(
+    data: bytes, leaf: Leaf, codec: int, *, most_bytes: int = _MAX_INT32
+) -> DictionaryPage | None:
     """View a dictionary page that was read; None if it is none, or is not plausible.
 
     Args:
         data: The page with its header, and nothing else.
         leaf: The column.
         codec: parquet.thrift, CompressionCodec.
+        most_bytes: Bytes that the entries may take uncompressed; 32 MiB are always allowed.
     """
     source = BufferSource(data)
     extent = Extent(
         start=0, stop=len(data), limit=len(data), num_values=1,
-        num_uncompressed=_MAX_INT32, codec=codec,
+        num_uncompressed=most_bytes, codec=codec,
     )  # fmt: skip
     pages = walk(source, extent)
     is_whole = not pages.problem and len(pages.table) == 1 and pages.stop == len(data)
@@ -306,7 +309,8 @@ def _alone(
     stop = int(footer.chunks.values[row_group, leaf.ordinal, ChunkField.DATA_PAGE_OFFSET])
     if not extent.start < stop <= min(extent.stop, extent.limit):
         return None
-    return page_in(source.read_at(extent.start, stop), leaf, extent.codec)
+    page = source.read_at(extent.start, stop)
+    return page_in(page, leaf, extent.codec, most_bytes=extent.num_uncompressed)
 
 
 def _by_index(source: Source, footer: Footer, leaf: Leaf, row_group: int, extent: Extent) -> Pages:

@@ -472,6 +472,20 @@ def test_stores_are_asked_little(monkeypatch: pytest.MonkeyPatch) -> None:
     assert requests <= 2 + len(walk(BufferSource(indexed), extent).table)
 
 
+def test_sizes_are_compared_with_the_footer_on_stores_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = written(
+        pa.table({"x": [f"{i % 7:0200000}" for i in range(14)]}), compression="brotli",
+        dictionary_pagesize_limit=1 << 24,
+    )  # fmt: skip
+    page = dictionary_of(data)
+    assert page is not None
+    assert far_pages(data, monkeypatch)[0] == entries(page)
+    known, lie = encode_zigzag(page.num_bytes), encode_zigzag(120 << 20)
+    assert len(known) == len(lie)
+    assert known in data[page.start : page.start + 8]
+    assert far_pages(data.replace(known, lie, 1), monkeypatch)[0] is None
+
+
 def test_what_an_index_leaves_out_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page between those that the index lists might have other values."""
     table = pa.table({"x": np.random.default_rng(2).integers(0, 50, 30_000)})
