@@ -22,6 +22,7 @@ No filter is ever partial: if any page that is needed cannot be read, the chunk 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ from parquet_bloomwriter.values import floating_dtype, has_odd_instants
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.metadata import Footer, Leaf
@@ -244,12 +246,8 @@ def hashes_of(
     """
     dtype = floating_dtype(leaf)
     special: set[bytes] = set()
-    arrays = reader.batches(row_group) if dictionary is None else dictionary.batches()
-    for array in arrays:
+    for array in _arrays(reader, leaf, row_group, dictionary):
         if has_odd_instants(leaf, array):
-            if dictionary is not None:  # Perhaps no row refers to it.
-                yield from hashes_of(reader, leaf, row_group, kind, None)
-                return
             raise OSError(ODD_INSTANTS)
         hashes = hash_array(array, kind)
         if len(hashes):
@@ -258,6 +256,27 @@ def hashes_of(
             special |= special_floats(array, dtype)
     if special:
         yield np.array([hash_plain(plain, kind) for plain in sorted(special)], np.uint64)
+
+
+def _arrays(
+    reader: LeafReader, leaf: Leaf, row_group: int, dictionary: DictionaryPage | None
+) -> Iterator[pa.Array]:
+    """Yield the values of a column chunk, and of its dictionary if that is read.
+
+    A dictionary that is not what its header says, or has an entry that would prevent a filter and
+    to which perhaps no row refers, is not the last word: every value is read then.
+    """
+    import pyarrow as pa
+
+    if dictionary is not None:
+        with suppress(OSError, pa.ArrowException):
+            for array in dictionary.batches():
+                if has_odd_instants(leaf, array):
+                    break
+                yield array
+            else:
+                return
+    yield from reader.batches(row_group)
 
 
 def _blocks(values: int, options: FilterOptions) -> int:

@@ -15,7 +15,8 @@ only if
 - all others are data pages, DATA_PAGE or DATA_PAGE_V2, encoded as RLE_DICTIONARY or
   PLAIN_DICTIONARY, which is an older name of the same;
 - their numbers of values add up to the footer's, and a flat column has no more than there are rows;
-- no page reaches beyond the chunk, and no size is implausible (`values.pages`).
+- the pages end where the chunk ends, so that no page lies behind them that some readers would find,
+  and no size is implausible (`values.pages`).
 
 Otherwise all values are to be read. On stores, where each header is a request, chunks of up to 1
 MiB are read at once; else the statistics of encodings in the footer are believed, if the writer is
@@ -204,18 +205,21 @@ def find_dictionary(
     return _page_of(pages.table, source, leaf, extent, data)
 
 
-def page_in(data: bytes, leaf: Leaf, codec: int) -> DictionaryPage | None:
+def page_in(
+    data: bytes, leaf: Leaf, codec: int, *, most_bytes: int = _MAX_INT32
+) -> DictionaryPage | None:
     """View a dictionary page that was read; None if it is none, or is not plausible.
 
     Args:
         data: The page with its header, and nothing else.
         leaf: The column.
         codec: parquet.thrift, CompressionCodec.
+        most_bytes: Bytes that the entries may take uncompressed; 32 MiB are always allowed.
     """
     source = BufferSource(data)
     extent = Extent(
         start=0, stop=len(data), limit=len(data), num_values=1,
-        num_uncompressed=_MAX_INT32, codec=codec,
+        num_uncompressed=most_bytes, codec=codec,
     )  # fmt: skip
     pages = walk(source, extent)
     is_whole = not pages.problem and len(pages.table) == 1 and pages.stop == len(data)
@@ -227,7 +231,10 @@ def page_in(data: bytes, leaf: Leaf, codec: int) -> DictionaryPage | None:
 def _page_of(
     table: NDArray[np.int64], source: Source, leaf: Leaf, extent: Extent, data: bytes | None
 ) -> DictionaryPage | None:
-    """Return the first of these pages if it can be a dictionary of values of the leaf's type."""
+    """Return the first of these pages if it can be a dictionary of values of the leaf's type.
+
+    `data` is the chunk if it is in memory, or None.
+    """
     first = table[0].tolist()
     count, unpacked, packed = (
         first[column] for column in (PAGE_NUM_VALUES, PAGE_UNCOMPRESSED, PAGE_COMPRESSED)
@@ -241,15 +248,19 @@ def _page_of(
     width = leaf.plain_width
     if width == 0 or (width is not None and count * width != unpacked):
         return None
-    shift = 0 if data is None else extent.start
+    start = first[PAGE_POSITION]
+    stop = start + first[PAGE_HEADER_BYTES] + packed
+    if data is not None:  # The data pages need not stay in memory.
+        source = BufferSource(data[start - extent.start : stop - extent.start])
+        start, stop = 0, stop - start
     return DictionaryPage(
         num_values=count,
         num_bytes=unpacked,
         leaf=leaf,
         codec=extent.codec,
-        source=source if data is None else BufferSource(data),
-        start=first[PAGE_POSITION] - shift,
-        stop=first[PAGE_POSITION] + first[PAGE_HEADER_BYTES] + packed - shift,
+        source=source,
+        start=start,
+        stop=stop,
     )
 
 
@@ -265,7 +276,7 @@ def _is_certain(pages: Pages, footer: Footer, row_group: int, leaf: Leaf, extent
         and is_data(table[1:]).all()
         and np.isin(table[1:, PAGE_ENCODING], _DICTIONARY_ENCODINGS).all()
         and pages.num_values == extent.num_values
-        and pages.stop <= extent.stop
+        and pages.stop == extent.stop
         and int(chunk[ChunkField.DATA_PAGE_OFFSET]) in (extent.start, first_data)
     )
 
@@ -298,7 +309,8 @@ def _alone(
     stop = int(footer.chunks.values[row_group, leaf.ordinal, ChunkField.DATA_PAGE_OFFSET])
     if not extent.start < stop <= min(extent.stop, extent.limit):
         return None
-    return page_in(source.read_at(extent.start, stop), leaf, extent.codec)
+    page = source.read_at(extent.start, stop)
+    return page_in(page, leaf, extent.codec, most_bytes=extent.num_uncompressed)
 
 
 def _by_index(source: Source, footer: Footer, leaf: Leaf, row_group: int, extent: Extent) -> Pages:

@@ -12,6 +12,10 @@ of a header that has none. If an offset in the footer is wrong, any bytes are ta
 `check_pages` compares headers with the file, the codec and the footer before pyarrow reads a chunk:
 all headers of files that are near, on stores those to which the footer leads.
 
+Readers disagree where a chunk ends: some at the number of values, some at the compressed size, or
+when they have all rows. If the number of values is too small, pyarrow leaves out pages that others
+read. A chunk with such pages is refused.
+
 Source: parquet.thrift, PageHeader; Parquet specification, "Data Pages".
 """
 
@@ -36,6 +40,7 @@ from parquet_bloomwriter.kernels.layout import (
     PAGE_COMPRESSED,
     PAGE_HEADER_BYTES,
     PAGE_NUM_VALUES,
+    PAGE_POSITION,
     PAGE_TYPE,
     PAGE_UNCOMPRESSED,
     SLOT_COMPRESSED,
@@ -45,7 +50,8 @@ from parquet_bloomwriter.kernels.layout import (
     SLOT_TYPE,
     SLOT_UNCOMPRESSED,
 )
-from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.page_headers import PAGE_HEADER
 from parquet_bloomwriter.source.local import FileSource
 
@@ -232,19 +238,34 @@ def check_pages(source: Source, footer: Footer, leaf: Leaf, row_group: int) -> N
     """Check that the pages of a column chunk have headers, with plausible sizes.
 
     Raises:
-        OSError: If a header is malformed or gives an impossible size, or if reading fails.
+        OSError: If a header is malformed or gives an impossible size, if there are pages behind the
+            last value that the footer counts, or if reading fails.
     """
     extent = extent_of(footer, row_group, leaf.ordinal)
     if extent is None:
         return
-    if is_near(source):
+    num_rows = int(footer.row_groups.value(RowGroupField.NUM_ROWS)[row_group])
+    repeats = Repetition.REPEATED in leaf.repetitions
+    lacks_values = not repeats and extent.num_values < num_rows
+    if is_near(source) or lacks_values:
         pages = walk(source, extent)
         table, problem = pages.table, pages.problem
+        if not problem and (repeats or lacks_values) and _more_follow(source, extent, pages.stop):
+            problem = f"more pages follow, but the metadata counts {extent.num_values} values"
     else:
         table, problem = _first_pages(source, footer, leaf, row_group)
     unlikely = implausible(table, extent, leaf)
     if unlikely or problem:
         raise OSError(unlikely or problem)
+
+
+def _more_follow(source: Source, extent: Extent, position: int) -> bool:
+    """Return whether a data page with values begins there, or further on in the chunk."""
+    if position >= extent.stop:
+        return False
+    rest = walk(source, replace(extent, start=position, num_values=1)).table
+    begins_within = rest[:, PAGE_POSITION] < extent.stop
+    return bool((begins_within & is_data(rest) & (rest[:, PAGE_NUM_VALUES] > 0)).any())
 
 
 def _first_pages(

@@ -229,6 +229,9 @@ def test_a_schema_is_not_written_to(kernels: Kernels, place: int, part: slice) -
         kernels.scan(*arguments)
     with pytest.raises(ValueError, match="share memory"):
         kernels.walk_pages(b"", 0, schema, schema[part])
+    if hasattr(kernels, "walk_file"):
+        with pytest.raises(ValueError, match="share memory"):
+            kernels.walk_file(0, 0, 0, 0, schema, schema[part])
     assert np.array_equal(schema, SCHEMA)
 
 

@@ -283,6 +283,77 @@ def test_metadata_that_leads_elsewhere(field: ChunkField, number: int) -> None:
     assert dictionary_of(with_number(data, field, number)) is None
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("kind", [BufferSource, FarSource])
+def test_no_page_hides_behind_the_last_value(
+    version: str,
+    repeats: bool,  # noqa: FBT001
+    kind: type[BufferSource],
+) -> None:
+    """Readers that go by rows or by bytes find the page that the number of values leaves out."""
+    texts = [f"text {i % 3 if i < 200 else i}" for i in range(400)]
+    data = written(
+        pa.table({"x": [[text] for text in texts] if repeats else texts}), row_group_size=400,
+        dictionary_pagesize_limit=64, data_page_size=64, write_batch_size=100,
+        data_page_version=version,
+    )  # fmt: skip
+    extent = extent_of(footer_of(data), 0, 0)
+    assert extent is not None
+    pages = walk(BufferSource(data), extent).table
+    (plain,) = np.flatnonzero(pages[:, PAGE_ENCODING] == 0)[1:][:1]
+    assert plain > 1
+    lying = with_number(data, ChunkField.NUM_VALUES, int(pages[1:plain, PAGE_NUM_VALUES].sum()))
+    reader = reader_of(lying, kind=kind)
+    assert reader.dictionary(0) is None
+    with pytest.raises(OSError, match=r"more pages follow|rows can be read"):
+        list(reader.batches(0))
+
+
+def test_values_of_a_row_that_are_left_out_of_the_count() -> None:
+    """The number of rows is right, as the last row goes on in the page that is left out."""
+    data = written(
+        pa.table({"x": [[f"text {i % 3}"] for i in range(400)]}), row_group_size=400,
+        data_page_size=64, write_batch_size=100, compression="none",
+    )  # fmt: skip
+    extent = extent_of(footer_of(data), 0, 0)
+    assert extent is not None
+    last = walk(BufferSource(data), extent).table[-1]
+    assert last[PAGE_NUM_VALUES] == 1
+    level = int(last[PAGE_POSITION] + last[PAGE_HEADER_BYTES]) + 5
+    assert data[level - 1 : level + 1] == b"\x02\x00"  # Once 0: it begins a row.
+    data = with_num_rows(data[:level] + b"\x01" + data[level + 1 :], 399)
+    assert values(data) == {b"text 0", b"text 1", b"text 2"}
+    lying = with_number(data, ChunkField.NUM_VALUES, 399)
+    assert dictionary_of(lying) is None
+    with pytest.raises(OSError, match="more pages follow"):
+        values(lying)
+
+
+def test_bytes_behind_the_entries_are_no_obstacle() -> None:
+    """Every value is read where the dictionary is not quite what its header says."""
+    data = written(
+        pa.table({"x": ["a", "b", "a"]}), compression="none", row_group_size=3,
+        write_statistics=False,
+    )  # fmt: skip
+    page = dictionary_of(data)
+    assert page is not None
+    more = b"more"
+    sizes, longer = (2 * (b"\x15" + encode_zigzag(size)) for size in (10, 10 + len(more)))
+    padded = data[page.start : page.stop].replace(sizes, longer) + more
+    assert len(padded) == page.stop - page.start + len(more)
+    changed = data[: page.start] + padded + data[page.stop :]
+    numbers = footer_of(data).chunks.values[0, 0]
+    for field in (ChunkField.DATA_PAGE_OFFSET, ChunkField.TOTAL_COMPRESSED_SIZE):
+        changed = with_number(changed, field, int(numbers[field]) + len(more))
+    with pytest.raises(OSError, match="a dictionary of 2 values"):
+        entries(dictionary_of(changed))
+    found, expected = built(changed, 0, 0), built(data, 0, 0)
+    assert found is not None
+    assert expected is not None
+    assert found.data == expected.data
+
+
 def test_pages_that_are_none() -> None:
     data = written(pa.table({"x": ["a", "b", "a"]}), compression="none", row_group_size=3)
     page = dictionary_of(data)
@@ -365,6 +436,14 @@ def test_lying_headers_take_no_memory(unpacked: int, count: int) -> None:
 # ---------------------------------------------------------------- on stores
 
 
+def test_data_pages_do_not_stay_in_memory() -> None:
+    data = written(pa.table({"x": np.arange(20_000) % 50}), row_group_size=20_000)
+    page = reader_of(data, kind=FarSource).dictionary(0)
+    assert page is not None
+    assert (page.start, page.stop) == (0, page.source.size)
+    assert entries(page) == entries(dictionary_of(data))
+
+
 def far_pages(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[bytes] | None, int]:
     """Look for a large chunk's dictionary from afar; return its entries and the requests."""
     monkeypatch.setattr(dictionary, "_REMOTE_CHUNK_BYTES", 100)
@@ -391,6 +470,20 @@ def test_stores_are_asked_little(monkeypatch: pytest.MonkeyPatch) -> None:
     extent = extent_of(footer_of(indexed), 0, 0)
     assert extent is not None
     assert requests <= 2 + len(walk(BufferSource(indexed), extent).table)
+
+
+def test_sizes_are_compared_with_the_footer_on_stores_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = written(
+        pa.table({"x": [f"{i % 7:0200000}" for i in range(14)]}), compression="brotli",
+        dictionary_pagesize_limit=1 << 24,
+    )  # fmt: skip
+    page = dictionary_of(data)
+    assert page is not None
+    assert far_pages(data, monkeypatch)[0] == entries(page)
+    known, lie = encode_zigzag(page.num_bytes), encode_zigzag(120 << 20)
+    assert len(known) == len(lie)
+    assert known in data[page.start : page.start + 8]
+    assert far_pages(data.replace(known, lie, 1), monkeypatch)[0] is None
 
 
 def test_what_an_index_leaves_out_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,7 +292,7 @@ def test_counts_of_rows_that_are_too_large(number: int) -> None:
 def test_dictionaries_are_counted_too() -> None:
     data = written(data_page_size=64, write_batch_size=16)
     assert is_fully_dictionary_encoded(footer_of(data), 0, 2)
-    with pytest.raises(OSError, match="rows can be read"):
+    with pytest.raises(OSError, match="more pages follow"):
         values(with_number(data, ChunkField.NUM_VALUES, 20, chunk=(0, 2)), 2)
 
 

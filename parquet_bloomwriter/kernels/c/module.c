@@ -533,7 +533,7 @@ static PyObject *py_walk_file(PyObject *self, PyObject *const *args, Py_ssize_t 
                 take_number(args[2], "limit", 0, INT64_MAX, &file.limit) &&
                 take_number(args[3], "num_values", INT64_MIN, INT64_MAX, &file.num_values) &&
                 take_schema(args[4], PAGE_SLOTS, &types, &schema) &&
-                take_aligned(args[5], "pages", 8, WRITE, &pages);
+                take_aligned(args[5], "pages", 8, WRITE, &pages) && is_apart(&types, &pages);
   if (is_good) {
     file.descriptor = (int)descriptor;
     Py_BEGIN_ALLOW_THREADS

@@ -120,6 +120,7 @@ def walk_file(  # noqa: PLR0913, PLR0917  what a walk needs
     left = number(num_values, "num_values", -_MAX_INT64 - 1, _MAX_INT64)
     kinds = Schema.of(schema, PAGE_SLOTS)
     out = aligned(pages, "pages", np.int64, writable=True)
+    require_apart(schema, out)
     capacity = len(out) // PAGE_COLUMNS
     out = out[: capacity * PAGE_COLUMNS].reshape(capacity, PAGE_COLUMNS)
     found, window, num_reads, num_bytes, problem = 0, _FIRST_WINDOW, 0, 0, 0
