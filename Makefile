@@ -1,6 +1,6 @@
-# Needs Python 3.11 or newer with pip, and a C compiler. The tests and `make demo-spark` also need Java 17 or newer, for
-# Spark; the tests need Chromium for the HTML pages and strace for failing system calls, and install
-# these two where apt-get can.
+# Needs Python 3.11 or newer with pip, and a C compiler. The tests and `make demo-spark` also need
+# Java 17 or newer, for Spark; the tests need Chromium for the HTML pages and strace for failing
+# system calls, the slow ones a compiler for AArch64 and qemu, and install these where apt-get can.
 
 PYTHON ?= python3
 # Twice as many workers as processors: tests wait for disks and for processes.
