@@ -85,6 +85,8 @@ def read_calls(lines: Iterable[str], path: str) -> Iterator[Call]:
             continue
         began = number
         if resumed := _RESUMED.match(rest):
+            if thread not in begun:  # It began before these lines, as the call that marks them may.
+                continue
             began, start = begun.pop(thread)
             rest = start + resumed["rest"]
         if inside in rest and (call := _call(rest, began, number)) is not None:
