@@ -138,6 +138,17 @@ def test_calls_of_threads_that_interrupt_each_other() -> None:
     assert (sync.name, sync.began, sync.ended) == ("fdatasync", 0, 3)
 
 
+def test_a_call_that_began_before_the_first_line_is_left_out() -> None:
+    path = hexed(FOLDER)
+    lines = [
+        "8 +++ exited with 0 +++",
+        "7 <... access resumed>) = -1",
+        f"7 fdatasync(3<{path}>) = 0",
+    ]
+    (sync,) = read_calls(lines, FOLDER)
+    assert sync.name == "fdatasync"
+
+
 def test_a_string_that_was_cut_is_an_error() -> None:
     (call,) = read_calls([f'7 write(4<{hexed(FOLDER)}>, "\\x41"..., 9) = 9'], FOLDER)
     with pytest.raises(UnknownCall, match="no whole string"):
