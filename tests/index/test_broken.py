@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,15 @@ from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.snapshot import Snapshot, SnapshotCache, open_snapshot
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.predicate import parse
+from tests.index.damage import (
+    cut,
+    emptied,
+    garbled,
+    lengthened,
+    made_a_folder,
+    unlinked,
+    zeroed,
+)
 from tests.index.support import (
     Column,
     Made,
@@ -32,35 +40,6 @@ from tests.index.support import (
 @pytest.fixture
 def index(tmp_path: Path) -> Made:
     return small_index(tmp_path)
-
-
-def unlinked(path: Path) -> None:
-    path.unlink()
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def emptied(path: Path) -> None:
-    os.truncate(path, 0)
-
-
-def garbled(path: Path) -> None:
-    path.write_bytes(b"\xa5" * path.stat().st_size)
-
-
-def zeroed(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def lengthened(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\0")
-
-
-def made_a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
 
 
 @pytest.mark.parametrize(

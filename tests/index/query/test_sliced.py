@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from parquet_bloomwriter.index.query.snapshot import Snapshot
 from parquet_bloomwriter.index.report import Code
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.sbbf import Sbbf
+from tests.index.damage import cut, garbled, lengthened, made_a_folder, unlinked, zeroed
 from tests.index.sliced import with_slices
 from tests.index.support import INT32, INT64, TEXT, Column, Made, Row, filled, make, of
 
@@ -295,31 +295,6 @@ def counting(calls: Counter[str], name: str, do: Callable[..., Any]) -> Callable
         return do(*arguments)
 
     return counted
-
-
-def unlinked(path: Path) -> None:
-    path.unlink()
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def garbled(path: Path) -> None:
-    path.write_bytes(b"\xa5" * path.stat().st_size)
-
-
-def zeroed(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-def lengthened(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\0")
-
-
-def made_a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
 
 
 def pages_zeroed(path: Path) -> None:
