@@ -1,4 +1,4 @@
-"""Classes are loaded only from files that nobody else could have written."""
+"""Classes are loaded only from files that no other user could have written."""
 
 from __future__ import annotations
 

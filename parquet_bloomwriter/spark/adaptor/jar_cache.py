@@ -2,7 +2,7 @@
 
 It lies in `__pycache__` beside this file, or else in the user's cache folder, or where the
 environment variable PARQUET_BLOOMWRITER_CACHE says; where neither can be written, the rules are
-compiled anew in each process. A file that somebody else could have written is not loaded.
+compiled anew in each process. A file that another user could have written is not loaded.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def keep(name: str, data: bytes) -> None:
 
 
 def read_ours(path: Path) -> bytes:
-    """Read a file that nobody else could have written; what is looked at is what is read.
+    """Read a file that no other user could have written; the file that is checked is the one read.
 
     Raises:
-        OSError: If there is no such file, or somebody else could have written it.
+        OSError: If there is no such file, or another user could have written it.
     """
     with os.fdopen(os.open(path, _READ_FLAGS), "rb") as file:
         found = os.fstat(file.fileno())
         is_foreign = hasattr(os, "getuid") and found.st_uid not in (0, os.getuid())
         if is_foreign or not stat.S_ISREG(found.st_mode) or found.st_mode & _WRITABLE_BY_OTHERS:
-            raise PermissionError(errno.EPERM, "somebody else could have written it", str(path))
+            raise PermissionError(errno.EPERM, "another user could have written it", str(path))
         return file.read()
 
 
