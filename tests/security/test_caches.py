@@ -35,20 +35,20 @@ def test_a_file_of_ours_is_read(code: Path) -> None:
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o777])
 def test_a_file_that_others_can_write_is_refused(code: Path, mode: int) -> None:
     code.chmod(mode)
-    with pytest.raises(PermissionError, match="somebody else"):
+    with pytest.raises(PermissionError, match="another user"):
         jar_cache.read_ours(code)
 
 
 @needs_root
-def test_a_file_of_somebody_else_is_refused(code: Path) -> None:
+def test_a_file_of_another_user_is_refused(code: Path) -> None:
     os.chown(code, NOBODY, NOBODY)
-    with pytest.raises(PermissionError, match="somebody else"):
+    with pytest.raises(PermissionError, match="another user"):
         jar_cache.read_ours(code)
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with no_hang(10), pytest.raises(PermissionError, match="somebody else"):
+    with no_hang(10), pytest.raises(PermissionError, match="another user"):
         jar_cache.read_ours(tmp_path / "pipe")
 
 
