@@ -11,6 +11,8 @@
     │   ├── UnsafeTarget       replacing the file would break something that refers to it
     │   ├── FileChanged        another program changed the file while it was being worked on
     │   ├── VerificationFailed the new file did not read back as planned; it was thrown away
+    │   ├── StoreProblem       an object store did not do what was asked, and said why
+    │   ├── OutcomeUnknown     a store did not answer, and may have put the new version in place
     │   └── Unfinished         the new version is in place, but what follows on that failed
     ├── MalformedFilter        bytes that should be a Bloom filter are not one
     └── IndexProblem           an index cannot be used: its log or its files are broken
@@ -228,6 +230,19 @@ class FileChanged(FileProblem):
 
 class VerificationFailed(FileProblem):
     """The new file did not read back as planned, and was thrown away."""
+
+
+class StoreProblem(FileProblem):
+    """An object store did not do what was asked; nothing there has changed."""
+
+
+class OutcomeUnknown(FileProblem):
+    """A store did not answer, and the new version may be in place or may yet come there.
+
+    Nothing was taken back: neither version is lost.
+    """
+
+    outcome = "It is not known whether the new version is in place."
 
 
 class Unfinished(FileProblem):

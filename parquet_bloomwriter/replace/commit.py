@@ -86,18 +86,26 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.replace.copying import Progress
     from parquet_bloomwriter.replace.target import Target
+    from parquet_bloomwriter.source import Source
+
+NEW_FILE = 0o666
+"""Permissions that a file asks for which replaces none, before the umask."""
+
+_COPIED_BYTES = 64 * 1024 * 1024
+"""Bytes that are copied at once from another place than a disk."""
 
 _PERMISSIONS = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 
 @contextlib.contextmanager
 def new_version(
-    source: OpenedFile, target: Target, *, progress: Progress | None = None
+    source: OpenedFile | Source, target: Target, *, progress: Progress | None = None
 ) -> Iterator[NewVersion]:
     """Open the new version of a file; at the end it is thrown away, unless it was committed.
 
     Args:
-        source: The file that `copy` reads; checked for changes by `commit`.
+        source: What `copy` reads: a file, checked for changes by `commit`; or bytes of another place,
+            which are all of one version.
         target: From `choose_target`.
         progress: Called after each write with the number of bytes.
 
@@ -111,7 +119,8 @@ def new_version(
             remove_abandoned_claim(path)  # before the temporary file that tells
         for path in filter(None, (target.path, target.backup)):
             remove_stale(path)
-        permissions = PRIVATE if old else os.fstat(source.fd).st_mode
+        mode = os.fstat(source.fd).st_mode if isinstance(source, OpenedFile) else NEW_FILE
+        permissions = PRIVATE if old else mode
         temporary = stack.enter_context(temporary_beside(target.path, permissions=permissions))
         new = NewVersion(source, target, old, temporary, stack, progress=progress)
         stack.callback(new.stop)
@@ -123,7 +132,7 @@ class NewVersion:
 
     def __init__(  # noqa: PLR0913  made by `new_version` only
         self,
-        source: OpenedFile,
+        source: OpenedFile | Source,
         target: Target,
         old: OpenedFile | None,
         temporary: Temporary,
@@ -134,7 +143,7 @@ class NewVersion:
         """Write to an empty temporary file.
 
         Args:
-            source: The file that `copy` reads.
+            source: What `copy` reads.
             target: Where the new version goes.
             old: The file that it replaces, open; None if it gets a new name.
             temporary: The empty file.
@@ -162,9 +171,12 @@ class NewVersion:
         Raises:
             FileChanged: If the source ends before `stop`.
         """
-        name = self._source.name
-        fd = self._temporary.fd
-        copy_range(self._source.fd, fd, start, stop, path=name, progress=self._advance)
+        source, fd = self._source, self._temporary.fd
+        if isinstance(source, OpenedFile):
+            copy_range(source.fd, fd, start, stop, path=source.name, progress=self._advance)
+            return
+        for at in range(start, stop, _COPIED_BYTES):
+            self.write(source.read_at(at, min(at + _COPIED_BYTES, stop)))
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append `data`."""
@@ -194,7 +206,8 @@ class NewVersion:
             OSError: What any step before that raises.
         """
         target, temporary = self._target, self._temporary
-        self._source.check_unchanged()
+        if isinstance(self._source, OpenedFile):
+            self._source.check_unchanged()
         if self._old is None:
             with _taken_away(contradicted, unless=temporary, at=target.path):
                 if not publish(temporary, target.path):
@@ -227,10 +240,14 @@ class NewVersion:
             self._progress(count)
 
 
-def _open_old(source: OpenedFile, target: Target, stack: contextlib.ExitStack) -> OpenedFile | None:
+def _open_old(
+    source: OpenedFile | Source, target: Target, stack: contextlib.ExitStack
+) -> OpenedFile | None:
     """Open the file that will be replaced, if any."""
-    if target.replaces is None or target.in_place:
-        return source if target.in_place else None
+    if target.in_place and isinstance(source, OpenedFile):
+        return source
+    if target.replaces is None:
+        return None
     old = stack.enter_context(open_file(target.path))
     old = dataclasses.replace(old, name=target.name, identity=target.replaces)
     old.check_unchanged()

@@ -113,10 +113,27 @@ def check_surroundings(
     Raises:
         UnsafeTarget: Something refers to the file; the nearest one is named.
     """
+    if not force:
+        refuse_references(find_references(path), path=path, regenerates_crc=regenerates_crc)
+
+
+def refuse_references(
+    references: Iterable[Reference], *, path: StrPath, regenerates_crc: bool = False
+) -> None:
+    """Refuse a rewrite in place if anything refers to the file that would be wrong after it.
+
+    Args:
+        references: What was found, the nearest first.
+        path: The file.
+        regenerates_crc: The caller will renew the checksum file, so it is no obstacle.
+
+    Raises:
+        UnsafeTarget: Something refers to the file; the nearest one is named.
+    """
     harmless = {ReferenceKind.COMMON_METADATA}
     if regenerates_crc:
         harmless.add(ReferenceKind.HADOOP_CRC)
-    for found in () if force else find_references(path):
+    for found in references:
         if found.kind not in harmless:
             problem = f"a rewrite would contradict {found.path} ({found.kind})"
             elsewhere = Proposal(Way.OTHER_PATH, "write to another path")

@@ -37,7 +37,7 @@ class Target:
 
 
 def choose_target(  # noqa: PLR0913  all by keyword
-    source: OpenedFile,
+    source: OpenedFile | None,
     output: StrPath | None = None,
     *,
     overwrite: bool = False,
@@ -48,8 +48,9 @@ def choose_target(  # noqa: PLR0913  all by keyword
     """Decide where the new version goes. Nothing is written.
 
     Args:
-        source: The file that is rewritten.
-        output: Another path for it; None or the source's own path means in place.
+        source: The file that is rewritten; None if it is not on disk.
+        output: Another path for it; None or the source's own path means in place. Needed if there
+            is no source on disk.
         overwrite: Allow `output` to be an existing file other than the source.
         permit_hard_links: Allow the target to have further names; they keep the old bytes.
         backup_suffix: Keep the replaced file under the target's name with this appended.
@@ -64,17 +65,19 @@ def choose_target(  # noqa: PLR0913  all by keyword
             given; or `backup_dir` is no folder.
         OSError: The output's folder is missing or hidden from us.
     """
-    name = source.name if output is None else os.fspath(output)
-    path = source.path if output is None else os.path.realpath(name)
-    in_place = path == source.path
-    replaces = source.identity if in_place else _identity_at(path, name=name)
+    if output is None and source is None:
+        raise InvalidArgument("there is no path to write to", remedy="Name an output.")
+    name = source.name if output is None and source is not None else os.fspath(output or "")
+    path = source.path if output is None and source is not None else os.path.realpath(name)
+    in_place = source is not None and path == source.path
+    replaces = source.identity if source is not None and in_place else _identity_at(path, name=name)
     if replaces is None:
         os.stat(os.path.dirname(path))
     elif not in_place and not overwrite:
         raise output_exists(name)
     backup = _backup_path(path, name, backup_suffix, backup_dir)
     if backup is not None and replaces is not None:
-        _check_backup(path, backup, source=source.path)
+        _check_backup(path, backup, source=None if source is None else source.path)
     if replaces is not None and not permit_hard_links:
         _check_single_name(path, name=name, backup=backup)
     return Target(
@@ -165,7 +168,7 @@ def _backup_path(path: str, name: str, suffix: str | None, folder: StrPath | Non
     return path + suffix
 
 
-def _check_backup(path: str, backup: str, *, source: str) -> None:
+def _check_backup(path: str, backup: str, *, source: str | None) -> None:
     """Refuse a backup that overwrites something, or that readers of the table would read, too."""
     if _is_one_name(backup, path):
         remedy = "Keep it in another folder."
@@ -179,7 +182,7 @@ def _check_backup(path: str, backup: str, *, source: str) -> None:
     root = _table_root(folder)
     if not lies_in(backup, root):
         return
-    if root != folder or _has_others(folder, {path, backup, source}):
+    if root != folder or _has_others(folder, {path, backup, source or path}):
         where = "the file" if root == folder else "the table"
         problem = f"readers of the folder of {where} would read the backup, too"
         as_argument = Proposal(Way.BACKUP_FOLDER, "as backup_dir")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from parquet_bloomwriter.reports.markup import Content
+    from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.plan import Piece
 
 
@@ -197,6 +198,9 @@ class AddReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     """The plan: the pieces of the new file, in order."""
 
+    store: StoreReport | None = None
+    """What the store had to do; None for files on disk."""
+
     data: bytes | None = field(default=None, repr=False)
     """The new version, if a buffer was given without an output."""
 
@@ -270,6 +274,7 @@ class StripReport:
     """Dotted paths of the columns concerned."""
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
+    store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -316,6 +321,7 @@ class RepairReport:
     """Where there are filters that cannot be trusted, and why."""
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
+    store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:

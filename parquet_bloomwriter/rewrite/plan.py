@@ -212,9 +212,9 @@ def make_plan(layout: Layout, draft: Draft, lengths: Mapping[Chunk, int]) -> Pla
     if any(start < layout.filters_at_end for start, _, _ in changes):
         changes = _with_page_indexes(layout, changes)
     stops = [stop for _, stop, _ in changes]
-    move = Shift.of(stops, [_length(piece) - (stop - start) for start, stop, piece in changes])
+    move = Shift.of(stops, [length_of(piece) - (stop - start) for start, stop, piece in changes])
     pieces, filters = _pieces(changes, footer.start)
-    index_lengths = {start: _length(piece) for start, _, piece in changes if type(piece) is Emit}
+    index_lengths = {start: length_of(piece) for start, _, piece in changes if type(piece) is Emit}
     new_footer = _patched(footer, move, filters, draft, index_lengths)
     tail = new_footer + len(new_footer).to_bytes(4, "little") + MAGIC
     pieces.append(Emit(tail))
@@ -222,7 +222,7 @@ def make_plan(layout: Layout, draft: Draft, lengths: Mapping[Chunk, int]) -> Pla
         pieces=tuple(pieces),
         filters=tuple(filters),
         dropped=frozenset((f.row_group, f.column) for f in draft.drops) - lengths.keys(),
-        size=sum(map(_length, pieces)),
+        size=sum(map(length_of, pieces)),
         footer_start=footer.start,
     )
     check_cover(plan)
@@ -330,7 +330,7 @@ def _with_page_indexes(layout: Layout, changes: list[Change]) -> list[Change]:
     indexes = layout.offset_indexes
     lengths = [len(index.data) for index in indexes]
     for _ in range(_MAX_ROUNDS):
-        spans = [(start, stop, _length(piece)) for start, stop, piece in changes]
+        spans = [(start, stop, length_of(piece)) for start, stop, piece in changes]
         spans += [(i.start, i.stop, n) for i, n in zip(indexes, lengths, strict=True)]
         spans.sort(key=lambda span: span[:2])
         move = Shift.of([s[1] for s in spans], [s[2] - (s[1] - s[0]) for s in spans])
@@ -361,7 +361,7 @@ def _pieces(changes: list[Change], footer_start: int) -> tuple[list[Piece], list
         elif isinstance(piece, Emit):
             pieces.append(Skip(start, stop))
         pieces.append(piece)
-        source, target = stop, target + _length(piece)
+        source, target = stop, target + length_of(piece)
     if footer_start > source:
         pieces.append(Copy(source, footer_start))
     return pieces, filters
@@ -393,7 +393,7 @@ def _patched(
     return apply_edits(footer.data, edits)
 
 
-def _length(piece: Piece) -> int:
+def length_of(piece: Piece) -> int:
     """Bytes of the new file that the piece makes."""
     match piece:
         case Copy(start, stop):

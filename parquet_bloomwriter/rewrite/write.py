@@ -12,17 +12,27 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from parquet_bloomwriter.errors import BloomwriterError, VerificationFailed
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, VerificationFailed
 from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
 from parquet_bloomwriter.hashing import xxh64
+from parquet_bloomwriter.metadata import parse_footer
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
 from parquet_bloomwriter.rewrite.layout import PAGE_HEADER_BYTES
-from parquet_bloomwriter.rewrite.plan import Chunk, Copy, Emit, EmitFilter, Piece, Plan, Skip
+from parquet_bloomwriter.rewrite.plan import (
+    Chunk,
+    Copy,
+    Emit,
+    EmitFilter,
+    Piece,
+    Plan,
+    Skip,
+    length_of,
+)
 from parquet_bloomwriter.sbbf import Sbbf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -267,3 +277,81 @@ def _same_bytes(old: Source, before: StoredFilter, new: Source, after: StoredFil
 
 def _is_backwards(piece: Piece) -> bool:
     return isinstance(piece, Copy) and piece.stop < piece.start
+
+
+def prove(old: Footer, new: Footer, plan: Plan) -> None:
+    """Prove by positions alone that the new footer leads to what the old one leads to.
+
+    Raises:
+        VerificationFailed: If it does not.
+    """
+    spans, at = [], 0
+    for piece in plan.pieces:
+        if isinstance(piece, Copy):
+            spans.append((at, piece.start, piece.stop - piece.start))
+        at += length_of(piece)
+    moved = np.array(spans, np.int64).reshape(-1, 3)
+
+    def origin(positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where in the old file each position of the new one comes from; -1 for nowhere."""
+        home = np.searchsorted(moved[:, 0], positions, side="right") - 1
+        first, start, size = (moved[np.maximum(home, 0), column] for column in range(3))
+        is_old = (home >= 0) & (positions - first < size)
+        return np.where(is_old, positions - first + start, -1)
+
+    if not len(moved) or old.chunks.values.shape != new.chunks.values.shape:
+        raise VerificationFailed("the new footer has other column chunks")
+    for name, before, after in _positions(old, new):
+        used = before > 0
+        if (used != (after > 0)).any() or (origin(after[used]) != before[used]).any():
+            raise VerificationFailed(f"the new footer does not lead to the same {name}")
+    offsets = new.chunks.value(ChunkField.BLOOM_FILTER_OFFSET)
+    lengths = new.chunks.value(ChunkField.BLOOM_FILTER_LENGTH)
+    placed = {(place.row_group, place.column): place for place in plan.filters}
+    before = old.chunks.value(ChunkField.BLOOM_FILTER_OFFSET)
+    for row_group, column in np.argwhere((offsets > 0) | (before > 0)).tolist():
+        chunk = (row_group, column)
+        place = placed.get(chunk)
+        named = (int(offsets[chunk]), int(lengths[chunk]))
+        if place is not None:
+            is_right = named == (place.offset, place.length)
+        elif chunk in plan.dropped:
+            is_right = named[0] <= 0
+        else:
+            is_right = int(origin(offsets[chunk].reshape(1))[0]) == int(before[chunk])
+        if not is_right:
+            raise VerificationFailed("the footer does not lead to the filter", byte=named[0])
+
+
+def _positions(
+    old: Footer, new: Footer
+) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield what both footers say of the places of data pages and dictionaries."""
+    has_bytes = old.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE) > 0
+    for name, field in (
+        ("data pages", ChunkField.DATA_PAGE_OFFSET),
+        ("dictionaries", ChunkField.DICTIONARY_PAGE_OFFSET),
+    ):
+        inside = has_bytes & (old.chunks.value(field) < old.start)
+        yield name, old.chunks.value(field)[inside], new.chunks.value(field)[inside]
+
+
+def tail_of(plan: Plan) -> bytes:
+    """Return the last bytes of the new file: its footer, the length of that, and the magic."""
+    last = plan.pieces[-1]
+    if not isinstance(last, Emit):
+        raise AssertionError("a plan ends with a footer")
+    return last.data
+
+
+def footer_of(plan: Plan) -> Footer:
+    """View the footer of the new file.
+
+    Raises:
+        VerificationFailed: If it does not parse.
+    """
+    tail = tail_of(plan)
+    try:
+        return parse_footer(tail[:-8], start=plan.size - len(tail))
+    except FileProblem as error:
+        raise VerificationFailed(f"the new footer does not parse: {error.problem}") from error

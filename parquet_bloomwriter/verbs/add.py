@@ -39,7 +39,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     ndv: int | Mapping[str, int] | None = None,
     max_bytes: int = MAX_BYTES,
     sizing: Sizing = "pow2",
-    placement: Placement = "column-chunk",
+    placement: Placement | None = None,
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     replace: bool = False,
@@ -58,11 +58,11 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     and the report says why.
 
     Args:
-        source: A path, or the file's bytes.
+        source: A path, the URL of an object (`s3://bucket/key`), or the file's bytes.
         columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
             ordinal; None takes every column that can have filters.
-        output: Path of the new file; None replaces the file in place, atomically. A buffer's new
-            version is in the report.
+        output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
+            new version is in the report.
         fpp: False positive probability in (0, 1), for all columns, or by name as in `columns`;
             the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
@@ -72,7 +72,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             any multiple of 32 bytes, which Arrow C++, Velox and Impala do not.
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
             row group, "end" before the footer: then no data move, and Spark DataFrames that were
-            made before a file was rewritten in place miss no rows.
+            made before a file was rewritten in place miss no rows. By default "column-chunk" on
+            disks, and "end" on stores, which then copy all data by themselves.
         dialect: "xxhash", the released specification, or "murmur3", its drafts, which current
             readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
@@ -85,7 +86,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
-        jobs: Threads; by default all cores.
+        jobs: Threads; by default all cores, and 8 for files on stores.
         dry_run: Build and plan, but write nothing.
         progress: Called with the bytes and filters that are done, from several threads.
 
@@ -109,14 +110,13 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         regenerate_crc=regenerate_crc,
     )
     kind = HashKind(dialect, murmur3_seed)
-    if placement not in get_args(Placement):
+    if placement is not None and placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
     if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
     check_max_bytes(max_bytes)
-    num_jobs = default_jobs() if jobs is None else jobs
-    if num_jobs < 1:
-        raise InvalidArgument(f"{num_jobs} threads cannot do any work")
+    if jobs is not None and jobs < 1:
+        raise InvalidArgument(f"{jobs} threads cannot do any work")
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
         layout = session.layout
@@ -124,16 +124,17 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         chosen = leaves if columns is None else select_columns(leaves, columns)
         options = FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
         if not dry_run:
-            session.choose_target()
+            session.place.choose_target()
         work = ChunkWork(
             source=session.source,
             layout=layout,
             options=_column_options(leaves, chosen, options, fpp, ndv),
-            jobs=num_jobs,
+            jobs=jobs or session.place.jobs or default_jobs(),
         )
         candidates = work.find_candidates(replace=replace)
         drops = list(candidates.to_drop.values())
-        draft = make_draft(layout, sorted(candidates.to_build), placement, drops=drops)
+        asked = placement or session.place.placement
+        draft = make_draft(layout, sorted(candidates.to_build), asked, drops=drops)
         must_write = output is not None and not dry_run
         writes = must_write or bool(candidates.to_build and not dry_run)
         size = session.source.size
@@ -159,12 +160,12 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             data = rewrite.commit()
         else:
             writes = False
-            session.check_source_unchanged()  # what could not be read may just have gone away
+            session.place.check_source_unchanged()  # what could not be read may just have gone away
             if not dry_run:
                 session.keep()
         return AddReport(
-            path=session.path,
-            output=session.output if writes else None,
+            path=session.place.path,
+            output=session.place.output if writes else None,
             written=writes,
             dry_run=dry_run,
             size_before=size,
@@ -176,6 +177,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             left_bytes=draft.left_bytes if plan else 0,
             columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
             pieces=plan.pieces if plan else (),
+            store=session.place.store_report(plan),
             data=data,
         )
 

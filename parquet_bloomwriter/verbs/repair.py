@@ -31,9 +31,9 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
     """Set `bloom_filter_length` where it is missing and the filter itself is sound.
 
     Args:
-        source: A path, or the file's bytes.
-        output: Path of the new file; None replaces the file in place, atomically. A buffer's new
-            version is in the report.
+        source: A path, the URL of an object (`s3://bucket/key`), or the file's bytes.
+        output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
+            new version is in the report.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
         backup_suffix: Keep the old file under its name and this suffix. Refused if the folder holds
@@ -75,8 +75,8 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         if not (writes or dry_run):
             session.keep()
         return RepairReport(
-            path=session.path,
-            output=session.output if writes else None,
+            path=session.place.path,
+            output=session.place.output if writes else None,
             written=writes,
             dry_run=dry_run,
             size_before=session.source.size,
@@ -84,5 +84,6 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
             num_repaired=len(repairs),
             unrepaired=unrepaired,
             pieces=plan.pieces,
+            store=session.place.store_report(plan),
             data=data,
         )

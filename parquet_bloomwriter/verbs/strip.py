@@ -32,10 +32,10 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
     nothing else lies in. Bytes that are not certain stay, and the report counts them.
 
     Args:
-        source: A path, or the file's bytes.
+        source: A path, the URL of an object (`s3://bucket/key`), or the file's bytes.
         columns: Names as for `bloomify`; None takes every filter.
-        output: Path of the new file; None replaces the file in place, atomically. A buffer's new
-            version is in the report.
+        output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
+            new version is in the report.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
         backup_suffix: Keep the old file under its name and this suffix. Refused if the folder holds
@@ -74,8 +74,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         if not (writes or dry_run):
             session.keep()
         return StripReport(
-            path=session.path,
-            output=session.output if writes else None,
+            path=session.place.path,
+            output=session.place.output if writes else None,
             written=writes,
             dry_run=dry_run,
             size_before=session.source.size,
@@ -84,5 +84,6 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             left_bytes=draft.left_bytes,
             columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
             pieces=plan.pieces,
+            store=session.place.store_report(plan),
             data=data,
         )

@@ -1,0 +1,482 @@
+"""Objects on S3: where their old versions are, and their new ones go.
+
+    old          new          how
+    object       in place     the store copies what stays, filters and footer are sent
+    object       other key    likewise, from bucket to bucket of one store too
+    file         object       all is sent
+    object       file         all is read
+
+A new version is visible as soon as it is there, so it is proved before: what the plan makes of the
+old bytes and the new ones is read as if it were a file, and checked like one. What the store has
+put together is read back afterwards, as far as that is cheap: the footer, every filter, and the
+first bytes of column chunks and of the parts it is made of.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import (
+    FileChanged,
+    InvalidArgument,
+    Proposal,
+    UnsafeTarget,
+    VerificationFailed,
+    Way,
+)
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.replace.external_references import refuse_references
+from parquet_bloomwriter.replace.target import output_exists
+from parquet_bloomwriter.reports.store import StoreReport
+from parquet_bloomwriter.rewrite.files import FileRewrite, target_of
+from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
+from parquet_bloomwriter.rewrite.session import Place, Rewrite
+from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
+from parquet_bloomwriter.source.local import FileSource, open_file
+from parquet_bloomwriter.stores.attributes import Attributes, attributes_of, check_writable
+from parquet_bloomwriter.stores.conditions import Abilities, abilities_of
+from parquet_bloomwriter.stores.journal import abort_abandoned
+from parquet_bloomwriter.stores.new_object import NewObject
+from parquet_bloomwriter.stores.parts import SMALLEST, NewBytes, OldBytes, cost_of
+from parquet_bloomwriter.stores.references import find_references
+from parquet_bloomwriter.stores.s3 import ObjectPath, S3Bucket, is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3_source import S3Source, open_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from parquet_bloomwriter.rewrite.plan import Chunk, Plan
+    from parquet_bloomwriter.rewrite.session import Destination, StrPath
+    from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
+    from parquet_bloomwriter.source.local import OpenedFile
+    from parquet_bloomwriter.stores.parts import Segment
+    from parquet_bloomwriter.stores.s3 import ObjectState
+
+_JOBS = 8
+"""Column chunks that are read at the same time: on stores, waiting takes longer than decoding."""
+
+_COMPARED_BYTES = 64
+_COMPARED_PLACES = 32
+"""Places whose first bytes are read back, at most."""
+
+
+@contextmanager
+def open_objects(
+    source: StrPath, destination: Destination, progress: Callable[[int], None] | None
+) -> Iterator[Place]:
+    """Open what is to be rewritten, where the old or the new version is an object on S3.
+
+    Raises:
+        InvalidArgument: If boto3 is missing, or an option is only for disks.
+        UnsupportedFile: If the object is of a kind that must not be rewritten.
+        OSError, FileProblem: What opening raises.
+    """
+    name, output = os.fspath(source), destination.output
+    target = name if output is None else os.fspath(output)
+    if is_s3(target) and (destination.backup_suffix or destination.backup_dir):
+        raise InvalidArgument(
+            "backups are kept on disks only",
+            remedy="Let the bucket keep versions: then the old version stays, and the report "
+            "names it.",
+        )
+    if is_s3(target) and destination.regenerate_crc:
+        raise InvalidArgument("Hadoop checksum files are renewed on disks only")
+    if not is_s3(name):
+        with open_file(name) as file:
+            on_disk = FileSource(file.path, file.fd, file.identity.size, name=file.name)
+            yield _ObjectPlace(on_disk, name, target, destination, progress, file=file)
+        return
+    place = parse_url(name)
+    if not place.key or place.key.endswith("/"):
+        raise InvalidArgument(
+            f'"{name}" is no object', remedy="for_each_file applies a verb to all below a prefix."
+        )
+    with open_object(open_bucket(place.bucket), place.key) as opened:
+        _hold_if_small(opened)
+        yield (
+            _ObjectPlace(opened, name, target, destination, progress)
+            if is_s3(target)
+            else _DownloadPlace(opened, name, destination, progress)
+        )
+
+
+def _hold_if_small(source: S3Source) -> None:
+    """Read small objects at once: they will be sent whole."""
+    if source.size < SMALLEST:
+        source.hold_all()
+
+
+class _DownloadPlace(Place):
+    """An object whose new version goes to disk."""
+
+    jobs = _JOBS
+
+    def __init__(
+        self,
+        source: S3Source,
+        name: str,
+        destination: Destination,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Work on an open object.
+
+        Args:
+            source: The old version.
+            name: Its URL, as the caller gave it.
+            destination: Where the new one goes.
+            progress: Called after each write with the number of bytes.
+        """
+        self.source: S3Source = source
+        self._name = name
+        self._destination = destination
+        self._progress = progress
+
+    @property
+    def path(self) -> str:
+        return self._name
+
+    @property
+    def output(self) -> str:
+        return os.fspath(self._destination.output or "")
+
+    def choose_target(self) -> None:
+        target_of(None, self._destination)
+
+    def begin(self, old: Readable) -> Rewrite:
+        return FileRewrite(
+            old,
+            self.source,
+            target_of(None, self._destination),
+            progress=self._progress,
+            regenerates_crc=self._destination.regenerate_crc,
+        )
+
+    def store_report(self, plan: Plan | None) -> StoreReport:
+        del plan
+        traffic = self.source.bucket.traffic
+        return StoreReport(
+            requests=dict(traffic.requests),
+            down=traffic.down,
+            up=traffic.up,
+            copied=0,
+            planned=None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ObjectTarget:
+    """Where a new object goes, and under which conditions."""
+
+    bucket: S3Bucket
+    path: ObjectPath
+    replaces: ObjectState | None
+    attributes: Attributes
+    abilities: Abilities
+
+
+class _ObjectPlace(Place):
+    """A file or an object whose new version is an object."""
+
+    placement = "end"
+    jobs = _JOBS
+
+    def __init__(  # noqa: PLR0913  made by `open_objects` only
+        self,
+        source: S3Source | FileSource,
+        name: str,
+        target: str,
+        destination: Destination,
+        progress: Callable[[int], None] | None,
+        *,
+        file: OpenedFile | None = None,
+    ) -> None:
+        """Work on an open file or object.
+
+        Args:
+            source: The old version.
+            name: Its path or URL, as the caller gave it.
+            target: URL of the new version.
+            destination: What is allowed.
+            progress: Called with the number of bytes of each part that is done.
+            file: The file, if the old version is on disk.
+        """
+        self.source: S3Source | FileSource = source
+        self._name = name
+        self._url = target
+        self._path = parse_url(target)
+        self._destination = destination
+        self._progress = progress
+        self._file = file
+        self._target: _ObjectTarget | None = None
+        self.result: ObjectState | None = None
+        self.notes: list[str] = []
+
+    @property
+    def path(self) -> str:
+        return self._name
+
+    @property
+    def output(self) -> str:
+        return self._url
+
+    @property
+    def _original(self) -> ObjectState | None:
+        return self.source.state if isinstance(self.source, S3Source) else None
+
+    def choose_target(self) -> None:
+        self._target = self._choose()
+
+    def begin(self, old: Readable) -> Rewrite:
+        target = self._target or self._choose()
+        copies = self._original if target.abilities.copies else None
+        new = NewObject(
+            target.bucket,
+            target.path.key,
+            old=self.source,
+            copied_from=copies,
+            replaces=None if target.replaces is None else target.replaces.etag,
+            attributes=target.attributes.arguments,
+            unconditional=not target.abilities.conditions,
+            progress=self._progress,
+        )
+        self._target = target
+        self.notes += target.attributes.notes
+        return _ObjectRewrite(old, new, self, target)
+
+    def check_source_unchanged(self) -> None:
+        if self._file is not None:
+            self._file.check_unchanged()
+
+    def store_report(self, plan: Plan | None) -> StoreReport:
+        buckets = {id(one): one for one in self._buckets()}.values()
+        requests: dict[str, int] = {}
+        for bucket in buckets:
+            for operation, number in bucket.traffic.requests.items():
+                requests[operation] = requests.get(operation, 0) + number
+        copies = self._original is not None and (
+            self._target is None or self._target.abilities.copies
+        )
+        cost = None if plan is None else cost_of(segments_of(plan), copies=copies)
+        replaced = None if self._target is None else self._target.replaces
+        done = self.result
+        is_small = isinstance(self.source, S3Source) and self.source.size < SMALLEST
+        return StoreReport(
+            requests=requests,
+            down=sum(bucket.traffic.down for bucket in buckets),
+            up=sum(bucket.traffic.up for bucket in buckets),
+            copied=0 if cost is None else cost.copied,
+            planned=(
+                None
+                if cost is None or done is not None
+                else (cost.requests, 0 if is_small else cost.down, cost.up)
+            ),
+            old_version=None if done is None or replaced is None else replaced.version,
+            new_version=None if done is None else done.version,
+            notes=tuple(self.notes),
+        )
+
+    def _buckets(self) -> Iterator[S3Bucket]:
+        if isinstance(self.source, S3Source):
+            yield self.source.bucket
+        if self._target is not None:
+            yield self._target.bucket
+
+    def _choose(self) -> _ObjectTarget:
+        path, options, original = self._path, self._destination, self._original
+        if original is not None and path == original.path:
+            replaces: ObjectState | None = original
+        else:
+            if not path.key or path.key.endswith("/"):
+                raise InvalidArgument(f'"{self._url}" is no object', remedy="Name its key, too.")
+            replaces = self._bucket(path).head(path.key)
+            if replaces is not None and not options.overwrite:
+                raise output_exists(self._url)
+        bucket = self._bucket(path)
+        if replaces is not None:
+            check_writable(replaces)
+            if not options.force:
+                refuse_references(find_references(bucket, path.key), path=self._url)
+        abilities = abilities_of(bucket, path.key)
+        if not (abilities.conditions or options.force):
+            raise UnsafeTarget(
+                "the store ignores conditions (If-Match), so that what another program writes "
+                "meanwhile would be lost",
+                path=self._url,
+                remedy=("Write elsewhere, or, if nobody else writes there, ", _INSIST, "."),
+            )
+        model = replaces or original
+        _clean_up_once(bucket)
+        return _ObjectTarget(
+            bucket=bucket,
+            path=path,
+            replaces=replaces,
+            attributes=_NEW if model is None else attributes_of(self._bucket(model.path), model),
+            abilities=abilities,
+        )
+
+    def _bucket(self, path: ObjectPath) -> S3Bucket:
+        source = self.source
+        if isinstance(source, S3Source) and source.bucket.name == path.bucket:
+            return source.bucket
+        if self._target is not None and self._target.bucket.name == path.bucket:
+            return self._target.bucket
+        return open_bucket(path.bucket)
+
+
+_INSIST = Proposal(Way.FORCE, "force it")
+_NEW = Attributes(arguments={"ContentType": "application/vnd.apache.parquet"})
+_cleaned: set[tuple[str, str]] = set()
+
+
+def _clean_up_once(bucket: S3Bucket) -> None:
+    """End the uploads that dead processes of this machine have left in a bucket, once."""
+    place = (bucket.endpoint, bucket.name)
+    if place not in _cleaned:
+        _cleaned.add(place)
+        abort_abandoned(bucket)
+
+
+class _ObjectRewrite(Rewrite):
+    """The new version of a file, on a store."""
+
+    def __init__(
+        self, old: Readable, new: NewObject, place: _ObjectPlace, target: _ObjectTarget
+    ) -> None:
+        super().__init__(old, new)
+        self._new = new
+        self._place = place
+        self._target = target
+        self._plan: Plan | None = None
+        self._filters: Mapping[Chunk, ExpectedFilter] = {}
+        self._samples: list[tuple[int, bytes]] = []
+
+    def discard(self) -> None:
+        self._new.give_up()
+
+    def verify(self, plan: Plan, filters: Mapping[Chunk, ExpectedFilter]) -> None:
+        self._new.complete()
+        prove(self._old.footer, footer_of(plan), plan)
+        self._plan, self._filters = plan, filters
+        if self._new.has_parts:
+            self._samples = samples(self._old, plan, self._new.boundaries)
+
+    def commit(self) -> None:
+        self._place.check_source_unchanged()
+        plan = self._plan
+        if plan is None:
+            raise AssertionError("committed before it was verified")
+        self._place.result = state = self._new.publish()
+        try:
+            self._read_back(state, plan)
+        except FileChanged:
+            self._place.notes.append("another program has written the object since")
+        except FileNotFoundError:
+            self._place.notes.append("another program has removed the object since")
+
+    def _read_back(self, state: ObjectState, plan: Plan) -> None:
+        bucket, key = self._target.bucket, self._target.path.key
+        tail, found = bucket.read(key, None, S3Source.tail_bytes, if_match=state.etag)
+        new = S3Source(bucket, found, tail)
+        expected = tail_of(plan)
+        if new.size != plan.size:
+            raise self._failed(f"it has {new.size} bytes, not {plan.size}")
+        if new.read_at(plan.size - len(expected), plan.size) != expected:
+            raise self._failed("its footer is not the one that was sent")
+        ranges, checks = self._checks(plan)
+        for data, (is_right, what) in zip(new.read_ranges(ranges), checks, strict=True):
+            if not is_right(data):
+                raise self._failed(what)
+
+    def _checks(
+        self, plan: Plan
+    ) -> tuple[list[tuple[int, int]], list[tuple[Callable[[bytes], bool], str]]]:
+        """Return the ranges to read back, and how each is checked."""
+        ranges: list[tuple[int, int]] = []
+        checks: list[tuple[Callable[[bytes], bool], str]] = []
+        budget = _READ_BACK_BYTES + self._old.source.traffic.bytes // 16
+        names = self._old.footer.leaves
+        for place in plan.filters:
+            if place.length > budget:
+                continue
+            budget -= place.length
+            digest = self._filters[place.row_group, place.column].digest
+            ranges.append((place.offset, place.offset + place.length))
+            checks.append(
+                (
+                    lambda data, digest=digest: digest_of(data) == digest,  # type: ignore[misc]
+                    f"the filter of {names[place.column].name}, row group {place.row_group}, did "
+                    "not read back as it was built",
+                )
+            )
+        for start, sample in self._samples:
+            ranges.append((start, start + len(sample)))
+            checks.append(
+                (
+                    lambda data, sample=sample: data == sample,  # type: ignore[misc]
+                    f"byte {start} is not what the old version has there",
+                )
+            )
+        return ranges, checks
+
+    def _failed(self, problem: str) -> VerificationFailed:
+        error = VerificationFailed(
+            f"the store has put the new version together wrongly: {problem}",
+            path=self._place.output,
+        )
+        replaced = self._target.replaces
+        error.outcome = "The new version is in place."
+        error.remedy = (
+            "Bring the old version back from a copy."
+            if replaced is None or replaced.version is None
+            else f"Bring the old version back: it is kept as {replaced.version}."
+        )
+        return error
+
+
+_READ_BACK_BYTES = 256 * 1024
+"""Bytes of filters that are read back in any case, and a sixteenth of what was read before."""
+
+
+def segments_of(plan: Plan) -> list[Segment]:
+    """Return a plan as the store sees it: bytes that it has, and bytes that it has not."""
+    segments: list[Segment] = []
+    for piece in plan.pieces:
+        match piece:
+            case Copy(start, stop):
+                segments.append(OldBytes(start, stop))
+            case Emit(data):
+                segments.append(NewBytes(len(data)))
+            case EmitFilter(length=length):
+                segments.append(NewBytes(length))
+    return segments
+
+
+def samples(old: Readable, plan: Plan, boundaries: Sequence[int]) -> list[tuple[int, bytes]]:
+    """Read the first bytes of column chunks and of the parts that are copied from the old version.
+
+    Returns:
+        Position in the new version, and the bytes that must be there, of a number of places that is
+        bounded.
+    """
+    starts = old.footer.chunk_starts()
+    sizes = old.footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)
+    chunks = sorted({int(one) for one in starts[(starts > 0) & (sizes >= _COMPARED_BYTES)].ravel()})
+    step = max(1, -(-len(chunks) // _COMPARED_PLACES))
+    places = []
+    at = 0
+    wanted = sorted({*chunks[::step]})
+    for piece in plan.pieces:
+        if isinstance(piece, Copy):
+            shift = at - piece.start
+            inner = [one - shift for one in boundaries if at <= one < at + piece.stop - piece.start]
+            for one in sorted({*inner[:_COMPARED_PLACES], *wanted}):
+                if piece.start <= one and one + _COMPARED_BYTES <= piece.stop:
+                    places.append((one + shift, one))
+        at += length_of(piece)
+    ranges = [(one, one + _COMPARED_BYTES) for _, one in places]
+    return [
+        (new, data) for (new, _), data in zip(places, old.source.read_ranges(ranges), strict=True)
+    ]

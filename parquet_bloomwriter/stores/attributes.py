@@ -1,0 +1,128 @@
+"""What an object has beside its bytes, and how a new version keeps it.
+
+    from the answer that opened it   content type and the like, user metadata, storage class,
+                                     encryption by the store's or a KMS key, redirection
+    by a request, if it has some     tags
+    by a request, where buckets      grants of the ACL, if there are others than the owner's
+      have ACLs
+
+Nothing of it comes along by itself, whether a version is copied in parts or sent. What a new version
+could not keep, or must not touch, is refused by name: objects that are archived, locked, or
+encrypted by a key that only its owner has (SSE-C).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
+from parquet_bloomwriter.stores.s3 import ATTEMPT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from parquet_bloomwriter.stores.s3 import ObjectState, S3Bucket
+
+_KEPT = (
+    "CacheControl",
+    "ContentDisposition",
+    "ContentEncoding",
+    "ContentLanguage",
+    "ContentType",
+    "Expires",
+    "ServerSideEncryption",
+    "SSEKMSKeyId",
+    "BucketKeyEnabled",
+    "StorageClass",
+    "WebsiteRedirectLocation",
+)
+_ARCHIVES = frozenset(("GLACIER", "DEEP_ARCHIVE"))
+_GRANTS = {
+    "FULL_CONTROL": "GrantFullControl",
+    "READ": "GrantRead",
+    "READ_ACP": "GrantReadACP",
+    "WRITE_ACP": "GrantWriteACP",
+}
+_GRANTEES = {"CanonicalUser": ("id", "ID"), "Group": ("uri", "URI")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """What a new version gets."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """For the request that makes it, as boto3 spells them."""
+
+    notes: tuple[str, ...] = ()
+    """What could not be kept, a clause each."""
+
+
+def check_writable(state: ObjectState) -> None:
+    """Refuse objects whose new version could not be like them.
+
+    Raises:
+        UnsupportedFile: If it is archived, locked, or encrypted by a key of its owner's.
+    """
+    headers = state.headers
+    path = str(state.path)
+    elsewhere = "Write the new version to another key."
+    if headers.get("SSECustomerAlgorithm"):
+        raise UnsupportedFile(
+            "the object is encrypted by a key of its owner's (SSE-C)", path=path, remedy=elsewhere
+        )
+    if headers.get("StorageClass") in _ARCHIVES:
+        raise UnsupportedFile(
+            "the object is archived", path=path, remedy="Restore it first, or leave it out."
+        )
+    lock = headers.get("ObjectLockMode")
+    if lock or headers.get("ObjectLockLegalHoldStatus") == "ON":
+        kind = f"mode {lock}" if lock else "legal hold"
+        raise UnsupportedFile(
+            f"the object is locked (Object Lock, {kind}), and its new version would not be",
+            path=path,
+            remedy=elsewhere,
+        )
+
+
+def attributes_of(bucket: S3Bucket, state: ObjectState) -> Attributes:
+    """Find what a new version of an object gets.
+
+    Raises:
+        StoreProblem: If the tags cannot be read.
+    """
+    headers = state.headers
+    kept = {name: headers[name] for name in _KEPT if headers.get(name) not in (None, "")}
+    metadata = {k: v for k, v in (headers.get("Metadata") or {}).items() if k != ATTEMPT}
+    arguments: dict[str, Any] = {**kept, "Metadata": metadata}
+    if headers.get("TagCount"):
+        answer = bucket.call("get_object_tagging", state.path.key, Key=state.path.key)
+        pairs = [(tag["Key"], tag["Value"]) for tag in answer.get("TagSet", ())]
+        arguments["Tagging"] = urlencode(pairs)
+    grants, notes = _grants(bucket, state.path.key)
+    return Attributes(arguments={**arguments, **grants}, notes=notes)
+
+
+def _grants(bucket: S3Bucket, key: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the grants of the ACL, if there are others than the owner's, and what is lost."""
+    if not bucket.has_acls():
+        return {}, ()
+    try:
+        answer = bucket.call("get_object_acl", key, Key=key)
+    except StoreProblem as error:
+        return {}, (f"its ACL could not be read ({error.problem}), and is the bucket's default",)
+    owner = answer.get("Owner", {}).get("ID")
+    grants = answer.get("Grants", ())
+    if all(one["Grantee"].get("ID") == owner for one in grants):
+        return {}, ()
+    given: dict[str, list[str]] = {}
+    lost = []
+    for one in grants:
+        grantee, permission = one["Grantee"], one["Permission"]
+        word, name = _GRANTEES.get(grantee.get("Type", ""), ("", ""))
+        if not word or permission not in _GRANTS:
+            lost.append(f"a grant of {permission} in its ACL could not be kept")
+            continue
+        given.setdefault(_GRANTS[permission], []).append(f'{word}="{grantee[name]}"')
+    return {name: ", ".join(who) for name, who in given.items()}, tuple(lost)

@@ -1,0 +1,160 @@
+"""Whether a store honours conditions, on which all safety here rests.
+
+Amazon S3 does. Other stores may ignore them, and then `If-Match` with a wrong ETag overwrites the
+object. So they are tried, never on an object of the user's but on a scratch key beside it, once for
+each endpoint and bucket; the answer is kept for a month:
+
+    PREFIX/_bloomify-scratch-ID    a few bytes, deleted afterwards
+    $XDG_CACHE_HOME/parquet-bloomwriter/stores.json    by default ~/.cache
+
+Tried are `If-None-Match: *` and `If-Match` on a put, `If-Match` on completing an upload, and the
+condition on what is copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from parquet_bloomwriter.errors import BloomwriterError, FileChanged, StoreProblem
+from parquet_bloomwriter.stores.parts import SMALLEST
+from parquet_bloomwriter.stores.s3 import S3Bucket
+
+_AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
+_KEPT_S = 30 * 86_400
+_WRONG = '"00000000000000000000000000000000"'
+"""An ETag that no object here has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a store can do."""
+
+    conditions: bool
+    """It refuses a request whose condition does not hold."""
+
+    copies: bool
+    """It copies ranges of objects as parts, under a condition too."""
+
+
+def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
+    """Find out what the store of a bucket can do, by the cache or by trying.
+
+    Args:
+        bucket: The bucket.
+        key: Of an object; scratch keys have the same prefix.
+
+    Raises:
+        StoreProblem: If the store refuses to have scratch keys.
+    """
+    if (urlsplit(bucket.endpoint).hostname or "").endswith(_AMAZON):
+        return Abilities(conditions=True, copies=True)
+    name = f"{bucket.endpoint} {bucket.name}"
+    known = _kept().get(name)
+    if known is not None:
+        return known
+    found = _try(bucket, key.rpartition("/")[0])
+    _keep(name, found)
+    return found
+
+
+def _try(bucket: S3Bucket, folder: str) -> Abilities:
+    scratch = f"{folder}/" * bool(folder) + f"_bloomify-scratch-{secrets.token_hex(8)}"
+    versions: list[str | None] = []
+    try:
+        first = bucket.put(scratch, b"first", attempt=secrets.token_hex(8), replaces=None)
+        versions.append(first.version)
+        honours = _refuses(bucket, scratch, None, versions)
+        honours = honours and _refuses(bucket, scratch, _WRONG, versions)
+        if not honours:
+            return Abilities(conditions=False, copies=False)
+        return _try_upload(bucket, scratch, versions)
+    finally:
+        for version in dict.fromkeys(versions):
+            with contextlib.suppress(BloomwriterError, OSError):
+                bucket.delete(scratch, version=version)
+
+
+def _refuses(
+    bucket: S3Bucket, scratch: str, replaces: str | None, versions: list[str | None]
+) -> bool:
+    try:
+        written = bucket.put(scratch, b"other", attempt=secrets.token_hex(8), replaces=replaces)
+    except FileChanged:
+        return True
+    versions.append(written.version)
+    return False
+
+
+def _try_upload(bucket: S3Bucket, scratch: str, versions: list[str | None]) -> Abilities:
+    """Complete an upload, and copy, under conditions that do not hold; then as it should be."""
+    upload = bucket.begin_upload(scratch)
+    try:
+        etag = bucket.upload_part(scratch, upload, 1, bytes(SMALLEST))
+        try:
+            made = bucket.complete_upload(
+                scratch, upload, [etag], size=SMALLEST, attempt="", replaces=_WRONG
+            )
+        except FileChanged:
+            return Abilities(conditions=True, copies=_can_copy(bucket, scratch, upload))
+        versions.append(made.version)
+        return Abilities(conditions=False, copies=False)
+    finally:
+        with contextlib.suppress(BloomwriterError, OSError):
+            bucket.abort_upload(scratch, upload)
+
+
+def _can_copy(bucket: S3Bucket, scratch: str, upload: str) -> bool:
+    state = bucket.head(scratch)
+    if state is None:
+        return False
+    try:
+        bucket.copy_part(scratch, upload, 2, of=state, start=0, stop=1)
+    except (StoreProblem, FileChanged, OSError):
+        return False
+    wrong = type(state)(
+        path=state.path, size=state.size, etag=_WRONG, version=None, attempt=None, headers={}
+    )
+    try:
+        bucket.copy_part(scratch, upload, 3, of=wrong, start=0, stop=1)
+    except FileChanged:
+        return True
+    return False
+
+
+def _file() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "parquet-bloomwriter" / "stores.json"
+
+
+def _kept() -> dict[str, Abilities]:
+    """Return what was found in the last month; nothing if the file is missing or broken."""
+    try:
+        entries = json.loads(_file().read_bytes())
+        return {
+            name: Abilities(conditions=one["conditions"], copies=one["copies"])
+            for name, one in entries.items()
+            if 0 <= time.time() - one["at"] < _KEPT_S
+        }
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _keep(name: str, found: Abilities) -> None:
+    """Add what was found to the file; without one it is tried again in the next run."""
+    now = time.time()
+    with contextlib.suppress(OSError, RuntimeError):
+        path = _file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        known = {**_kept(), name: found}
+        new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        new.write_text(
+            json.dumps({one: {**asdict(what), "at": now} for one, what in known.items()})
+        )
+        new.replace(path)

@@ -1,0 +1,223 @@
+"""A new version of an object: put together of parts, published under a condition, or given up.
+
+    copy, write      the bytes from first to last; parts go out as soon as they are complete
+    complete         the last part; an object too small for parts waits for `publish`
+    publish          one request makes it visible, if the old object is still what it was
+    give_up          ends the upload; the old object was never touched
+
+Until `publish` nobody sees anything of it. If its outcome is not known, nothing is taken back: the
+upload stays in the journal, and a later run ends it if it is still there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown, UnsupportedFile
+from parquet_bloomwriter.stores.journal import Entry
+from parquet_bloomwriter.stores.parts import Cutter, NewBytes, OldBytes, Part
+from parquet_bloomwriter.stores.s3 import ATTEMPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Future
+
+    from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.stores.parts import Segment
+    from parquet_bloomwriter.stores.s3 import ObjectState, S3Bucket
+
+_THREADS = 8
+"""Parts on their way at the same time; as many more may wait in memory."""
+
+_LARGEST = 5 * 1024**4
+"""Bytes that an object may have."""
+
+
+class NewObject:
+    """The new bytes of an object, from the first to the last."""
+
+    def __init__(  # noqa: PLR0913  all by keyword
+        self,
+        bucket: S3Bucket,
+        key: str,
+        *,
+        old: Source,
+        copied_from: ObjectState | None,
+        replaces: str | None,
+        attributes: Mapping[str, Any],
+        unconditional: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Begin a new version; no request is made yet.
+
+        Args:
+            bucket: Where it will be.
+            key: Where it will be.
+            old: What `copy` reads.
+            copied_from: The same as an object that the store can copy by itself, if it is one.
+            replaces: ETag of the object that is there; None if there must be none.
+            attributes: Content type, metadata and so on, as boto3 spells them.
+            unconditional: The store ignores conditions, and the caller insists.
+            progress: Called with the number of bytes of each part that is done.
+        """
+        self.attempt = secrets.token_hex(16)
+        self._bucket = bucket
+        self._key = key
+        self._old = old
+        self._copied_from = copied_from
+        self._replaces = replaces
+        self._attributes = attributes
+        self._unconditional = unconditional
+        self._progress = progress
+        self._cutter = Cutter(copies=copied_from is not None)
+        self._size = 0
+        self._upload: str | None = None
+        self._entry: Entry | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._room = BoundedSemaphore(2 * _THREADS)
+        self._parts: list[Future[str]] = []
+        self._problem: BaseException | None = None
+        self._sent = 0
+        self.boundaries: list[int] = []
+        """Where parts begin in the new version, but for the first; and its end."""
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it is put together of parts, and not sent as a whole."""
+        return self._upload is not None
+
+    def copy(self, start: int, stop: int) -> None:
+        """Append bytes [start, stop) of the old version."""
+        self._size += stop - start
+        self._take(self._cutter.add(OldBytes(start, stop)))
+
+    def write(self, data: bytes) -> None:
+        """Append `data`."""
+        self._size += len(data)
+        self._take(self._cutter.add(NewBytes(len(data), data)))
+
+    def complete(self) -> None:
+        """Send the last part, and wait until all have arrived.
+
+        Raises:
+            FileChanged: If the old object is another one by now.
+            StoreProblem: If the store refuses a part.
+        """
+        if self._size > _LARGEST:
+            raise UnsupportedFile("the new version would have more than 5 TiB")
+        if self._upload is not None:
+            self._take(self._cutter.finish())
+            for part in self._parts:
+                part.result()
+
+    def publish(self) -> ObjectState:
+        """Make the new version visible, in place of the old one.
+
+        Raises:
+            FileChanged: If another program wrote the object meanwhile; its version stays.
+            StoreProblem: If the store refuses.
+            OutcomeUnknown: If it does not answer.
+        """
+        try:
+            return self._publish()
+        except OutcomeUnknown:
+            self._forget()
+            raise
+
+    def give_up(self) -> None:
+        """End the upload, if it was begun and not published."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+        if self._upload is None:
+            return
+        with contextlib.suppress(BloomwriterError, OSError):
+            self._bucket.abort_upload(self._key, self._upload)
+            if self._entry is not None:
+                self._entry.remove()
+        self._forget()
+
+    def _publish(self) -> ObjectState:
+        if self._upload is None:
+            return self._bucket.put(
+                self._key,
+                self._bytes_of(self._cutter.pending),
+                attempt=self.attempt,
+                replaces=self._replaces,
+                unconditional=self._unconditional,
+                **self._attributes,
+            )
+        state = self._bucket.complete_upload(
+            self._key,
+            self._upload,
+            [part.result() for part in self._parts],
+            size=self._size,
+            attempt=self.attempt,
+            replaces=self._replaces,
+            unconditional=self._unconditional,
+        )
+        if self._entry is not None:
+            self._entry.remove()
+        self._forget()
+        return state
+
+    def _forget(self) -> None:
+        """Leave the upload, and its entry in the journal if there is one."""
+        if self._entry is not None:
+            self._entry.leave()
+        self._upload = self._entry = None
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _take(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            if self._upload is None:
+                self._begin()
+            assert self._pool is not None  # noqa: S101  set by _begin
+            self._room.acquire()
+            if self._problem is not None:
+                raise self._problem
+            self._parts.append(self._pool.submit(self._send, part))
+            self._sent += part.size
+            self.boundaries.append(self._sent)
+
+    def _begin(self) -> None:
+        attributes = dict(self._attributes)
+        metadata = {**attributes.pop("Metadata", {}), ATTEMPT: self.attempt}
+        self._upload = self._bucket.begin_upload(self._key, Metadata=metadata, **attributes)
+        self._entry = Entry(self._bucket, self._key, self._upload, attempt=self.attempt)
+        self._pool = ThreadPoolExecutor(_THREADS)
+
+    def _send(self, part: Part) -> str:
+        """Copy or send one part, and return its ETag."""
+        try:
+            upload = self._upload
+            if upload is None:
+                raise AssertionError("a part without an upload")
+            if part.copied is None or self._copied_from is None:
+                data = self._bytes_of(part.segments)
+                etag = self._bucket.upload_part(self._key, upload, part.number, data)
+            else:
+                start, stop = part.copied.start, part.copied.stop
+                etag = self._bucket.copy_part(
+                    self._key, upload, part.number, of=self._copied_from, start=start, stop=stop
+                )
+            if self._progress is not None:
+                self._progress(part.size)
+            return etag
+        except BaseException as error:
+            self._problem = error
+            raise
+        finally:
+            self._room.release()
+
+    def _bytes_of(self, segments: Iterable[Segment]) -> bytes:
+        return b"".join(
+            self._old.read_at(one.start, one.stop) if isinstance(one, OldBytes) else one.data or b""
+            for one in segments
+        )

@@ -1,0 +1,96 @@
+"""An object on S3 as a source of bytes: every range is of the one version that was opened.
+
+Opening costs one request, for the end of the object, which also tells its size, its ETag and its
+attributes. Later requests carry that ETag: if another program writes the object meanwhile, reading
+ends with FileChanged, and never mixes two versions.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, blame
+from parquet_bloomwriter.source.stream import as_arrow_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from parquet_bloomwriter.source.base import Range
+    from parquet_bloomwriter.stores.s3 import ObjectState, S3Bucket
+
+_THREADS = 16
+"""Requests at the same time for one object."""
+
+_PIECE_BYTES = 8 * 1024 * 1024
+"""Longer ranges are read in pieces of so many bytes at the same time."""
+
+
+class S3Source(RangeReader):
+    """One version of an object."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    def __init__(self, bucket: S3Bucket, state: ObjectState, tail: bytes) -> None:
+        """Read the object of this state, whose last bytes are known."""
+        super().__init__(
+            state.size,
+            name=str(state.path),
+            identity=(bucket.endpoint, state.path, state.etag),
+        )
+        self.bucket = bucket
+        self.state = state
+        self._kept = (state.size - len(tail), tail)
+
+    def hold_all(self) -> None:
+        """Read what is not known yet by one request, and keep the whole object."""
+        start, tail = self._kept
+        if start:
+            self._kept = (0, self._whole(0, start, self._fetch(0, start)) + tail)
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        if stop - start <= _PIECE_BYTES:
+            return self._fetch_one(start, stop)
+        cuts = [*range(start, stop, _PIECE_BYTES), stop]
+        return b"".join(self._fetch_all(list(zip(cuts, cuts[1:], strict=False))))
+
+    def _fetch_one(self, start: int, stop: int) -> bytes:
+        state = self.state
+        return self.bucket.read(state.path.key, start, stop, if_match=state.etag)[0]
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        if len(ranges) == 1:
+            return [self._fetch(*ranges[0])]
+        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
+            return list(pool.map(lambda bounds: self._fetch_one(*bounds), ranges))
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+@contextmanager
+def open_object(bucket: S3Bucket, key: str) -> Iterator[S3Source]:
+    """Open an object by reading its end.
+
+    Raises:
+        NotParquet: If it is empty.
+        FileNotFoundError: If there is none.
+        StoreProblem: If the store refuses, or does not answer.
+        FileProblem: What reading it raises, with its name.
+    """
+    try:
+        tail, state = bucket.read(key, None, S3Source.tail_bytes)
+    except StoreProblem:
+        found = bucket.head(key)
+        if found is not None and not found.size:  # An empty object has no last bytes.
+            raise NotParquet("the object is empty", path=bucket.spell(key)) from None
+        raise
+    try:
+        yield S3Source(bucket, state, tail)
+    except FileProblem as error:
+        blame(error, str(state.path))
+        raise
