@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     index was: another process is changing it, or it is broken."""
 
     IO_ERROR = 6
-    """The operating system refused to read or write."""
+    """The operating system or a store refused to read or write, or a store did not answer."""
 
     BUG = 70
     """An unforeseen error (EX_SOFTWARE of sysexits.h)."""
@@ -48,7 +48,7 @@ def exit_code_of(error: BaseException) -> ExitCode:
         return ExitCode.USAGE
     if isinstance(error, errors.NotParquet | errors.MalformedFile | errors.MalformedFilter):
         return ExitCode.NOT_PARQUET
-    if isinstance(error, OSError | errors.Unfinished):
+    if isinstance(error, OSError | errors.Unfinished | errors.StoreProblem | errors.OutcomeUnknown):
         return ExitCode.IO_ERROR
     if isinstance(error, errors.FileProblem | errors.IndexProblem):
         return ExitCode.REFUSED

@@ -181,9 +181,9 @@ def _files(
 def _local_files(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse "-", URLs and mistyped commands, which would be reported as missing files."""
+    """Refuse "-", other URLs than of S3, and mistyped commands, reported as missing otherwise."""
     for path in _files(context, parameter, given):
-        _check_local(path)
+        _check_place(path)
         check_no_command(path, context)
     return given
 
@@ -191,10 +191,10 @@ def _local_files(
 def local_output(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Refuse "-" and URLs as paths to write to."""
+    """Refuse "-" and other URLs than of S3 as paths to write to."""
     if given is not None:
         _check_no_stream(given, "standard output")
-        _check_local(given)
+        _check_place(given)
     return given
 
 
@@ -206,12 +206,16 @@ def _check_no_stream(path: str, stream: str) -> None:
         )
 
 
-def _check_local(path: str) -> None:
+def _check_place(path: str) -> None:
     from parquet_bloomwriter.errors import InvalidArgument
     from parquet_bloomwriter.source.filesystems import check_local
+    from parquet_bloomwriter.stores.s3 import is_s3, parse_url
 
     try:
-        check_local(path)
+        if is_s3(path):
+            parse_url(path)
+        else:
+            check_local(path)
     except InvalidArgument as error:
         raise click.BadParameter(str(error)) from None
 

@@ -72,20 +72,20 @@ def rewrite_files(
     """Apply a verb to all files, print what became of them, and return the exit code."""
     from parquet_bloomwriter.verbs.for_each_file import find_tasks, for_each_task, missing
 
-    is_single = _is_single_path(inputs)
-    _check_options(inputs, options, is_single=is_single)
+    _check_options(inputs, options)
     run = _Run(
         view=view,
         console=console,
         as_json=options["as_json"],
-        is_single=is_single,
+        is_single=_is_single_path(inputs),
         has_details=options["plan"],
     )
     absent = missing(inputs)
     if absent:
         return run.refuse(absent, num_inputs=len(inputs))
     places = find_tasks(inputs, output=options["output"], backup_dir=options["backup_dir"])
-    sizes = {place.path: _size_of(place.path) for place in places}
+    run.is_single = run.is_single and [place.path for place in places] == list(inputs)
+    sizes = {place.path: place.size for place in places}
 
     def attempt(path: str, output: str | None, jobs: int, /, *, backup_dir: str | None = None) -> R:
         destination: DestinationOptions = {
@@ -340,7 +340,7 @@ class _Run(Generic[R]):
             self.console.result("\n" * gap + text)
 
 
-def _check_options(inputs: tuple[str, ...], options: WritingOptions, *, is_single: bool) -> None:
+def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
     """Check that options go together, and that no backup lies among the files of a table.
 
     Raises:
@@ -356,7 +356,7 @@ def _check_options(inputs: tuple[str, ...], options: WritingOptions, *, is_singl
         return
     if options["backup_dir"] is not None:
         raise click.UsageError("--backup and --backup-dir exclude each other", ctx)
-    if not is_single:
+    if not _is_single_path(inputs):
         several = [given for given in inputs if is_folder_or_pattern(given)]
         named = f'"{several[0]}"' if several else "several files"
         raise click.UsageError(

@@ -326,12 +326,32 @@ def filters_of_columns(
             "this is a summary file: its column chunks lie in other files",
             remedy="Name the data files instead.",
         )
+    read_at = heads_at_once(source, footer)
+    return tuple(one for one in stored_filters(footer, read_at) if one.column in columns)
+
+
+def heads_at_once(source: Source, footer: Footer, otherwise: ReadAt | None = None) -> ReadAt:
+    """Read the first bytes of every filter together, which takes few requests to a store.
+
+    Args:
+        source: The file.
+        footer: Its footer.
+        otherwise: Reads what is not the beginning of a filter; by default `source.read_at`.
+
+    Returns:
+        A function that returns the bytes [start, stop), for `stored_filters`.
+
+    Raises:
+        FileChanged, OSError: If the file cannot be read.
+    """
     heads = _read_heads(source, footer)
+    elsewhere = otherwise or source.read_at
 
     def read_at(start: int, stop: int) -> bytes:
-        return source.read_at(start, stop) if stop - start > HEADER_BYTES else heads[start]
+        head = heads.get(start, b"")
+        return head[: stop - start] if stop - start <= len(head) else elsewhere(start, stop)
 
-    return tuple(one for one in stored_filters(footer, read_at) if one.column in columns)
+    return read_at
 
 
 def shared_offsets(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:

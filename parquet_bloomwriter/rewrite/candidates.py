@@ -25,6 +25,8 @@ from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
 from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.values.pages import is_near
+from parquet_bloomwriter.values.stream import MOST_READ_AHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -45,6 +47,9 @@ _OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
 _LONE_LENGTH = "the metadata has the length of a Bloom filter, but not its offset"
 _AHEAD_BYTES = 64 * 1024 * 1024
 """Bytes of bitsets that may be under construction or waiting to be written."""
+
+_REMOTE_AHEAD_BYTES = 256 * 1024 * 1024
+"""The same of a file on a store, with the column chunks that were read from there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,13 +130,20 @@ class ChunkWork:
     def _each(
         self, chunks: Iterable[Chunk], work: Callable[[Chunk], R]
     ) -> AbstractContextManager[Iterator[tuple[Chunk, R]]]:
-        return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=_AHEAD_BYTES)
+        far = not is_near(self.source)
+        most = _REMOTE_AHEAD_BYTES if far else _AHEAD_BYTES
+        return in_order(chunks, work, jobs=self.jobs, weight=self._weight, max_weight=most)
 
     def _weight(self, chunk: Chunk) -> int:
-        """Return the most bytes that a filter takes while it is being built."""
+        """Return the most bytes that a filter takes while it is being built.
+
+        Of a file on a store, the chunk is in memory, too.
+        """
         values = int(self.layout.footer.chunks.values[chunk][ChunkField.NUM_VALUES])
         options = self.options[chunk[1]]
-        return BYTES_PER_BLOCK * initial_num_blocks(
+        size = int(self.layout.footer.chunks.values[chunk][ChunkField.TOTAL_COMPRESSED_SIZE])
+        held = 0 if is_near(self.source) else min(max(size, 0), MOST_READ_AHEAD)
+        return held + BYTES_PER_BLOCK * initial_num_blocks(
             values, options.fpp, sizing=options.sizing, max_bytes=options.max_bytes
         )
 

@@ -59,7 +59,7 @@ _JOBS = 8
 """Column chunks that are read at the same time: on stores, waiting takes longer than decoding."""
 
 _COMPARED_BYTES = 64
-_COMPARED_PLACES = 32
+_COMPARED_PLACES = 8
 """Places whose first bytes are read back, at most."""
 
 

@@ -21,16 +21,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, VerificationFailed
+from parquet_bloomwriter.filters.stored import heads_at_once
 from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.filesystems import check_local
 from parquet_bloomwriter.source.open import read_footer
+from parquet_bloomwriter.source.read_ahead import read_blocks
+from parquet_bloomwriter.values.pages import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from types import TracebackType
 
+    from parquet_bloomwriter.filters.stored import ReadAt
+    from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.layout import Layout
     from parquet_bloomwriter.rewrite.plan import Chunk, Placement, Plan
@@ -143,11 +148,19 @@ def rewrite_session(
     destination = destination or Destination()
     with _place(source, destination, progress) as place, ExitStack() as resources:
         try:
-            layout = layout_of(read_footer(place.source), place.source.read_at)
+            footer = read_footer(place.source)
+            layout = layout_of(footer, _reader(place.source, footer))
             yield RewriteSession(place, layout, resources)
         except FileProblem as error:
             error.path = error.path or place.path
             raise
+
+
+def _reader(source: Source, footer: Footer) -> ReadAt:
+    """Return what reads small pieces of the file: of one on a store, many at once."""
+    if is_near(source):
+        return source.read_at
+    return heads_at_once(source, footer, read_blocks(source))
 
 
 def _place(

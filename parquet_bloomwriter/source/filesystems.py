@@ -81,7 +81,9 @@ def check_local(given: StrPath) -> None:
     is_here = path.lower().startswith("file:")
     remedy = "Name the file by its path." if is_here else "Copy the file here, or mount the store."
     shown = repr(without_secrets(path))
-    raise InvalidArgument(f"{shown} is a URL, and only local files are rewritten", remedy=remedy)
+    raise InvalidArgument(
+        f"{shown} is a URL, and only local files and s3:// are rewritten", remedy=remedy
+    )
 
 
 def without_secrets(text: str) -> str:

@@ -52,6 +52,15 @@ _BUSY = frozenset(
     ("SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequestsException")
 )
 _FORBIDDEN = frozenset(("AccessDenied", "403", "AllAccessDisabled", "Forbidden"))
+_UNKNOWN_CALLER = frozenset(
+    (
+        "SignatureDoesNotMatch",
+        "InvalidAccessKeyId",
+        "ExpiredToken",
+        "InvalidToken",
+        "TokenRefreshRequired",
+    )
+)
 _ABSENT = frozenset(("NoSuchKey", "404", "NotFound", "NoSuchVersion"))
 _PRECONDITION = frozenset(("PreconditionFailed", "412"))
 _CONFLICT = frozenset(("ConditionalRequestConflict", "OperationAborted", "409"))
@@ -668,11 +677,16 @@ class S3Bucket:
             return not_found(path)
         if refusal.code == "NoSuchBucket":
             return FileNotFoundError(2, "No such bucket", f"s3://{self.name}")
+        if refusal.code in _UNKNOWN_CALLER:
+            return StoreProblem(
+                f"the store does not accept the credentials ({refusal.code})",
+                path=path,
+                remedy="Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            )
         if refusal.code in _FORBIDDEN or refusal.status in (401, 403):
             needed = _PERMISSIONS.get(operation, operation)
-            reason = "" if refusal.code in _FORBIDDEN else f" ({refusal.code})"
             return StoreProblem(
-                f"the store forbids it{reason}; this needs the permission {needed}",
+                f"the store forbids it; this needs the permission {needed}",
                 path=path,
                 remedy="Check the credentials in use and the bucket's policy.",
             )

@@ -16,8 +16,9 @@ import numpy as np
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
+from parquet_bloomwriter.source.read_ahead import Held
 from parquet_bloomwriter.values.dictionary import find_dictionary
-from parquet_bloomwriter.values.pages import CODECS, check_pages
+from parquet_bloomwriter.values.pages import CODECS, check_pages, extent_of, is_near
 from parquet_bloomwriter.values.second_footer import physical_metadata, physical_path
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 4 * 1024 * 1024
 _MAX_BATCH_ROWS = 128 * 1024
 _READ_BYTES = 1024 * 1024
+_REMOTE_READ_BYTES = 16 * 1024 * 1024
+MOST_READ_AHEAD = 128 * 1024 * 1024
+"""Bytes of a chunk on a store that is read at once; a larger one is read piece by piece."""
+
 _MAX_VALUE_BYTES = 64 * 1024 * 1024
 """Chunks whose values are larger on average are not read: decoding holds several at once."""
 
@@ -89,14 +94,15 @@ class LeafReader:
             raise OSError(f"compression codec {codec} is not known")
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
             raise OSError(f"values of {mean} bytes on average are too large to be read")
-        check_pages(self._source, self._footer, self._leaf, row_group)
+        source = self._read_ahead(row_group)
+        check_pages(source, self._footer, self._leaf, row_group)
         dictionary = self._reads_dictionary(row_group)
         with pq.ParquetFile(
-            self._source.for_arrow(),
+            source.for_arrow(),
             metadata=self._physical_metadata(),
             read_dictionary=[physical_path(self._leaf)] if dictionary else None,
             pre_buffer=False,
-            buffer_size=_READ_BYTES,
+            buffer_size=_READ_BYTES if is_near(source) else _REMOTE_READ_BYTES,
             page_checksum_verification=True,
             arrow_extensions_enabled=False,
         ) as file:
@@ -104,6 +110,16 @@ class LeafReader:
             batches = file.iter_batches(num_rows, row_groups=[row_group], use_threads=False)
             arrays = (_flat(column) for column in self._complete(batches, row_group))
             yield from _distinct(arrays) if dictionary else arrays
+
+    def _read_ahead(self, row_group: int) -> Source:
+        """Read the chunk by one request if it is on a store, and not too large for memory."""
+        extent = extent_of(self._footer, row_group, self._leaf.ordinal)
+        if is_near(self._source) or extent is None:
+            return self._source
+        start, stop = extent.start, min(extent.stop, extent.limit)
+        if not 0 < stop - start <= MOST_READ_AHEAD:
+            return self._source
+        return Held(self._source, start, stop)
 
     def _physical_metadata(self) -> pq.FileMetaData:
         """Return the second footer; two threads may make it twice at the same time."""

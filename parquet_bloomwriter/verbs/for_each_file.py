@@ -16,8 +16,9 @@ from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
-from parquet_bloomwriter.source.filesystems import check_local
+from parquet_bloomwriter.source.filesystems import check_local, is_url
 from parquet_bloomwriter.source.listing import find_local, is_pattern
+from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def for_each_file(  # noqa: PLR0913  all by keyword
     done.
 
     Args:
-        inputs: Files, folders (searched through for Parquet files; names that begin with `.` or
+        inputs: Files, URLs, folders (searched through for Parquet files; names that begin with `.` or
             `_` are left out, as readers of datasets do) and glob patterns; one or several.
         verb: Called with a path, the path of its new version (None for in place), and the number
             of threads it may use; with `backup_dir`, also with a keyword of that name: the folder
@@ -109,12 +110,12 @@ def for_each_file(  # noqa: PLR0913  all by keyword
             kept. What folders and patterns match goes to a folder, however many files it is.
         backup_dir: A folder for the old versions of files, outside of the inputs; their relative
             paths are kept in it.
-        jobs: Threads in all; by default all cores. With one, or for one file, `verb` is called in
-            the caller's thread.
+        jobs: Threads in all; by default all cores, and 16 for files on stores. With one, or for one
+            file, `verb` is called in the caller's thread.
         dry_run: Make no folders for the outputs.
 
     Raises:
-        InvalidArgument: If an input matches nothing or is a URL, the outputs or the backups would
+        InvalidArgument: If an input matches nothing, the outputs or the backups would
             overwrite each other, readers of an input would read its backups, too, or `backup_dir`
             is no folder.
         FileNotFoundError: If there is no file of a name.
@@ -129,6 +130,9 @@ class FileTask:
     """A file to be worked on, and where its versions go."""
 
     path: str
+    size: int
+    """Bytes; 0 if it is not there, which opening it reports."""
+
     output: str | None
     """Where the new version goes; None for in place."""
 
@@ -149,18 +153,17 @@ def find_tasks(
     """
     named = paths_of(inputs)
     new, kept = (None if one is None else os.fspath(one) for one in (output, backup_dir))
-    for path in (*named, new, kept):
-        if path is not None:
-            check_local(path)
+    if kept is not None:
+        _check_backups_are_local(kept, (*named, new))
     for error in missing(named):
         raise error
     files = find_files(named)
-    many = len(files) > 1 or any(map(is_folder_or_pattern, named))
+    many = len(files) > 1 or any(one.place != one.name or one.is_found for one in files)
     outputs = _outputs(files, new, many=many)
     backups = _backups(files, kept, folders=_folders(named, new if many else None))
     return [
-        FileTask(path=path, output=target, backup_dir=backup)
-        for (path, *_), target, backup in zip(files, outputs, backups, strict=True)
+        FileTask(path=one.path, size=one.size, output=target, backup_dir=backup)
+        for one, target, backup in zip(files, outputs, backups, strict=True)
     ]
 
 
@@ -168,14 +171,15 @@ def for_each_task(
     tasks: Sequence[FileTask], verb: Callable[..., R], *, jobs: int | None, dry_run: bool
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to files as `for_each_file` does."""
-    threads = default_jobs() if jobs is None else jobs
+    far = any(_is_far(path) for task in tasks for path in (task.path, task.output) if path)
+    threads = jobs or (_REMOTE_JOBS if far else default_jobs())
     at_once = max(1, min(threads, len(tasks)))
 
     def attempt(task: FileTask) -> FileOutcome[R]:
         path, target = task.path, task.output
         options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
         try:
-            if target is not None and not dry_run:
+            if target is not None and not dry_run and not _is_far(target):
                 Path(target).parent.mkdir(parents=True, exist_ok=True)
             report = verb(path, target, max(1, threads // at_once), **options)
         except (BloomwriterError, OSError) as error:
@@ -192,10 +196,20 @@ def for_each_task(
         pool.shutdown(cancel_futures=True)
 
 
+_REMOTE_JOBS = 16
+"""Threads for files on stores, if nobody says how many: they wait for most of their time."""
+
+
 class InputFile(NamedTuple):
     """A file that an input names."""
 
     path: str
+    size: int
+    """Bytes; 0 if it is not there."""
+
+    is_found: bool
+    """Whether it was found in a folder or by a pattern, and not named itself."""
+
     name: str
     """Relative to a folder; the plain name of what a pattern matches."""
 
@@ -211,7 +225,7 @@ def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
     return [
         FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), given)
         for given in inputs
-        if not is_pattern(given) and _is_missing(given)
+        if not _is_far(given) and not is_pattern(given) and _is_missing(given)
     ]
 
 
@@ -225,7 +239,8 @@ def find_files(inputs: Iterable[str]) -> list[InputFile]:
     files: dict[str, InputFile] = {}
     for given in inputs:
         for found in _expand(given):
-            files.setdefault(os.path.realpath(found.path), found)
+            one = found.path if _is_far(found.path) else os.path.realpath(found.path)
+            files.setdefault(one, found)
     return list(files.values())
 
 
@@ -246,16 +261,45 @@ def _is_missing(given: str) -> bool:
 
 
 def _expand(given: str) -> list[InputFile]:
+    if _is_far(given):
+        return [
+            InputFile(found.url, found.size, found.is_found, found.inner, found.inner)
+            for found in find_remote(given)
+        ]
     paths = find_local(given)
     if os.path.isdir(given):
-        places = [os.path.relpath(path, given) for path in paths]
-        return [InputFile(path, place, place) for path, place in zip(paths, places, strict=True)]
-    folder = _folder_of(given) if is_pattern(given) else None
+        folder, is_found = given, True
+    else:
+        is_found = is_pattern(given)
+        folder = _folder_of(given) if is_found else os.path.dirname(given)
+    places = [os.path.relpath(path, folder or os.curdir) for path in paths]
+    names = places if os.path.isdir(given) else [os.path.basename(path) for path in paths]
     return [
-        InputFile(path, name, name if folder is None else os.path.relpath(path, folder))
-        for path in paths
-        for name in [os.path.basename(path)]
+        InputFile(path, _size_of(path), is_found, name, place)
+        for path, name, place in zip(paths, names, places, strict=True)
     ]
+
+
+def _is_far(path: str) -> bool:
+    """Whether a path is a URL, and nothing here has that very name."""
+    return is_url(path) and not os.path.lexists(path)
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _check_backups_are_local(folder: str, paths: Iterable[str | None]) -> None:
+    check_local(folder)
+    for path in paths:
+        if path is not None and _is_far(path):
+            raise InvalidArgument(
+                "backups are kept of local files only",
+                remedy="Let the bucket keep versions: then the old version stays.",
+            )
 
 
 def _folders(named: Iterable[str], output: str | None) -> list[str]:
@@ -294,6 +338,8 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
     is_folder = many or os.path.isdir(output) or output.endswith((os.sep, "/"))
     if not is_folder:
         return [output]
+    if _is_far(output):
+        return _below(output, [found.name for found in files], done="written to")
     if os.path.isfile(output):
         raise InvalidArgument(
             f'"{output}" is a file, but there are {len(files)} inputs',

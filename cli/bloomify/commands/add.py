@@ -84,10 +84,9 @@ _filter_options = all_of(
     _which(
         "--placement",
         type=click.Choice(["column-chunk", "row-group", "end"]),
-        default="column-chunk",
-        show_default=True,
         help="Filters before their column chunk, behind their row group, or before the footer. "
-        "Only with 'end' no data move: take it for files that others are reading.",
+        "Only with 'end' no data move: take it for files that others are reading.  "
+        "[default: column-chunk; end on stores]",
     ),
     dialect_options(
         "Which filters",
@@ -112,7 +111,7 @@ class AddOptions(WritingOptions):
     ndv: dict[str, int]
     max_bytes: int
     sizing: str
-    placement: str
+    placement: str | None
     dialect: Dialect
     murmur3_seed: int
     replace: bool
@@ -127,7 +126,7 @@ class AddOptions(WritingOptions):
 def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOptions]) -> None:
     """Add Bloom filters to each INPUT without touching its data.
 
-    An INPUT is a Parquet file, a folder or a glob pattern.
+    An INPUT is a Parquet file, a folder or a glob pattern, here or on S3 (s3://bucket/key).
     """
     from bloomify.views.add import AddView
 
@@ -152,7 +151,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
             ndv=options["ndv"],
             max_bytes=options["max_bytes"],
             sizing=cast("Sizing", options["sizing"]),
-            placement=cast("Placement", options["placement"]),
+            placement=cast("Placement | None", options["placement"]),
             dialect=options["dialect"],
             murmur3_seed=options["murmur3_seed"],
             replace=options["replace"],

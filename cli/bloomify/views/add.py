@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import Heading, labelled, table
 from bloomify.views.base import View, facts_of
-from bloomify.views.new_file import heading, new_file_document, plan_document, plan_table
+from bloomify.views.new_file import (
+    StoreTotals,
+    heading,
+    new_file_document,
+    plan_document,
+    plan_table,
+    store_lines,
+)
 from parquet_bloomwriter.reports.rewriting import (
     ADDED_HEADINGS,
     ColumnTotals,
@@ -37,6 +44,8 @@ class AddView(View["AddReport"]):
 
     is_dry: bool = False
     """Whether nothing was written."""
+
+    store: StoreTotals = field(default_factory=StoreTotals)
 
     totals: tuple[ColumnTotals, ...] = ()
     size_before: int = 0
@@ -68,6 +77,7 @@ class AddView(View["AddReport"]):
             remarks.append(("note", f"{left} of replaced filters stay in the file, unused"))
         remarks += [("warning", _with_options(text)) for text in report.warnings]
         parts.append("\n".join(labelled(*remark, columns=columns) for remark in remarks))
+        parts.append(store_lines(report, columns=columns))
         if self.with_plan and report.num_built:
             names = {column.ordinal: column.name for column in report.columns}
             parts.append(plan_table(report.pieces, names.__getitem__, columns=columns))
@@ -87,6 +97,7 @@ class AddView(View["AddReport"]):
     def collect(self, report: AddReport) -> None:
         """Add one file's columns and bytes to the totals."""
         self.is_dry = report.dry_run
+        self.store.add(report)
         self.size_before += report.size_before
         self.size_after += report.size_after
         self.totals = merge(self.totals, map(ColumnTotals.of, report.columns))
@@ -114,7 +125,9 @@ class AddView(View["AddReport"]):
     def tally(self) -> str:
         """Return how many filters were added to all files."""
         done = "would be added" if self.is_dry else "added"
-        return f"{count(sum(column.num_built for column in self.totals), 'filter')} {done}"
+        return (
+            f"{count(sum(column.num_built for column in self.totals), 'filter')} {done}{self.store}"
+        )
 
     @property
     def passed(self) -> bool:

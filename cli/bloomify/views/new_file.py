@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bloomify.console.table import Heading, table
+from bloomify.console.table import Heading, labelled, table
 from bloomify.views.base import facts_of
-from parquet_bloomwriter.text import name, safe
+from parquet_bloomwriter.text import count, name, safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,49 @@ def heading(report: AddReport | StripReport | RepairReport) -> str:
 
 def new_file_document(report: AddReport | StripReport | RepairReport) -> Document:
     """Return what the JSON of all these verbs says of a file, but for the plan."""
-    return facts_of(report, "path", "output", "written", "dry_run", "size_before", "size_after")
+    document = facts_of(report, "path", "output", "written", "dry_run", "size_before", "size_after")
+    if report.store is None:
+        return document
+    facts = ("requests", "down", "up", "copied", "planned", "old_version", "new_version", "notes")
+    return {**document, "store": facts_of(report.store, *facts)}
+
+
+def store_lines(report: AddReport | StripReport | RepairReport, *, columns: int | None) -> str:
+    """Return what the store had to do, and what it could not keep; "" for a file on disk."""
+    if report.store is None:
+        return ""
+    lines = [labelled("store", str(report.store), columns=columns)]
+    lines += [labelled("note", safe(note), columns=columns) for note in report.store.notes]
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class StoreTotals:
+    """What stores had to do for many files."""
+
+    requests: int = 0
+    down: int = 0
+    up: int = 0
+    old_versions: int = 0
+
+    def add(self, report: AddReport | StripReport | RepairReport) -> None:
+        """Add one file's."""
+        store = report.store
+        if store is None:
+            return
+        planned = store.planned or (0, 0, 0)
+        self.requests += store.num_requests + planned[0]
+        self.down += store.down + planned[1]
+        self.up += store.up + planned[2]
+        self.old_versions += store.old_version is not None
+
+    def __str__(self) -> str:
+        """Return what follows on a verb's tally; "" without stores."""
+        if not self.requests:
+            return ""
+        kept = f", {count(self.old_versions, 'old version')} kept" if self.old_versions else ""
+        requests = count(self.requests, "request")
+        return f"; {requests}, {size(self.down)} down, {size(self.up)} up{kept}"
 
 
 def plan_document(report: AddReport | StripReport | RepairReport) -> Document:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import labelled
 from bloomify.views.base import View
-from bloomify.views.new_file import heading, new_file_document, plan_document, plan_without_filters
+from bloomify.views.new_file import (
+    StoreTotals,
+    heading,
+    new_file_document,
+    plan_document,
+    plan_without_filters,
+    store_lines,
+)
 from parquet_bloomwriter.text import count, growth, safe
 
 if TYPE_CHECKING:
@@ -27,6 +34,8 @@ class RepairView(View["RepairReport"]):
     is_dry: bool = False
     """Whether nothing was written."""
 
+    store: StoreTotals = field(default_factory=StoreTotals)
+
     num_repaired: int = 0
     num_doubtful: int = 0
 
@@ -42,8 +51,9 @@ class RepairView(View["RepairReport"]):
     def details(self, report: RepairReport, *, columns: int | None) -> str:
         """Return the filters that cannot be trusted, and the plan if it was asked for."""
         lines = [labelled("doubtful", safe(where), columns=columns) for where in report.unrepaired]
+        lines.append(store_lines(report, columns=columns))
         plan = plan_without_filters(report, columns=columns) if self.with_plan else ""
-        return "\n\n".join(filter(None, ["\n".join(lines), plan]))
+        return "\n\n".join(filter(None, ["\n".join(filter(None, lines)), plan]))
 
     def document(self, report: RepairReport) -> Document:
         """Return one file's entry of `files` in the JSON."""
@@ -57,6 +67,7 @@ class RepairView(View["RepairReport"]):
     def collect(self, report: RepairReport) -> None:
         """Count the lengths, and the filters that cannot be trusted."""
         self.is_dry = report.dry_run
+        self.store.add(report)
         self.num_repaired += report.num_repaired
         self.num_doubtful += len(report.unrepaired)
 
@@ -64,7 +75,8 @@ class RepairView(View["RepairReport"]):
         """Return how many lengths were filled in, and how many filters cannot be trusted."""
         doubtful = f", {count(self.num_doubtful, 'filter')} cannot be trusted"
         done = "would be filled in" if self.is_dry else "filled in"
-        return f"{count(self.num_repaired, 'length')} {done}" + doubtful * bool(self.num_doubtful)
+        doubts = doubtful * bool(self.num_doubtful)
+        return f"{count(self.num_repaired, 'length')} {done}{doubts}{self.store}"
 
     @property
     def passed(self) -> bool:

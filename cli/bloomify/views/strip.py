@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from bloomify.console.table import labelled
 from bloomify.views.base import View
 from bloomify.views.new_file import (
+    StoreTotals,
     heading,
     new_file_document,
     plan_document,
     plan_without_filters,
+    store_lines,
 )
 from parquet_bloomwriter.reports.rewriting import listed_names
 from parquet_bloomwriter.text import count, growth, name
@@ -31,6 +33,8 @@ class StripView(View["StripReport"]):
 
     is_dry: bool = False
     """Whether nothing was written."""
+
+    store: StoreTotals = field(default_factory=StoreTotals)
 
     num_filters: int = 0
 
@@ -52,8 +56,9 @@ class StripView(View["StripReport"]):
             left = count(report.left_bytes, "byte")
             reason = "it is not certain that they belong to a filter alone"
             lines.append(labelled("note", f"{left} stay in the file: {reason}", columns=columns))
+        lines.append(store_lines(report, columns=columns))
         plan = plan_without_filters(report, columns=columns) if self.with_plan else ""
-        return "\n\n".join(filter(None, ["\n".join(lines), plan]))
+        return "\n\n".join(filter(None, ["\n".join(filter(None, lines)), plan]))
 
     def document(self, report: StripReport) -> Document:
         """Return one file's entry of `files` in the JSON."""
@@ -68,9 +73,10 @@ class StripView(View["StripReport"]):
     def collect(self, report: StripReport) -> None:
         """Count the filters."""
         self.is_dry = report.dry_run
+        self.store.add(report)
         self.num_filters += report.num_filters
 
     def tally(self) -> str:
         """Return how many filters were taken out of all files."""
         done = "would be taken out" if self.is_dry else "taken out"
-        return f"{count(self.num_filters, 'filter')} {done}"
+        return f"{count(self.num_filters, 'filter')} {done}{self.store}"

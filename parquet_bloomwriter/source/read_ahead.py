@@ -1,0 +1,80 @@
+"""Fewer and larger requests for sources on stores: what will be read soon is read at once.
+
+Held         one range of a file, in memory: a column chunk before pyarrow walks through it
+read_blocks  many small pieces that lie close together, such as page indexes
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
+from parquet_bloomwriter.source.stream import as_arrow_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parquet_bloomwriter.source.base import Source
+
+_BLOCKS = 64
+"""Blocks that are kept, of `REMOTE_BYTES` each."""
+
+
+class Held(RangeReader):
+    """A source of which one range is in memory; all else is read from where it is."""
+
+    def __init__(self, source: Source, start: int, stop: int) -> None:
+        """Read the bytes [start, stop) by one request.
+
+        Raises:
+            Whatever `source.read_at` raises.
+        """
+        super().__init__(source.size, name=source.name, identity=source.identity)
+        self._source = source
+        self._start = start
+        self._data = source.read_at(start, stop)
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        first, last = start - self._start, stop - self._start
+        if 0 <= first and last <= len(self._data):
+            return self._data[first:last]
+        return self._source.read_at(start, stop)
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+def read_blocks(source: Source) -> Callable[[int, int], bytes]:
+    """Return a function like `source.read_at` that reads whole blocks, and keeps the last ones.
+
+    It is safe in threads.
+    """
+    blocks: OrderedDict[int, bytes] = OrderedDict()
+    lock = Lock()
+
+    def block(number: int) -> bytes:
+        with lock:
+            known = blocks.get(number)
+            if known is not None:
+                blocks.move_to_end(number)
+                return known
+        start = number * REMOTE_BYTES
+        data = source.read_at(start, min(start + REMOTE_BYTES, source.size))
+        with lock:
+            blocks[number] = data
+            if len(blocks) > _BLOCKS:
+                blocks.popitem(last=False)
+        return data
+
+    def read_at(start: int, stop: int) -> bytes:
+        if not 0 <= start < stop <= source.size or stop - start > REMOTE_BYTES:
+            return source.read_at(start, stop)
+        numbers = range(start // REMOTE_BYTES, (stop - 1) // REMOTE_BYTES + 1)
+        data = b"".join(map(block, numbers))
+        first = start - numbers[0] * REMOTE_BYTES
+        return data[first : first + stop - start]
+
+    return read_at

@@ -1,0 +1,107 @@
+"""The Parquet files that a URL names: an object, all below a prefix, or those that a pattern matches.
+
+What counts as a file of a folder, and what a pattern matches, is as in `source.listing`. Objects on
+S3 are listed with the credentials by which they are written; other stores by their own file system.
+"""
+
+from __future__ import annotations
+
+from glob import has_magic
+from typing import TYPE_CHECKING, NamedTuple
+
+from parquet_bloomwriter.source.listing import (
+    find_sources,
+    is_listed,
+    matches,
+    none_in,
+    none_matches,
+    split_pattern,
+)
+from parquet_bloomwriter.stores.s3 import ObjectPath, is_s3, open_bucket, parse_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from parquet_bloomwriter.stores.s3 import Listed
+
+
+class RemoteFile(NamedTuple):
+    """A file on a store."""
+
+    url: str
+    size: int
+    """Bytes; 0 if that is not known."""
+
+    is_found: bool
+    """Whether it was found below a prefix or by a pattern, and not named itself."""
+
+    inner: str
+    """Its path below the prefix or the folder of the pattern; its name, if it was named itself."""
+
+
+def find_remote(url: str) -> list[RemoteFile]:
+    """Find the files that a URL names, in the order of their names.
+
+    A name that is not there is taken for a file: opening it says so.
+
+    Raises:
+        InvalidArgument: If nothing is below the prefix, or nothing matches the pattern.
+        OSError, FileProblem: If the store cannot be listed.
+    """
+    if is_s3(url):
+        return _find_objects(url)
+    places = find_sources(url)
+    return [
+        RemoteFile(
+            url=str(place),
+            size=getattr(place.found, "size", None) or 0,
+            is_found=str(place) != url,
+            inner=place.inner or place.path.rpartition("/")[2],
+        )
+        for place in places
+    ]
+
+
+def _find_objects(url: str) -> list[RemoteFile]:
+    place = parse_url(url)
+    bucket = open_bucket(place.bucket)
+    key = place.key
+    if key and not key.endswith("/"):
+        named, below = None, False
+        for one in bucket.objects(key):
+            if one.key == key:
+                named = one
+            below = one.key.startswith(f"{key}/")
+            if named or below or one.key > f"{key}/":
+                break
+        if named is not None or not (below or has_magic(key)):
+            size = 0 if named is None else named.size
+            return [RemoteFile(str(place), size, False, key.rpartition("/")[2])]
+        if not below:
+            return _matching(url, place, bucket.objects(_fixed(key)))
+        key += "/"
+    found = [
+        RemoteFile(bucket.spell(one.key), one.size, True, one.key.removeprefix(key))
+        for one in bucket.objects(key)
+        if is_listed(one.key.removeprefix(key).split("/"))
+    ]
+    return found or none_in(url)
+
+
+def _fixed(pattern: str) -> str:
+    """Return what all keys begin with that a pattern can match."""
+    length = next(i for i, letter in enumerate(pattern) if letter in "*?[")
+    return pattern[:length]
+
+
+def _matching(url: str, place: ObjectPath, listed: Iterable[Listed]) -> list[RemoteFile]:
+    folder, patterns = split_pattern(place.key)
+    start = f"{folder}/" if folder else ""
+    found = [
+        RemoteFile(
+            str(ObjectPath(place.bucket, one.key)), one.size, True, one.key.removeprefix(start)
+        )
+        for one in listed
+        if one.key.startswith(start) and matches(patterns, one.key.removeprefix(start).split("/"))
+    ]
+    return found or none_matches(url)
