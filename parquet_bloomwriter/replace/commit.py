@@ -104,8 +104,8 @@ def new_version(
     """Open the new version of a file; at the end it is thrown away, unless it was committed.
 
     Args:
-        source: What `copy` reads: a file, checked for changes by `commit`; or bytes of another place,
-            which are all of one version.
+        source: What `copy` reads: a file, checked for changes by `commit`; or bytes of another
+            place, which are all of one version.
         target: From `choose_target`.
         progress: Called after each write with the number of bytes.
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
@@ -404,21 +405,12 @@ class _ObjectRewrite(Rewrite):
             budget -= place.length
             digest = self._filters[place.row_group, place.column].digest
             ranges.append((place.offset, place.offset + place.length))
-            checks.append(
-                (
-                    lambda data, digest=digest: digest_of(data) == digest,  # type: ignore[misc]
-                    f"the filter of {names[place.column].name}, row group {place.row_group}, did "
-                    "not read back as it was built",
-                )
-            )
+            whose = f"{names[place.column].name}, row group {place.row_group}"
+            problem = f"the filter of {whose}, did not read back as it was built"
+            checks.append((partial(_has_digest, digest), problem))
         for start, sample in self._samples:
             ranges.append((start, start + len(sample)))
-            checks.append(
-                (
-                    lambda data, sample=sample: data == sample,  # type: ignore[misc]
-                    f"byte {start} is not what the old version has there",
-                )
-            )
+            checks.append((sample.__eq__, f"byte {start} is not what the old version has there"))
         return ranges, checks
 
     def _failed(self, problem: str) -> VerificationFailed:
@@ -438,6 +430,10 @@ class _ObjectRewrite(Rewrite):
 
 _READ_BACK_BYTES = 256 * 1024
 """Bytes of filters that are read back in any case, and a sixteenth of what was read before."""
+
+
+def _has_digest(digest: int, data: bytes) -> bool:
+    return digest_of(data) == digest
 
 
 def segments_of(plan: Plan) -> list[Segment]:
@@ -472,9 +468,11 @@ def samples(old: Readable, plan: Plan, boundaries: Sequence[int]) -> list[tuple[
         if isinstance(piece, Copy):
             shift = at - piece.start
             inner = [one - shift for one in boundaries if at <= one < at + piece.stop - piece.start]
-            for one in sorted({*inner[:_COMPARED_PLACES], *wanted}):
-                if piece.start <= one and one + _COMPARED_BYTES <= piece.stop:
-                    places.append((one + shift, one))
+            places += [
+                (one + shift, one)
+                for one in sorted({*inner[:_COMPARED_PLACES], *wanted})
+                if piece.start <= one and one + _COMPARED_BYTES <= piece.stop
+            ]
         at += length_of(piece)
     ranges = [(one, one + _COMPARED_BYTES) for _, one in places]
     return [

@@ -32,7 +32,7 @@ from parquet_bloomwriter.rewrite.plan import (
 from parquet_bloomwriter.sbbf import Sbbf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -305,6 +305,15 @@ def prove(old: Footer, new: Footer, plan: Plan) -> None:
         used = before > 0
         if (used != (after > 0)).any() or (origin(after[used]) != before[used]).any():
             raise VerificationFailed(f"the new footer does not lead to the same {name}")
+    _prove_filters(old, new, plan, origin)
+
+
+def _prove_filters(
+    old: Footer,
+    new: Footer,
+    plan: Plan,
+    origin: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+) -> None:
     offsets = new.chunks.value(ChunkField.BLOOM_FILTER_OFFSET)
     lengths = new.chunks.value(ChunkField.BLOOM_FILTER_LENGTH)
     placed = {(place.row_group, place.column): place for place in plan.filters}
@@ -339,8 +348,7 @@ def _positions(
 def tail_of(plan: Plan) -> bytes:
     """Return the last bytes of the new file: its footer, the length of that, and the magic."""
     last = plan.pieces[-1]
-    if not isinstance(last, Emit):
-        raise AssertionError("a plan ends with a footer")
+    assert isinstance(last, Emit)  # noqa: S101  a plan ends with a footer
     return last.data
 
 

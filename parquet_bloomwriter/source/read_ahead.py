@@ -38,7 +38,7 @@ class Held(RangeReader):
 
     def _fetch(self, start: int, stop: int) -> bytes:
         first, last = start - self._start, stop - self._start
-        if 0 <= first and last <= len(self._data):
+        if first >= 0 and last <= len(self._data):
             return self._data[first:last]
         return self._source.read_at(start, stop)
 

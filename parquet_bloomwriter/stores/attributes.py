@@ -1,10 +1,10 @@
 """What an object has beside its bytes, and how a new version keeps it.
 
-    from the answer that opened it   content type and the like, user metadata, storage class,
+    with the answer that opened it   content type and the like, user metadata, storage class,
                                      encryption by the store's or a KMS key, redirection
-    by a request, if it has some     tags
-    by a request, where buckets      grants of the ACL, if there are others than the owner's
-      have ACLs
+    by a request, if there are any   tags
+    by a request, if the bucket      grants of the ACL, if there are others than the owner's
+      has ACLs
 
 Nothing of it comes along by itself, whether a version is copied in parts or sent. What a new version
 could not keep, or must not touch, is refused by name: objects that are archived, locked, or
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
-from parquet_bloomwriter.stores.s3 import ATTEMPT
+from parquet_bloomwriter.stores.s3 import ATTEMPT, archived
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,9 +73,7 @@ def check_writable(state: ObjectState) -> None:
             "the object is encrypted by a key of its owner's (SSE-C)", path=path, remedy=elsewhere
         )
     if headers.get("StorageClass") in _ARCHIVES:
-        raise UnsupportedFile(
-            "the object is archived", path=path, remedy="Restore it first, or leave it out."
-        )
+        raise archived(path)
     lock = headers.get("ObjectLockMode")
     if lock or headers.get("ObjectLockLegalHoldStatus") == "ON":
         kind = f"mode {lock}" if lock else "legal hold"

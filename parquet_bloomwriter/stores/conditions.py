@@ -20,16 +20,24 @@ import secrets
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, StoreProblem
 from parquet_bloomwriter.stores.parts import SMALLEST
-from parquet_bloomwriter.stores.s3 import S3Bucket
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.stores.s3 import S3Bucket
 
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 _KEPT_S = 30 * 86_400
 _WRONG = '"00000000000000000000000000000000"'
 """An ETag that no object here has."""
+
+
+_trying = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +49,10 @@ class Abilities:
 
     copies: bool
     """It copies ranges of objects as parts, under a condition too."""
+
+
+_found: dict[str, Abilities] = {}
+register(_found.clear)
 
 
 def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
@@ -56,11 +68,12 @@ def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
     if (urlsplit(bucket.endpoint).hostname or "").endswith(_AMAZON):
         return Abilities(conditions=True, copies=True)
     name = f"{bucket.endpoint} {bucket.name}"
-    known = _kept().get(name)
-    if known is not None:
-        return known
-    found = _try(bucket, key.rpartition("/")[0])
-    _keep(name, found)
+    with _trying:
+        found = _found.get(name) or _kept().get(name)
+        if found is None:
+            found = _try(bucket, key.rpartition("/")[0])
+            _keep(name, found)
+        _found[name] = found
     return found
 
 

@@ -1,4 +1,4 @@
-"""The Parquet files that a URL names: an object, all below a prefix, or those that a pattern matches.
+"""The Parquet files that a URL names: an object, all below a prefix, or what a pattern matches.
 
 What counts as a file of a folder, and what a pattern matches, is as in `source.listing`. Objects on
 S3 are listed with the credentials by which they are written; other stores by their own file system.
@@ -6,8 +6,9 @@ S3 are listed with the credentials by which they are written; other stores by th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from glob import has_magic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.source.listing import (
     find_sources,
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3 import Listed
 
 
-class RemoteFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
     """A file on a store."""
 
     url: str
     size: int
     """Bytes; 0 if that is not known."""
 
-    is_found: bool
-    """Whether it was found below a prefix or by a pattern, and not named itself."""
-
     inner: str
     """Its path below the prefix or the folder of the pattern; its name, if it was named itself."""
+
+    is_found: bool = True
+    """Whether it was found below a prefix or by a pattern, and not named itself."""
 
 
 def find_remote(url: str) -> list[RemoteFile]:
@@ -76,12 +78,12 @@ def _find_objects(url: str) -> list[RemoteFile]:
                 break
         if named is not None or not (below or has_magic(key)):
             size = 0 if named is None else named.size
-            return [RemoteFile(str(place), size, False, key.rpartition("/")[2])]
+            return [RemoteFile(str(place), size, key.rpartition("/")[2], is_found=False)]
         if not below:
             return _matching(url, place, bucket.objects(_fixed(key)))
         key += "/"
     found = [
-        RemoteFile(bucket.spell(one.key), one.size, True, one.key.removeprefix(key))
+        RemoteFile(bucket.spell(one.key), one.size, one.key.removeprefix(key))
         for one in bucket.objects(key)
         if is_listed(one.key.removeprefix(key).split("/"))
     ]
@@ -98,9 +100,7 @@ def _matching(url: str, place: ObjectPath, listed: Iterable[Listed]) -> list[Rem
     folder, patterns = split_pattern(place.key)
     start = f"{folder}/" if folder else ""
     found = [
-        RemoteFile(
-            str(ObjectPath(place.bucket, one.key)), one.size, True, one.key.removeprefix(start)
-        )
+        RemoteFile(str(ObjectPath(place.bucket, one.key)), one.size, one.key.removeprefix(start))
         for one in listed
         if one.key.startswith(start) and matches(patterns, one.key.removeprefix(start).split("/"))
     ]

@@ -17,7 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown, UnsupportedFile
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    FileProblem,
+    OutcomeUnknown,
+    UnsupportedFile,
+)
 from parquet_bloomwriter.stores.journal import Entry
 from parquet_bloomwriter.stores.parts import Cutter, NewBytes, OldBytes, Part
 from parquet_bloomwriter.stores.s3 import ATTEMPT
@@ -124,7 +129,11 @@ class NewObject:
         """
         try:
             return self._publish()
-        except OutcomeUnknown:
+        except FileProblem as error:
+            if isinstance(error, OutcomeUnknown):
+                self._forget()
+            raise
+        except BaseException:  # Ctrl-C: the request may be on its way
             self._forget()
             raise
 
@@ -196,25 +205,23 @@ class NewObject:
     def _send(self, part: Part) -> str:
         """Copy or send one part, and return its ETag."""
         try:
-            upload = self._upload
-            if upload is None:
-                raise AssertionError("a part without an upload")
-            if part.copied is None or self._copied_from is None:
-                data = self._bytes_of(part.segments)
-                etag = self._bucket.upload_part(self._key, upload, part.number, data)
-            else:
-                start, stop = part.copied.start, part.copied.stop
-                etag = self._bucket.copy_part(
-                    self._key, upload, part.number, of=self._copied_from, start=start, stop=stop
-                )
-            if self._progress is not None:
-                self._progress(part.size)
-            return etag
+            etag = self._sent_or_copied(part)
         except BaseException as error:
             self._problem = error
             raise
         finally:
             self._room.release()
+        if self._progress is not None:
+            self._progress(part.size)
+        return etag
+
+    def _sent_or_copied(self, part: Part) -> str:
+        key, upload, old = self._key, self._upload or "", self._copied_from
+        if part.copied is None or old is None:
+            data = self._bytes_of(part.segments)
+            return self._bucket.upload_part(key, upload, part.number, data)
+        start, stop = part.copied.start, part.copied.stop
+        return self._bucket.copy_part(key, upload, part.number, of=old, start=start, stop=stop)
 
     def _bytes_of(self, segments: Iterable[Segment]) -> bytes:
         return b"".join(

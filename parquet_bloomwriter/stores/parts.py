@@ -96,18 +96,21 @@ class Cutter:
 
     def add(self, segment: Segment) -> Iterator[Part]:
         """Take the next bytes, and yield the parts that are complete."""
-        if isinstance(segment, NewBytes):
-            self._keep(segment)
-            if self._pending_size >= SENT:
-                yield self._flush()
-            return
-        start, stop = segment.start, segment.stop
-        if not self._copies:
-            for at in range(start, stop, SENT):
-                self._keep(OldBytes(at, min(at + SENT, stop)))
-                if self._pending_size >= SENT:
-                    yield self._flush()
-            return
+        if isinstance(segment, OldBytes) and self._copies:
+            yield from self._copy(segment.start, segment.stop)
+        elif isinstance(segment, OldBytes):
+            for at in range(segment.start, segment.stop, SENT):
+                yield from self._send(OldBytes(at, min(at + SENT, segment.stop)))
+        else:
+            yield from self._send(segment)
+
+    def _send(self, segment: Segment) -> Iterator[Part]:
+        self._keep(segment)
+        if self._pending_size >= SENT:
+            yield self._flush()
+
+    def _copy(self, start: int, stop: int) -> Iterator[Part]:
+        """Have old bytes copied, but for what fills up the part before, or is too short."""
         if self._pending:
             taken = min(max(0, SMALLEST - self._pending_size), stop - start)
             if taken:

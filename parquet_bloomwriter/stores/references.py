@@ -2,6 +2,7 @@
 
 Each place costs a request, so what was found of a prefix is kept for a minute: a thousand objects
 of one table ask once. A prefix that cannot be listed counts as a table's: unknown is not "no".
+Hadoop writes no checksum files on stores.
 """
 
 from __future__ import annotations
@@ -30,11 +31,8 @@ def find_references(bucket: S3Bucket, key: str) -> Iterator[Reference]:
     Raises:
         StoreProblem: If the store does not answer.
     """
-    folder, _, name = key.rpartition("/")
+    folder = key.rpartition("/")[0]
     names = folder.split("/") if folder else []
-    checksum = "/".join([*names, f".{name}.crc"])
-    if bucket.has_prefix(checksum):
-        yield Reference(kind=ReferenceKind.HADOOP_CRC, path=bucket.spell(checksum))
     for depth in range(len(names), -1, -1):
         yield from _references(bucket, "".join(f"{one}/" for one in names[:depth]))
 

@@ -17,15 +17,18 @@ Source: Amazon S3 API Reference; "Conditional writes" of the S3 User Guide.
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import random
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
+from http import HTTPStatus
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import (
     FileChanged,
     InvalidArgument,
@@ -47,7 +50,7 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _CONNECTIONS = 64
 _TIMEOUT_S = 60
-_SERVER_ERRORS = 500
+_SERVER_ERRORS = HTTPStatus.INTERNAL_SERVER_ERROR
 _BUSY = frozenset(
     ("SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequestsException")
 )
@@ -79,6 +82,11 @@ _PERMISSIONS = {
     "get_object_tagging": "s3:GetObjectTagging",
     "get_object_acl": "s3:GetObjectAcl",
 }
+
+
+_have_acls: dict[tuple[str, str], bool] = {}
+"""By endpoint and bucket."""
+register(_have_acls.clear)
 
 
 class ObjectPath(NamedTuple):
@@ -234,7 +242,6 @@ class S3Bucket:
         self.name = name
         self.endpoint = endpoint
         self.traffic = StoreTraffic()
-        self._has_acls: bool | None = None
 
     # ------------------------------------------------------------ reading
 
@@ -316,16 +323,17 @@ class S3Bucket:
 
     def has_acls(self) -> bool:
         """Whether objects of the bucket may have grants of their own; asked once."""
-        if self._has_acls is None:
+        place = (self.endpoint, self.name)
+        if place not in _have_acls:
             try:
                 answer = self._repeat("get_bucket_ownership_controls", "")
             except StoreProblem:  # forbidden, not known to this store, or none are set
-                self._has_acls = True
+                _have_acls[place] = True
             else:
                 rules = answer.get("OwnershipControls", {}).get("Rules", ())
                 enforced = [rule["ObjectOwnership"] for rule in rules] == ["BucketOwnerEnforced"]
-                self._has_acls = not enforced
-        return self._has_acls
+                _have_acls[place] = not enforced
+        return _have_acls[place]
 
     # ------------------------------------------------------------ writing
 
@@ -672,33 +680,30 @@ class S3Bucket:
 
     def _refused(self, operation: str, key: str, refusal: Refusal) -> Exception:
         """Return the error for a request that the store refuses."""
-        path = self.spell(key)
+        path, code = self.spell(key), refusal.code
         if refusal.is_absent and operation in ("get_object", "head_object"):
             return not_found(path)
-        if refusal.code == "NoSuchBucket":
-            return FileNotFoundError(2, "No such bucket", f"s3://{self.name}")
-        if refusal.code in _UNKNOWN_CALLER:
-            return StoreProblem(
-                f"the store does not accept the credentials ({refusal.code})",
-                path=path,
-                remedy="Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-            )
-        if refusal.code in _FORBIDDEN or refusal.status in (401, 403):
+        if code == "NoSuchBucket":
+            return FileNotFoundError(errno.ENOENT, "No such bucket", f"s3://{self.name}")
+        if code == "InvalidObjectState":
+            return archived(path)
+        problem, remedy = f"the store refuses {operation}: {refusal}", ""
+        if code in _UNKNOWN_CALLER:
+            problem = f"the store does not accept the credentials ({code})"
+            remedy = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        elif code in _FORBIDDEN or refusal.status == HTTPStatus.FORBIDDEN:
             needed = _PERMISSIONS.get(operation, operation)
-            return StoreProblem(
-                f"the store forbids it; this needs the permission {needed}",
-                path=path,
-                remedy="Check the credentials in use and the bucket's policy.",
-            )
-        if refusal.code == "InvalidObjectState":
-            return UnsupportedFile(
-                "the object is archived", path=path, remedy="Restore it first, or leave it out."
-            )
-        if refusal.code == "NoSuchUpload":
-            return StoreProblem(
-                "somebody ended our upload", path=path, remedy="Run the command again."
-            )
-        return StoreProblem(f"the store refuses {operation}: {refusal}", path=path)
+            problem = f"the store forbids it; this needs the permission {needed}"
+            remedy = "Check the credentials in use and the bucket's policy."
+        elif code == "NoSuchUpload":
+            problem, remedy = "somebody ended our upload", "Run the command again."
+        return StoreProblem(problem, path=path, remedy=remedy)
+
+
+def archived(path: str) -> UnsupportedFile:
+    """Return the error for an object that must be restored before it can be read."""
+    remedy = "Restore it first, or leave it out."
+    return UnsupportedFile("the object is archived", path=path, remedy=remedy)
 
 
 def md5_of(data: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
@@ -55,7 +56,7 @@ class S3Source(RangeReader):
         if stop - start <= _PIECE_BYTES:
             return self._fetch_one(start, stop)
         cuts = [*range(start, stop, _PIECE_BYTES), stop]
-        return b"".join(self._fetch_all(list(zip(cuts, cuts[1:], strict=False))))
+        return b"".join(self._fetch_all(list(pairwise(cuts))))
 
     def _fetch_one(self, start: int, stop: int) -> bytes:
         state = self.state

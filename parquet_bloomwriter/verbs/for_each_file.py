@@ -101,8 +101,8 @@ def for_each_file(  # noqa: PLR0913  all by keyword
     done.
 
     Args:
-        inputs: Files, URLs, folders (searched through for Parquet files; names that begin with `.` or
-            `_` are left out, as readers of datasets do) and glob patterns; one or several.
+        inputs: Files, URLs, folders (searched through for Parquet files; names that begin with `.`
+            or `_` are left out, as readers of datasets do) and glob patterns; one or several.
         verb: Called with a path, the path of its new version (None for in place), and the number
             of threads it may use; with `backup_dir`, also with a keyword of that name: the folder
             for the old version of this file, as `bloomify`, `strip` and `repair` take it.
