@@ -191,7 +191,15 @@ def _local_files(
 def local_output(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Refuse "-" and other URLs than of S3 as paths to write to."""
+    """Refuse "-" and URLs as paths to write to."""
+    if given is not None:
+        _check_no_stream(given, "standard output")
+        _check_place(given, is_local=True)
+    return given
+
+
+def output(_context: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    """Refuse "-" and other URLs than of S3 as places of new versions."""
     if given is not None:
         _check_no_stream(given, "standard output")
         _check_place(given)
@@ -206,13 +214,13 @@ def _check_no_stream(path: str, stream: str) -> None:
         )
 
 
-def _check_place(path: str) -> None:
+def _check_place(path: str, *, is_local: bool = False) -> None:
     from parquet_bloomwriter.errors import InvalidArgument
     from parquet_bloomwriter.source.filesystems import check_local
     from parquet_bloomwriter.stores.s3 import is_s3, parse_url
 
     try:
-        if is_s3(path):
+        if is_s3(path) and not is_local:
             parse_url(path)
         else:
             check_local(path)
@@ -272,7 +280,7 @@ destination_options = all_of(
         "-o",
         "--output",
         metavar="PATH",
-        callback=local_output,
+        callback=output,
         shell_complete=complete_path,
         help="Write here, and leave the input alone: a file, or a folder for many inputs. "
         "Without it the file is replaced in place, atomically.",

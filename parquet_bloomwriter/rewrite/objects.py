@@ -24,6 +24,8 @@ from parquet_bloomwriter.errors import (
     FileChanged,
     InvalidArgument,
     Proposal,
+    StoreProblem,
+    Unfinished,
     UnsafeTarget,
     VerificationFailed,
     Way,
@@ -372,10 +374,20 @@ class _ObjectRewrite(Rewrite):
         self._place.result = state = self._new.publish()
         try:
             self._read_back(state, plan)
-        except FileChanged:
-            self._place.notes.append("another program has written the object since")
-        except FileNotFoundError:
-            self._place.notes.append("another program has removed the object since")
+        except (FileChanged, FileNotFoundError) as error:
+            gone = FileChanged(
+                "another program wrote or removed the object right after us",
+                path=self._place.output,
+                remedy="Run the command again.",
+            )
+            gone.outcome = "Our version was replaced."
+            raise gone from error
+        except StoreProblem as error:
+            raise Unfinished(
+                f"it could not be read back: {error.problem}",
+                path=self._place.output,
+                remedy="Verify it when the store answers again.",
+            ) from error
 
     def _read_back(self, state: ObjectState, plan: Plan) -> None:
         bucket, key = self._target.bucket, self._target.path.key

@@ -43,7 +43,8 @@ def _references(bucket: S3Bucket, prefix: str) -> tuple[Reference, ...]:
     then, found = _found.get(place, (0.0, ()))
     if not 0 <= time.monotonic() - then < _KEPT_S:
         found = tuple(_look(bucket, prefix))
-        _found[place] = (time.monotonic(), found)
+        if all(one.kind is not ReferenceKind.UNLISTED_METADATA for one in found):
+            _found[place] = (time.monotonic(), found)
     return found
 
 

@@ -67,6 +67,17 @@ _UNKNOWN_CALLER = frozenset(
 _ABSENT = frozenset(("NoSuchKey", "404", "NotFound", "NoSuchVersion"))
 _PRECONDITION = frozenset(("PreconditionFailed", "412"))
 _CONFLICT = frozenset(("ConditionalRequestConflict", "OperationAborted", "409"))
+_TELLING = {
+    "get_object": "ETag",
+    "head_object": "ETag",
+    "put_object": "ETag",
+    "create_multipart_upload": "UploadId",
+    "upload_part": "ETag",
+    "upload_part_copy": "CopyPartResult",
+    "complete_multipart_upload": "ETag",
+}
+"""What an answer has if the request was carried out."""
+
 _PERMISSIONS = {
     "get_object": "s3:GetObject",
     "head_object": "s3:GetObject",
@@ -641,6 +652,8 @@ class S3Bucket:
                 remedy="boto3 finds credentials and the region in the environment (AWS_PROFILE, "
                 "AWS_ACCESS_KEY_ID, AWS_REGION), its files, or from the machine.",
             ) from error
+        if answer.get(_TELLING.get(operation, "ResponseMetadata")) is None:
+            raise NoAnswer  # S3 may send an error under status 200
         return answer
 
     def _state(self, key: str, answer: Mapping[str, Any], size: int) -> ObjectState:

@@ -42,6 +42,7 @@ PARTS = {
     "security": "tests.torture.security.campaign:Security",
     "corpus": "tests.torture.corpus:Corpus",
     "queries": "tests.torture.queries:Queries",
+    "stores": "tests.torture.stores.campaign:Stores",
 }
 """Each is tried by a campaign, in this order."""
 
