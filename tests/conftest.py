@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import core, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.stores.proxy import Proxy
+    from tests.stores.servers import SeaweedFS, Store
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -88,3 +94,69 @@ def corpus_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("BLOOMIFY_CORPUS names no folder of Parquet files")
     return folder
+
+
+@pytest.fixture(scope="session")
+def shared_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
+    """Run one SeaweedFS for all processes of the run; see `tests/stores/servers.py`."""
+    from tests.stores.servers import shared_seaweedfs
+
+    base = tmp_path_factory.getbasetemp()
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    with shared_seaweedfs((base.parent if is_worker else base) / "shared-store") as pair:
+        yield pair
+
+
+@pytest.fixture(scope="session")
+def store(shared_stores: tuple[Store, Store]) -> Store:
+    """Return a store that honours conditions, for somebody who may do everything there."""
+    return shared_stores[0]
+
+
+@pytest.fixture(scope="session")
+def read_only_store(shared_stores: tuple[Store, Store]) -> Store:
+    """Return the same store for somebody who may only read and list."""
+    return shared_stores[1]
+
+
+@pytest.fixture
+def bucket(store: Store) -> Iterator[str]:
+    """Make a bucket for one test; yield its name."""
+    name = store.new_bucket()
+    yield name
+    store.delete_bucket(name)
+
+
+@pytest.fixture
+def versioned_bucket(store: Store) -> Iterator[str]:
+    """Make a bucket that keeps old versions, for one test; yield its name."""
+    name = store.new_bucket(versioned=True)
+    yield name
+    store.delete_bucket(name)
+
+
+@pytest.fixture
+def proxy(store: Store) -> Iterator[Proxy]:
+    """Put a proxy before the store for one test: it counts, and lets requests fail."""
+    from tests.stores.proxy import Proxy
+
+    with Proxy(store) as opened:
+        yield opened
+
+
+@pytest.fixture
+def private_store(tmp_path: Path) -> Iterator[SeaweedFS]:
+    """Run a server for one test, which may kill it and start it again."""
+    from tests.stores.servers import SeaweedFS
+
+    with SeaweedFS(tmp_path / "private-store") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def careless_store() -> Iterator[Store]:
+    """Run a store that ignores conditions."""
+    from tests.stores.servers import moto_server
+
+    with moto_server() as store:
+        yield store
