@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
     FileChanged,
+    FileProblem,
     InvalidArgument,
     Proposal,
     StoreProblem,
@@ -374,20 +375,31 @@ class _ObjectRewrite(Rewrite):
         self._place.result = state = self._new.publish()
         try:
             self._read_back(state, plan)
-        except (FileChanged, FileNotFoundError) as error:
-            gone = FileChanged(
-                "another program wrote or removed the object right after us",
-                path=self._place.output,
-                remedy="Run the command again.",
-            )
-            gone.outcome = "Our version was replaced."
-            raise gone from error
-        except StoreProblem as error:
-            raise Unfinished(
-                f"it could not be read back: {error.problem}",
-                path=self._place.output,
-                remedy="Verify it when the store answers again.",
-            ) from error
+        except (FileChanged, FileNotFoundError, StoreProblem) as error:
+            raise self._unproved(state, error) from error
+
+    def _unproved(self, state: ObjectState, error: FileProblem | FileNotFoundError) -> FileProblem:
+        """Return the error for a new version that could not be read back."""
+        path = self._place.output
+        problem = getattr(error, "problem", "there is no object")
+        try:
+            found = self._target.bucket.head(self._target.path.key)
+        except StoreProblem as worse:
+            problem = worse.problem
+        else:
+            if found is None or found.attempt != state.attempt:
+                gone = FileChanged(
+                    "another program wrote or removed the object right after us",
+                    path=path,
+                    remedy="Run the command again.",
+                )
+                gone.outcome = "Our version was replaced."
+                return gone
+        return Unfinished(
+            f"it could not be read back: {problem}",
+            path=path,
+            remedy="Verify it when the store answers again.",
+        )
 
     def _read_back(self, state: ObjectState, plan: Plan) -> None:
         bucket, key = self._target.bucket, self._target.path.key

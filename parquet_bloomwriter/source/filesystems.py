@@ -101,11 +101,17 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
     import pyarrow as pa
     import pyarrow.fs as pafs
 
+    url = re.sub(r"^s3[an]://", "s3://", url)
+    key = ""
+    if url.startswith("s3://") and not {"?", "@"} & set(url):
+        # pyarrow would take `%20` in a key for a space, and refuse a space.
+        bucket, slash, key = url.removeprefix("s3://").partition("/")
+        url, key = f"s3://{bucket}", slash + key
     try:
-        filesystem, path = pafs.FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", url))
+        filesystem, path = pafs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, NotImplementedError) as error:
-        return _resolve_by_fsspec(url, str(error))
-    return filesystem, path
+        return _resolve_by_fsspec(url + key, str(error))
+    return filesystem, path + key
 
 
 def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:

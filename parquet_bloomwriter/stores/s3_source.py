@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, blame
 from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.stores.s3 import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,9 +86,9 @@ def open_object(bucket: S3Bucket, key: str) -> Iterator[S3Source]:
     """
     try:
         tail, state = bucket.read(key, None, S3Source.tail_bytes)
-    except StoreProblem:
-        found = bucket.head(key)
-        if found is not None and not found.size:  # An empty object has no last bytes.
+    except StoreProblem as error:
+        refusal = error.__cause__
+        if isinstance(refusal, Refusal) and refusal.code == "InvalidRange":
             raise NotParquet("the object is empty", path=bucket.spell(key)) from None
         raise
     try:
