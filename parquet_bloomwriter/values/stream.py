@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.values.dictionary import find_dictionary
 from parquet_bloomwriter.values.pages import CODECS, check_pages
 from parquet_bloomwriter.values.second_footer import physical_metadata, physical_path

@@ -21,8 +21,8 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import notes_on, why_no_filter
 from parquet_bloomwriter.filters.stored import filters_of_columns
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
