@@ -75,7 +75,7 @@ class LeafReader:
 
         Each array has the Arrow type of the physical type: int32, int64, float, double, binary or
         fixed_size_binary. Nulls may be among them. Where a chunk of BYTE_ARRAY seems to be
-        dictionary-encoded, each value comes once, at the end.
+        dictionary-encoded, each value comes once, at the end, unless `max_rows` is given.
 
         Raises:
             OSError: If the metadata makes no sense; if a page is broken, fails its checksum, or has
@@ -90,7 +90,7 @@ class LeafReader:
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
             raise OSError(f"values of {mean} bytes on average are too large to be read")
         check_pages(self._source, self._footer, self._leaf, row_group)
-        dictionary = self._reads_dictionary(row_group)
+        dictionary = max_rows is None and self._reads_dictionary(row_group)
         with pq.ParquetFile(
             self._source.for_arrow(),
             metadata=self._physical_metadata(),

@@ -1,8 +1,8 @@
 """The verb `advise`: which columns deserve Bloom filters, at what cost, and what they save.
 
 Work is bounded, whatever the size of the file: the footer, the headers of filters that are there,
-and the first values of a few row groups, evenly spread. So figures are estimates, as good as these
-values are like the others.
+and the first values of four row groups, evenly spread, or of two if these have the same values. So
+figures are estimates, as good as these values are like the others.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
             ordinal; None takes every column.
         fpp: False positive probability to size filters for, in (0, 1).
-        sample_rows: Values to read of each column, at most, spread over four row groups.
+        sample_rows: Values to read of each column, at most, spread over at most four row groups.
         jobs: Threads; by default all cores.
         filesystem: Of pyarrow or fsspec, for a path in it.
 
@@ -259,11 +259,15 @@ class _Survey:
     def _samples(
         self, leaf: Leaf, order: Order | None, used: NDArray[np.intp]
     ) -> tuple[list[RowGroupSample], str | None]:
-        """Sample row groups, evenly spread; return the samples, and why one could not be read."""
+        """Sample row groups, evenly spread; return the samples, and why one could not be read.
+
+        If the first and the last of these hold the same values, those between are not read.
+        """
         import pyarrow as pa
 
         count = min(_SAMPLED_ROW_GROUPS, len(used), self.sample_rows)
-        chosen = [int(used[(2 * i + 1) * len(used) // (2 * count)]) for i in range(count)]
+        spread = [int(used[(2 * i + 1) * len(used) // (2 * count)]) for i in range(count)]
+        chosen = [*spread[:1], *spread[:0:-1]]  # The two that are furthest apart come first.
         samples: list[RowGroupSample] = []
         unreadable = None
         try:
@@ -279,6 +283,8 @@ class _Survey:
                     num_nulls=int(self.nulls[row_group, leaf.ordinal]),
                 )
                 samples += [sample] if sample else []
+                if len(samples) == 2 and samples[0].is_like(samples[1]):  # noqa: PLR2004  a pair
+                    break
         except (OSError, pa.ArrowException) as error:
             unreadable = "a column chunk cannot be read: " + " ".join(str(error).split())
         return samples, unreadable
