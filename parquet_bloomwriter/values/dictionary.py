@@ -280,7 +280,8 @@ def _is_certain(pages: Pages, footer: Footer, row_group: int, leaf: Leaf, extent
 
 def _refer_to_dictionary(table: NDArray[np.int64]) -> NDArray[np.bool_]:
     encodings = table[:, PAGE_ENCODING]
-    return (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+    flags: NDArray[np.bool_] = (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+    return flags
 
 
 def _walk_bytes(data: bytes, extent: Extent) -> Pages:

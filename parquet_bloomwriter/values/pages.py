@@ -121,7 +121,8 @@ class Pages:
 def is_data(table: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which pages are data pages, shape (n,)."""
     kinds = table[:, PAGE_TYPE]
-    return (kinds == DATA_PAGE) | (kinds == DATA_PAGE_V2)
+    flags: NDArray[np.bool_] = (kinds == DATA_PAGE) | (kinds == DATA_PAGE_V2)
+    return flags
 
 
 def is_near(source: Source) -> bool:

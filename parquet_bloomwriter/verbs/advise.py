@@ -31,6 +31,7 @@ from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.values.pages import is_near
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
 if TYPE_CHECKING:
@@ -92,13 +93,10 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         named = leaves if columns is None else select_columns(leaves, columns)
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
-        with in_order(
-            chosen, survey.column, jobs=num_jobs, weight=lambda _: 1, max_weight=num_jobs
-        ) as results:
-            advice = tuple(
-                _advice(leaf.name, leaf.ordinal, leaf.physical_type.name, evidence, fpp)
-                for leaf, evidence in results
-            )
+        advice = tuple(
+            _advice(leaf.name, leaf.ordinal, leaf.physical_type.name, evidence, fpp)
+            for leaf, evidence in survey.columns(chosen, num_jobs)
+        )
         return AdviseReport(
             paths=() if file.name is None else (file.name,),
             num_files=1,
@@ -220,6 +218,24 @@ class _Survey:
             nulls=nulls,
             filters=filters_of_columns(source, footer, set(ordinals)),
             sample_rows=sample_rows,
+        )
+
+    def columns(self, leaves: Sequence[Leaf], jobs: int) -> Iterator[tuple[Leaf, ColumnProfile]]:
+        """Yield each column with its profile."""
+        if jobs == 1 or all(map(self._takes_a_moment, leaves)):
+            for leaf in leaves:
+                yield leaf, self.column(leaf)
+            return
+        with in_order(
+            leaves, self.column, jobs=jobs, weight=lambda _: 1, max_weight=jobs
+        ) as results:
+            yield from results
+
+    def _takes_a_moment(self, leaf: Leaf) -> bool:
+        """Return whether samples are probably dictionary pages, which threads only slow down."""
+        return is_near(self.source) and (
+            not self.footer.num_row_groups
+            or is_fully_dictionary_encoded(self.footer, 0, leaf.ordinal)
         )
 
     def column(self, leaf: Leaf) -> ColumnProfile:

@@ -308,7 +308,7 @@ def test_row_groups_between_two_with_the_same_values_are_not_read(
     assert column.ndv == 1500
     assert column.evidence is not None
     shares = [one.share_in(two) for one, two in permutations(column.evidence.samples, 2)]
-    assert (min(shares) < 1) == has_other_values
+    assert any(share != 1 for share in shares) == has_other_values
 
 
 def test_few_values_in_common_say_nothing_of_the_row_groups_between() -> None:
