@@ -34,8 +34,13 @@ from parquet_bloomwriter.metadata.fields import ChunkField
 if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.footer import Footer
 
-_RELIABLE = (b"parquet-mr version 1.1", b"parquet-cpp-arrow version", b"parquet-rs version")
-"""How writers begin whose statistics of encodings count every data page."""
+_RELIABLE = (
+    b"parquet-mr version 1.1",
+    b"parquet-cpp-arrow version",
+    b"parquet-rs version",
+    b"datafusion",  # It writes with parquet-rs.
+)
+"""How the names of writers begin whose statistics of encodings count every data page."""
 
 _PAGE_TYPE, _ENCODING = 1, 2
 _STATS = StructSchema.of(

@@ -323,6 +323,7 @@ def test_a_value_of_another_width_is_not_held() -> None:
         (b"parquet-mr version 1.13.1 (build x)", True),
         (b"parquet-cpp-arrow version 26.0.0", True),
         (b"parquet-rs version 56.0.0", True),
+        (b"datafusion-python", True),
         (b"parquet-mr version 1.8.1", False),
         (b"another writer", False),
         (b"", False),
