@@ -107,6 +107,7 @@ def main() -> None:
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _show_warning
+    _choose_allocator()
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:
@@ -116,6 +117,16 @@ def main() -> None:
         raise
     finally:
         _flush()
+
+
+def _choose_allocator() -> None:
+    """Let pyarrow, which is not loaded yet, take memory from the C library, unless told otherwise.
+
+    Its own choice, mimalloc, keeps what threads have freed: up to half more memory at the peak, and
+    no less time. Measured with glibc, so it is left alone elsewhere.
+    """
+    if sys.platform == "linux":
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _flush() -> None:

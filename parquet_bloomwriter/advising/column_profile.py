@@ -75,12 +75,24 @@ class RowGroupSample:
 
         The values that were not read of the other row group are taken to be like those read.
         """
-        limit = min(self.limit, other.limit) - 1
-        mine = self.sketch[self.sketch <= np.uint64(limit)]
+        last = np.uint64(min(self.limit, other.limit) - 1)
+        mine = self.sketch[: self.sketch.searchsorted(last, side="right")]
         if not len(mine):
             return None
-        common = np.count_nonzero(np.isin(mine, other.sketch, assume_unique=True)) / len(mine)
+        places = other.sketch.searchsorted(mine)
+        common = np.count_nonzero(other.sketch.take(places, mode="clip") == mine) / len(mine)
         return float(min(1.0, common * max(1.0, other.ndv() / other.num_distinct)))
+
+    def is_like(self, other: RowGroupSample) -> bool:
+        """Return whether both row groups certainly were read in full and have the same values.
+
+        Their sketches must be full: of few values, it may be chance that two row groups have them.
+        """
+        return (
+            self.growth == other.growth == 0
+            and len(self.sketch) == SKETCH_HASHES
+            and np.array_equal(self.sketch, other.sketch)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,6 +1,7 @@
 """Samples of a column: the first values of a few row groups, so that the work is bounded.
 
-Where a dictionary page has all values of a row group, the sample is of its entries.
+Where a dictionary page has all values of a row group, the sample is of its entries. If the page is
+not what its header says, the first values are read.
 """
 
 from __future__ import annotations
@@ -55,16 +56,12 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
-    dictionary = reader.dictionary(row_group)
-    if dictionary is None:
-        arrays, read = _first_arrays(reader.batches(row_group, max_rows=most), most)
-    else:
-        arrays, _ = _first_arrays(dictionary.batches(max_rows=most), most)
-        read = dictionary.num_values
+    dictionary = _first_entries(reader, row_group, most)
+    arrays, read = dictionary or _first_arrays(reader.batches(row_group, max_rows=most), most)
     hashes = np.concatenate([np.empty(0, np.uint64), *map(hash_array, arrays)])
     if not len(hashes):
         return None
-    distinct = np.unique(hashes)
+    distinct = _distinct(hashes)
     if dictionary is not None:
         whole = max(len(hashes), num_values - max(num_nulls, 0))
         growth = _growth_to(read, len(distinct), whole)
@@ -81,6 +78,26 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
         keys=_keys(leaf, order, arrays, hashes, distinct[:_KEYS]),
         has_fractions=any(map(_has_fractions, arrays)),
     )
+
+
+def _first_entries(
+    reader: LeafReader, row_group: int, most: int
+) -> tuple[list[pa.Array], int] | None:
+    """Read the first entries of the dictionary page; return them, and the number of all entries.
+
+    None if it is not certain that there is a page with all values, or if the page is not what its
+    header says.
+    """
+    import pyarrow as pa
+
+    dictionary = reader.dictionary(row_group)
+    if dictionary is None:
+        return None
+    try:
+        arrays, _ = _first_arrays(dictionary.batches(max_rows=most), most)
+    except (OSError, pa.ArrowException):
+        return None
+    return arrays, dictionary.num_values
 
 
 def _first_arrays(batches: Iterable[pa.Array], most: int) -> tuple[list[pa.Array], int]:
@@ -107,9 +124,17 @@ def _has_fractions(values: pa.Array) -> bool:
     return bool((finite != np.trunc(finite)).any())
 
 
+def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the distinct hashes, ascending. Of some thousand, sorting is faster than np.unique."""
+    ascending = np.sort(hashes)
+    is_first = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+    return ascending[is_first]
+
+
 def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:
     """Return the exponent with which distinct values grow from the first half to all."""
-    half = len(np.unique(hashes[: (len(hashes) + 1) // 2]))
+    half = len(_distinct(hashes[: (len(hashes) + 1) // 2]))
     if len(hashes) == 1:
         return 1.0
     ratio = len(hashes) / ((len(hashes) + 1) // 2)
@@ -135,11 +160,14 @@ def _keys(
         return ()
     candidates = np.flatnonzero(hashes <= wanted[-1])
     _, first = np.unique(hashes[candidates], return_index=True)
+    places = candidates[first]
     starts = np.cumsum([0, *map(len, arrays)])
-    keys = []
-    for place in candidates[first].tolist():
-        at = int(np.searchsorted(starts, place, side="right")) - 1
-        keys.append(_key(leaf, order, arrays[at][place - int(starts[at])].as_py()))
+    numbers = starts.searchsorted(places, side="right") - 1
+    rows = places - starts[numbers]
+    keys = [
+        _key(leaf, order, arrays[number][row].as_py())
+        for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)
+    ]
     return tuple(key for key in keys if key == key)  # noqa: PLR0124  NaN is in no statistics
 
 

@@ -82,6 +82,9 @@ type that has none."""
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
 """parquet.thrift, `PageType`."""
 
+PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
+"""parquet.thrift, `Encoding`: of dictionary pages, and of data pages that refer to them."""
+
 SLOT_TYPE, SLOT_UNCOMPRESSED, SLOT_COMPRESSED, SLOT_DATA, SLOT_DICTIONARY, SLOT_DATA_V2 = (
     1, 2, 3, 4, 7, 10,
 )  # fmt: skip

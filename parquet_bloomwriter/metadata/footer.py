@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
+from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
-from parquet_bloomwriter.kernels.layout import ABSENT, I32, LIST, START, STOP
+from parquet_bloomwriter.kernels.layout import ABSENT, START, STOP
 from parquet_bloomwriter.metadata.fields import (
     FOOTER,
     PAGE_OFFSETS,
@@ -357,37 +357,3 @@ def _check_columns(row_groups: Structs, chunks: Structs, num_leaves: int, start:
         )
     if len(chunks.values) != len(row_groups.values) * num_leaves:
         raise MalformedFile("a row group's columns are not column chunks", byte=start)
-
-
-# ColumnMetaData 13: list<PageEncodingStats { 1: page_type, 2: encoding, 3: count }>
-
-_DICTIONARY_ENCODINGS = {2, 8}  # PLAIN_DICTIONARY, RLE_DICTIONARY
-_DATA_PAGES = {0, 3}  # DATA_PAGE, DATA_PAGE_V2
-_PAGE_TYPE, _ENCODING = 1, 2
-
-_STATS = StructSchema.of(
-    {
-        "Stats": StructKind(slots={}, children={1: "PageEncodingStats"}, ignored=(1,)),
-        "PageEncodingStats": StructKind(
-            slots={1: (_PAGE_TYPE, I32), 2: (_ENCODING, I32)}, ignored=(3,), min_bytes=3
-        ),
-    }
-)
-
-
-def is_fully_dictionary_encoded(footer: Footer, row_group: int, column: int) -> bool:
-    """Return whether the footer shows that every data page refers to the dictionary.
-
-    False for files without statistics of encodings: the list of encodings does not say whether
-    PLAIN was used for data pages or only for the dictionary page.
-    """
-    start, stop = footer.chunks.spans[row_group, column, ChunkField.ENCODING_STATS, START:].tolist()
-    if start < 0:
-        return False
-    list_header = bytes((1 << 4 | LIST,))
-    table = scan(
-        list_header + footer.data[start:stop] + b"\x00", _STATS, origin=footer.start + start - 1
-    )
-    stats = table.values[table.kinds == _STATS.names.index("PageEncodingStats")]
-    encodings = {row[_ENCODING] for row in stats.tolist() if row[_PAGE_TYPE] in _DATA_PAGES}
-    return bool(encodings) and encodings <= _DICTIONARY_ENCODINGS

@@ -57,6 +57,8 @@ _PLAIN_WIDTHS = {
     PhysicalType.FLOAT: 4,
     PhysicalType.DOUBLE: 8,
 }
+LENGTH_BYTES = 4
+"""Bytes of the length that PLAIN puts before each BYTE_ARRAY."""
 
 
 class Repetition(IntEnum):

@@ -1,8 +1,9 @@
 """Look values up in the dictionary page of a column chunk that is dictionary-encoded throughout.
 
 All values of such a chunk are in this page, its first (`values.dictionary`). It is read only if the
-footer shows that no data page is encoded in another way, if the page is small, and if there is no
-filter, which would cost fewer bytes.
+footer shows that no data page is encoded in another way, and its writer is known to be right there
+(`metadata.encodings`), if the page is small, and if there is no filter, which would cost fewer
+bytes.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.encodings import is_certainly_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.values import are_odd_instants, page_in
 
 if TYPE_CHECKING:
@@ -62,10 +62,7 @@ def _page_of(footer: Footer, row_group: int, column: int) -> tuple[int, int] | N
     stop = int(chunk[ChunkField.DATA_PAGE_OFFSET])
     if not 0 < start < stop <= min(footer.start, start + MAX_PAGE_BYTES):
         return None
-    try:
-        return (start, stop) if is_fully_dictionary_encoded(footer, row_group, column) else None
-    except MalformedFile:  # A list, but not of the structs that it should hold.
-        return None
+    return (start, stop) if is_certainly_dictionary_encoded(footer, row_group, column) else None
 
 
 def _entries(data: bytes, leaf: Leaf, codec: int) -> list[pa.Array] | None:

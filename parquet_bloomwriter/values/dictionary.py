@@ -52,12 +52,16 @@ from parquet_bloomwriter.kernels.layout import (
     PAGE_POSITION,
     PAGE_TYPE,
     PAGE_UNCOMPRESSED,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
     START,
 )
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.encodings import is_certainly_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.page_index import parse_offset_index
+from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
 from parquet_bloomwriter.source import BufferSource
 from parquet_bloomwriter.values.page_file import file_of_page
 from parquet_bloomwriter.values.pages import (
@@ -89,18 +93,11 @@ _REMOTE_HEADER_BYTES = 1024
 
 _MOST_REMOTE_PAGES = 256
 
-_DICTIONARY_ENCODINGS = (2, 8)  # PLAIN_DICTIONARY, RLE_DICTIONARY
-_PLAIN_ENCODINGS = (0, 2)  # PLAIN; PLAIN_DICTIONARY, which older writers call it
+_PLAIN_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)  # The second is what older writers call the first.
 _NO_CODEC = 0
-_RELIABLE = (b"parquet-mr version 1.1", b"parquet-cpp-arrow version", b"parquet-rs version")
-"""How writers begin whose statistics of encodings count every data page."""
-
 _MAX_INT32 = 2**31 - 1
 _BATCH_BYTES = 4 * 1024 * 1024
 _MAX_BATCH = 1024 * 1024
-_LENGTH_BYTES = 4
-"""A BYTE_ARRAY has its length before it."""
-
 _CRC = 1
 _CHECKSUM = StructSchema.of({"PageHeader": StructKind(slots={4: (_CRC, I32)})})
 
@@ -196,7 +193,7 @@ def find_dictionary(
     elif extent.stop - extent.start <= _REMOTE_CHUNK_BYTES:
         data = source.read_at(extent.start, min(extent.stop, extent.limit))
         pages = _walk_bytes(data, extent)
-    elif _says_so_reliably(footer, row_group, leaf.ordinal):
+    elif is_certainly_dictionary_encoded(footer, row_group, leaf.ordinal):
         return _alone(source, footer, leaf, row_group, extent)
     else:
         pages = _by_index(source, footer, leaf, row_group, extent)
@@ -274,11 +271,17 @@ def _is_certain(pages: Pages, footer: Footer, row_group: int, leaf: Leaf, extent
     return bool(
         table[0, PAGE_TYPE] == DICTIONARY_PAGE
         and is_data(table[1:]).all()
-        and np.isin(table[1:, PAGE_ENCODING], _DICTIONARY_ENCODINGS).all()
+        and _refer_to_dictionary(table[1:]).all()
         and pages.num_values == extent.num_values
         and pages.stop == extent.stop
         and int(chunk[ChunkField.DATA_PAGE_OFFSET]) in (extent.start, first_data)
     )
+
+
+def _refer_to_dictionary(table: NDArray[np.int64]) -> NDArray[np.bool_]:
+    encodings = table[:, PAGE_ENCODING]
+    flags: NDArray[np.bool_] = (encodings == PLAIN_DICTIONARY) | (encodings == RLE_DICTIONARY)
+    return flags
 
 
 def _walk_bytes(data: bytes, extent: Extent) -> Pages:
@@ -291,15 +294,6 @@ def _walk_bytes(data: bytes, extent: Extent) -> Pages:
 
 
 # ---------------------------------------------------------------- on stores
-
-
-def _says_so_reliably(footer: Footer, row_group: int, ordinal: int) -> bool:
-    """Return whether a writer that is known to be right says that all data pages use it."""
-    try:
-        is_said = is_fully_dictionary_encoded(footer, row_group, ordinal)
-    except MalformedFile:  # A list, but not of the structs that it should hold.
-        return False
-    return is_said and footer.created_by.startswith(_RELIABLE)
 
 
 def _alone(
@@ -342,4 +336,4 @@ def _plain_bytes(array: pa.Array, leaf: Leaf) -> int:
         return len(array) * width
     offsets = np.frombuffer(array.buffers()[1], np.int32)
     num_bytes = int(offsets[array.offset + len(array)]) - int(offsets[array.offset])
-    return num_bytes + _LENGTH_BYTES * len(array)
+    return num_bytes + LENGTH_BYTES * len(array)

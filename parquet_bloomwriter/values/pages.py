@@ -30,7 +30,6 @@ from parquet_bloomwriter import kernels
 from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import MalformedFile
 from parquet_bloomwriter.kernels.layout import (
-    ABSENT,
     DATA_PAGE,
     DATA_PAGE_V2,
     DICTIONARY_PAGE,
@@ -43,16 +42,13 @@ from parquet_bloomwriter.kernels.layout import (
     PAGE_POSITION,
     PAGE_TYPE,
     PAGE_UNCOMPRESSED,
-    SLOT_COMPRESSED,
-    SLOT_DATA,
-    SLOT_DATA_V2,
-    SLOT_DICTIONARY,
-    SLOT_TYPE,
-    SLOT_UNCOMPRESSED,
+    PROBLEMS,
 )
+from parquet_bloomwriter.kernels.page_header import page_columns
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
 from parquet_bloomwriter.metadata.page_headers import PAGE_HEADER
+from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
 from parquet_bloomwriter.source.local import FileSource
 
 if TYPE_CHECKING:
@@ -79,12 +75,6 @@ _MOST_UNPACKED = {0: 1, 1: 64, 2: 1100, 3: 300, 4: 1 << 22, 5: 300, 6: 1 << 16, 
 
 CODECS = frozenset(_MOST_UNPACKED)
 """The codecs that are known."""
-
-_LENGTH_BYTES = 4
-"""A BYTE_ARRAY has its length before it."""
-
-_STRUCTS = {DATA_PAGE: SLOT_DATA, DICTIONARY_PAGE: SLOT_DICTIONARY, DATA_PAGE_V2: SLOT_DATA_V2}
-_MAX_INT32 = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +120,9 @@ class Pages:
 
 def is_data(table: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which pages are data pages, shape (n,)."""
-    return np.isin(table[:, PAGE_TYPE], (DATA_PAGE, DATA_PAGE_V2))
+    kinds = table[:, PAGE_TYPE]
+    flags: NDArray[np.bool_] = (kinds == DATA_PAGE) | (kinds == DATA_PAGE_V2)
+    return flags
 
 
 def is_near(source: Source) -> bool:
@@ -216,22 +208,13 @@ def _header_at(
             if stop == limit or window >= MAX_HEADER_BYTES:
                 return f"a page has no header: {error.problem}"
         window = min(4 * window, MAX_HEADER_BYTES)
-    return _page(found.values[0].tolist(), position, found.stop, limit)
-
-
-def _page(numbers: list[int], position: int, length: int, limit: int) -> tuple[int, ...] | str:
-    """Return a page by the numbers in its header; or what is wrong with them."""
-    kind, packed = numbers[SLOT_TYPE], numbers[SLOT_COMPRESSED]
-    sizes = [packed, numbers[SLOT_UNCOMPRESSED]]
-    slot = _STRUCTS.get(kind)
-    counts = [] if slot is None else numbers[slot + 1 : slot + 3]
-    if ABSENT in {kind, *sizes, *counts} or (slot is not None and numbers[slot] == ABSENT):
-        return "a page has no header: it lacks a required field"
-    if not all(0 <= one <= _MAX_INT32 for one in (*sizes, *counts)):
-        return "a page has no header: it has a size or a number of values that cannot be"
-    if packed > limit - position - length:
-        return f"a page claims {packed} bytes, more than the file has behind it"
-    return (position, length, *sizes, kind, *(counts or (-1, -1)))
+    problem, columns = page_columns(found.values[0].tolist())
+    if problem:
+        return f"a page has no header: it {PROBLEMS[problem]}"
+    page = (position, found.stop, *columns)
+    if page[PAGE_COMPRESSED] > limit - position - found.stop:
+        return f"a page claims {page[PAGE_COMPRESSED]} bytes, more than the file has behind it"
+    return page
 
 
 def check_pages(source: Source, footer: Footer, leaf: Leaf, row_group: int) -> None:
@@ -310,7 +293,7 @@ def implausible(table: NDArray[np.int64], extent: Extent, leaf: Leaf) -> str:
         return f"a page claims {size} bytes, all pages together {extent.num_uncompressed}"
     dictionaries = table[table[:, PAGE_TYPE] == DICTIONARY_PAGE]
     counts, sizes = dictionaries[:, PAGE_NUM_VALUES], dictionaries[:, PAGE_UNCOMPRESSED]
-    too_many = np.flatnonzero(counts > sizes // max(leaf.plain_width or _LENGTH_BYTES, 1))
+    too_many = np.flatnonzero(counts > sizes // max(leaf.plain_width or LENGTH_BYTES, 1))
     if len(too_many):
         count, size = int(counts[too_many[0]]), int(sizes[too_many[0]])
         return f"a dictionary claims {count} values in {size} bytes"

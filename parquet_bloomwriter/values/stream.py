@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, RowGroupField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.source.read_ahead import Held
 from parquet_bloomwriter.values.dictionary import find_dictionary
 from parquet_bloomwriter.values.pages import CODECS, check_pages, extent_of, is_near
@@ -80,7 +80,7 @@ class LeafReader:
 
         Each array has the Arrow type of the physical type: int32, int64, float, double, binary or
         fixed_size_binary. Nulls may be among them. Where a chunk of BYTE_ARRAY seems to be
-        dictionary-encoded, each value comes once, at the end.
+        dictionary-encoded, each value comes once, at the end, unless `max_rows` is given.
 
         Raises:
             OSError: If the metadata makes no sense; if a page is broken, fails its checksum, or has
@@ -96,7 +96,7 @@ class LeafReader:
             raise OSError(f"values of {mean} bytes on average are too large to be read")
         source = self._read_ahead(row_group)
         check_pages(source, self._footer, self._leaf, row_group)
-        dictionary = self._reads_dictionary(row_group)
+        dictionary = max_rows is None and self._reads_dictionary(row_group)
         with pq.ParquetFile(
             source.for_arrow(),
             metadata=self._physical_metadata(),

@@ -1,8 +1,8 @@
 """The verb `advise`: which columns deserve Bloom filters, at what cost, and what they save.
 
 Work is bounded, whatever the size of the file: the footer, the headers of filters that are there,
-and the first values of a few row groups, evenly spread. So figures are estimates, as good as these
-values are like the others.
+and the first values of four row groups, evenly spread, or of two if these have the same values. So
+figures are estimates, as good as these values are like the others.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import notes_on, why_no_filter
 from parquet_bloomwriter.filters.stored import filters_of_columns
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
@@ -31,6 +31,7 @@ from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.values.pages import is_near
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
             ordinal; None takes every column.
         fpp: False positive probability to size filters for, in (0, 1).
-        sample_rows: Values to read of each column, at most, spread over four row groups.
+        sample_rows: Values to read of each column, at most, spread over at most four row groups.
         jobs: Threads; by default all cores.
         filesystem: Of pyarrow or fsspec, for a path in it.
 
@@ -92,13 +93,10 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         named = leaves if columns is None else select_columns(leaves, columns)
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
-        with in_order(
-            chosen, survey.column, jobs=num_jobs, weight=lambda _: 1, max_weight=num_jobs
-        ) as results:
-            advice = tuple(
-                _advice(leaf.name, leaf.ordinal, leaf.physical_type.name, evidence, fpp)
-                for leaf, evidence in results
-            )
+        advice = tuple(
+            _advice(leaf.name, leaf.ordinal, leaf.physical_type.name, evidence, fpp)
+            for leaf, evidence in survey.columns(chosen, num_jobs)
+        )
         return AdviseReport(
             paths=() if file.name is None else (file.name,),
             num_files=1,
@@ -222,6 +220,24 @@ class _Survey:
             sample_rows=sample_rows,
         )
 
+    def columns(self, leaves: Sequence[Leaf], jobs: int) -> Iterator[tuple[Leaf, ColumnProfile]]:
+        """Yield each column with its profile."""
+        if jobs == 1 or all(map(self._takes_a_moment, leaves)):
+            for leaf in leaves:
+                yield leaf, self.column(leaf)
+            return
+        with in_order(
+            leaves, self.column, jobs=jobs, weight=lambda _: 1, max_weight=jobs
+        ) as results:
+            yield from results
+
+    def _takes_a_moment(self, leaf: Leaf) -> bool:
+        """Return whether samples are probably dictionary pages, which threads only slow down."""
+        return is_near(self.source) and (
+            not self.footer.num_row_groups
+            or is_fully_dictionary_encoded(self.footer, 0, leaf.ordinal)
+        )
+
     def column(self, leaf: Leaf) -> ColumnProfile:
         """Gather what the footer and a sample say about one column."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
@@ -259,11 +275,15 @@ class _Survey:
     def _samples(
         self, leaf: Leaf, order: Order | None, used: NDArray[np.intp]
     ) -> tuple[list[RowGroupSample], str | None]:
-        """Sample row groups, evenly spread; return the samples, and why one could not be read."""
+        """Sample row groups, evenly spread; return the samples, and why one could not be read.
+
+        If the first and the last of these hold the same values, those between are not read.
+        """
         import pyarrow as pa
 
         count = min(_SAMPLED_ROW_GROUPS, len(used), self.sample_rows)
-        chosen = [int(used[(2 * i + 1) * len(used) // (2 * count)]) for i in range(count)]
+        spread = [int(used[(2 * i + 1) * len(used) // (2 * count)]) for i in range(count)]
+        chosen = [*spread[:1], *spread[:0:-1]]  # The two that are furthest apart come first.
         samples: list[RowGroupSample] = []
         unreadable = None
         try:
@@ -279,6 +299,8 @@ class _Survey:
                     num_nulls=int(self.nulls[row_group, leaf.ordinal]),
                 )
                 samples += [sample] if sample else []
+                if len(samples) == 2 and samples[0].is_like(samples[1]):  # noqa: PLR2004  a pair
+                    break
         except (OSError, pa.ArrowException) as error:
             unreadable = "a column chunk cannot be read: " + " ".join(str(error).split())
         return samples, unreadable

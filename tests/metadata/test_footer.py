@@ -11,8 +11,8 @@ import pytest
 from parquet_bloomwriter.errors import MalformedFile, NotParquet, UnsupportedFile
 from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Footer, Leaf, PhysicalType, Repetition, parse_footer
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.source import BufferSource, read_footer
 from tests.compact.structs import encode_struct
 from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain

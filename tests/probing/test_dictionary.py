@@ -15,6 +15,10 @@ import pytest
 
 from parquet_bloomwriter.compact.varint import encode_zigzag
 from parquet_bloomwriter.kernels.layout import I32, STRUCT
+from parquet_bloomwriter.metadata.encodings import (
+    is_certainly_dictionary_encoded,
+    is_fully_dictionary_encoded,
+)
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import Edit
 from parquet_bloomwriter.probing.dictionary import MAX_PAGE_BYTES, holds_any
@@ -24,7 +28,7 @@ from tests.metadata.synthetic import plain
 from tests.support import compact
 from tests.support.asking import asked, check_of
 from tests.verbs.broken_filters import with_bytes
-from tests.verbs.files import footer_of, with_edits, with_number, written
+from tests.verbs.files import created_by, footer_of, with_edits, with_number, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -311,6 +315,41 @@ def test_timestamps_of_another_day_than_they_say_do_not_tell() -> None:
 
 def test_a_value_of_another_width_is_not_held() -> None:
     assert held(FILE, b"\1", bytes(16)) is False
+
+
+@pytest.mark.parametrize(
+    ("writer", "is_reliable"),
+    [
+        (b"parquet-mr version 1.13.1 (build x)", True),
+        (b"parquet-cpp-arrow version 26.0.0", True),
+        (b"parquet-rs version 56.0.0", True),
+        (b"datafusion-python", True),
+        (b"parquet-mr version 1.8.1", False),
+        (b"another writer", False),
+        (b"", False),
+    ],
+)
+def test_writers_are_believed_here_as_where_filters_are_built(
+    writer: bytes,
+    is_reliable: bool,  # noqa: FBT001
+) -> None:
+    """If a writer does not count a data page in PLAIN, values in that page must not be lost."""
+    values = [f"text {i % 3 if i < 200 else i}" for i in range(400)]
+    data = file_of(
+        values, pa.string(), row_group_size=400, compression="none", dictionary_pagesize_limit=64,
+        data_page_size=64, write_batch_size=100,
+    )  # fmt: skip
+    footer = footer_of(data)
+    assert held(data, b"text 350") is None
+    _, start, stop = footer.chunks.spans[0, 0, ChunkField.ENCODING_STATS].tolist()
+    data_page = plain((1, I32, 0), (2, I32, 8), (3, I32, 1))
+    forgotten = b"\x1c" + encode_struct(data_page)
+    lying = created_by(with_edits(data, Edit(start, stop, forgotten)), writer)
+    verdict = Verdict.CANNOT_MATCH if is_reliable else Verdict.MIGHT_MATCH
+    assert check_of(lying, [("x", "=", "text 350")]).verdict is verdict
+    footer = footer_of(lying)
+    assert is_fully_dictionary_encoded(footer, 0, 0)
+    assert is_certainly_dictionary_encoded(footer, 0, 0) is is_reliable
 
 
 def test_statistics_of_encodings_that_make_no_sense_say_nothing() -> None:

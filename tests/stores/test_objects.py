@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from parquet_bloomwriter.errors import (
     UnsafeTarget,
     UnsupportedFile,
 )
-from parquet_bloomwriter.rewrite.plan import Placement
+from parquet_bloomwriter.rewrite import objects
 from parquet_bloomwriter.stores import s3
 from parquet_bloomwriter.stores.attributes import check_writable
 from parquet_bloomwriter.stores.journal import Entry, journal_folder
@@ -33,8 +33,12 @@ from tests.verbs.files import without_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+    from typing import TypeAlias
 
-    from tests.stores.servers import Store
+    from parquet_bloomwriter.rewrite.plan import Placement
+    from tests.stores.servers import Client, Store
+
+    Use: TypeAlias = Callable[[Store], None]
 
 
 @pytest.fixture(autouse=True)
@@ -45,20 +49,20 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Store], None]]:
+def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
     """Make a store the one that the environment names."""
 
     def name(store: Store) -> None:
         for variable, value in store.environment.items():
             monkeypatch.setenv(variable, value)
-        s3._client.cache_clear()
+        s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
 
     yield name
-    s3._client.cache_clear()
+    s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
 
 
 @pytest.fixture
-def client(store: Store, use: Callable[[Store], None]) -> Any:
+def client(store: Store, use: Use) -> Client:
     use(store)
     return store.client()
 
@@ -80,14 +84,14 @@ def written(rows: int = 1000, row_groups: int = 2) -> bytes:
 SMALL, LARGE = written(), written(600_000)
 
 
-def body(client: Any, bucket: str, key: str) -> bytes:
+def body(client: Client, bucket: str, key: str) -> bytes:
     return bytes(client.get_object(Bucket=bucket, Key=key)["Body"].read())
 
 
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("placement", [None, "column-chunk", "row-group"])
 def test_the_same_bytes_as_on_disk(
-    client: Any, bucket: str, data: bytes, placement: Placement | None
+    client: Client, bucket: str, data: bytes, placement: Placement | None
 ) -> None:
     client.put_object(Bucket=bucket, Key="a b/ü+%.parquet", Body=data)
     url = f"s3://{bucket}/a b/ü+%.parquet"
@@ -106,14 +110,14 @@ def test_the_same_bytes_as_on_disk(
     assert not list(journal_folder().glob("*"))
 
 
-def test_lengths_are_repaired(client: Any, bucket: str) -> None:
+def test_lengths_are_repaired(client: Client, bucket: str) -> None:
     new = bloomify(LARGE, ["id"], placement="end").data or b""
     client.put_object(Bucket=bucket, Key="x.parquet", Body=without_length(new, (0, 0), (1, 0)))
     assert repair(f"s3://{bucket}/x.parquet").num_repaired == 2
     assert body(client, bucket, "x.parquet") == new
 
 
-def test_a_dry_run_tells_what_writing_costs(store: Store, bucket: str, use: Any) -> None:
+def test_a_dry_run_tells_what_writing_costs(store: Store, bucket: str, use: Use) -> None:
     with Proxy(store) as proxy:
         use(proxy.store)
         url = f"s3://{bucket}/x.parquet"
@@ -147,7 +151,7 @@ def footer_start(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
-def test_what_an_object_has_beside_its_bytes_is_kept(client: Any, bucket: str, data: bytes) -> None:
+def test_what_an_object_has_beside_its_bytes_is_kept(client: Client, bucket: str, data: bytes) -> None:
     given = {
         "Metadata": {"owner": "me", "colour": "blue"},
         "ContentType": "application/x-parquet",
@@ -171,7 +175,7 @@ def test_what_an_object_has_beside_its_bytes_is_kept(client: Any, bucket: str, d
     assert again == given["Metadata"]
 
 
-def test_the_old_version_is_named(store: Store, use: Any) -> None:
+def test_the_old_version_is_named(store: Store, use: Use) -> None:
     use(store)
     client, bucket = store.client(), store.new_bucket(versioned=True)
     old = client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)["VersionId"]
@@ -185,7 +189,7 @@ def test_the_old_version_is_named(store: Store, use: Any) -> None:
     assert keys == {"x.parquet"}
 
 
-def test_outputs_from_disk_and_back(client: Any, bucket: str, tmp_path: Path) -> None:
+def test_outputs_from_disk_and_back(client: Client, bucket: str, tmp_path: Path) -> None:
     here = tmp_path / "x.parquet"
     here.write_bytes(LARGE)
     new = bloomify(LARGE, ["id"], placement="end").data
@@ -203,7 +207,7 @@ def test_outputs_from_disk_and_back(client: Any, bucket: str, tmp_path: Path) ->
 
 
 def test_the_bucket_of_the_output_may_be_another_one(
-    store: Store, client: Any, bucket: str
+    store: Store, client: Client, bucket: str
 ) -> None:
     other = store.new_bucket()
     client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE, Metadata={"owner": "me"})
@@ -215,7 +219,7 @@ def test_the_bucket_of_the_output_may_be_another_one(
     assert body(client, bucket, "x.parquet") == LARGE
 
 
-def test_tables_are_refused(client: Any, bucket: str) -> None:
+def test_tables_are_refused(client: Client, bucket: str) -> None:
     client.put_object(Bucket=bucket, Key="t/p=1/x.parquet", Body=SMALL)
     client.put_object(Bucket=bucket, Key="t/_delta_log/0.json", Body=b"{}")
     url = f"s3://{bucket}/t/p=1/x.parquet"
@@ -225,7 +229,7 @@ def test_tables_are_refused(client: Any, bucket: str) -> None:
     assert bloomify(url, ["id"], force=True).written
 
 
-def test_a_store_that_ignores_conditions_is_refused(careless_store: Store, use: Any) -> None:
+def test_a_store_that_ignores_conditions_is_refused(careless_store: Store, use: Use) -> None:
     use(careless_store)
     client, bucket = careless_store.client(), "carefree"
     client.create_bucket(Bucket=bucket)
@@ -241,7 +245,7 @@ def test_a_store_that_ignores_conditions_is_refused(careless_store: Store, use: 
 
 
 def test_a_missing_permission_is_named(
-    store: Store, read_only_store: Store, bucket: str, use: Any
+    store: Store, read_only_store: Store, bucket: str, use: Use
 ) -> None:
     store.client().put_object(Bucket=bucket, Key="x.parquet", Body=SMALL)
     use(read_only_store)
@@ -256,7 +260,7 @@ def test_a_missing_permission_is_named(
     assert read_only_store.access_key not in str(caught.value)
 
 
-def test_wrong_credentials(store: Store, bucket: str, use: Any, monkeypatch: Any) -> None:
+def test_wrong_credentials(store: Store, bucket: str, use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     use(store)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
     with pytest.raises(StoreProblem, match="does not accept the credentials") as caught:
@@ -264,12 +268,12 @@ def test_wrong_credentials(store: Store, bucket: str, use: Any, monkeypatch: Any
     assert "a-secret" not in str(caught.value)
     for name in ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"):
         monkeypatch.delenv(name)
-    s3._client.cache_clear()
+    s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
     with pytest.raises(StoreProblem, match="Unable to locate credentials"):
         bloomify(f"s3://{bucket}/x.parquet", ["id"])
 
 
-def test_what_is_no_object(client: Any, bucket: str) -> None:
+def test_what_is_no_object(client: Client, bucket: str) -> None:
     client.put_object(Bucket=bucket, Key="empty.parquet", Body=b"")
     client.put_object(Bucket=bucket, Key="text.parquet", Body=b"some text, and no more")
     with pytest.raises(NotParquet, match="the object is empty"):
@@ -303,17 +307,19 @@ def test_objects_that_must_stay_as_they_are(headers: dict[str, str], problem: st
 
 
 def test_an_object_that_changes_meanwhile_is_not_mixed(
-    store: Store, bucket: str, use: Any, monkeypatch: pytest.MonkeyPatch
+    store: Store, bucket: str, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(store)
     client = store.client()
     client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
     read = s3.S3Bucket.read
 
-    def overwriting(self: Any, key: str, start: int | None, stop: int, **kw: Any) -> Any:
+    def overwriting(
+        self: s3.S3Bucket, key: str, start: int | None, stop: int, *, if_match: str | None = None
+    ) -> tuple[bytes, ObjectState]:
         if start is not None:
             client.put_object(Bucket=bucket, Key="x.parquet", Body=SMALL)
-        return read(self, key, start, stop, **kw)
+        return read(self, key, start, stop, if_match=if_match)
 
     monkeypatch.setattr(s3.S3Bucket, "read", overwriting)
     with pytest.raises(FileChanged, match="another program wrote the object meanwhile"):
@@ -324,7 +330,7 @@ def test_an_object_that_changes_meanwhile_is_not_mixed(
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.ERROR_AFTER])
 def test_an_answer_that_was_lost_is_no_conflict(
-    store: Store, bucket: str, use: Any, data: bytes, fault: Fault
+    store: Store, bucket: str, use: Use, data: bytes, fault: Fault
 ) -> None:
     operation = "PutObject" if data is SMALL else "CompleteMultipartUpload"
     store.client().put_object(Bucket=bucket, Key="x.parquet", Body=data)
@@ -337,16 +343,14 @@ def test_an_answer_that_was_lost_is_no_conflict(
     assert not store.client().list_multipart_uploads(Bucket=bucket).get("Uploads")
 
 
-def test_uploads_of_dead_runs_are_ended_and_no_others(client: Any, bucket: str) -> None:
+def test_uploads_of_dead_runs_are_ended_and_no_others(client: Client, bucket: str) -> None:
     client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
     theirs = client.create_multipart_upload(Bucket=bucket, Key="theirs")["UploadId"]
     opened = open_bucket(bucket)
     dead, alive = (opened.begin_upload(key) for key in ("dead", "alive"))
     Entry(opened, "dead", dead, attempt="a").leave()
     entry = Entry(opened, "alive", alive, attempt="b")
-    from parquet_bloomwriter.rewrite import objects
-
-    objects._cleaned.clear()
+    objects._cleaned.clear()  # noqa: SLF001  as in a process of its own
     bloomify(f"s3://{bucket}/x.parquet", ["id"])
     left = {one["UploadId"] for one in client.list_multipart_uploads(Bucket=bucket)["Uploads"]}
     assert left == {theirs, alive}

@@ -52,7 +52,7 @@ def flat(given_: list[Segment]) -> list[tuple[str, int, int]]:
 
 
 @given(segments(), st.booleans())
-def test_every_byte_once_and_in_order(given_: list[Segment], copies: bool) -> None:
+def test_every_byte_once_and_in_order(given_: list[Segment], copies: bool) -> None:  # noqa: FBT001  Hypothesis passes it
     made = cut(given_, copies=copies)
     assert flat([one for part in made for one in part.segments]) == flat(given_)
     assert [part.number for part in made] == list(range(1, len(made) + 1))
@@ -62,7 +62,7 @@ def test_every_byte_once_and_in_order(given_: list[Segment], copies: bool) -> No
 
 
 @given(segments(), st.booleans())
-def test_the_cost_is_that_of_the_parts(given_: list[Segment], copies: bool) -> None:
+def test_the_cost_is_that_of_the_parts(given_: list[Segment], copies: bool) -> None:  # noqa: FBT001  Hypothesis passes it
     cost = cost_of(given_, copies=copies)
     size = sum(one.size for one in given_)
     new = sum(one.size for one in given_ if isinstance(one, NewBytes))

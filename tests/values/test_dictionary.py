@@ -32,7 +32,14 @@ from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.values import LeafReader, dictionary, page_in
 from parquet_bloomwriter.values.pages import extent_of, walk
 from tests.values.stored import physical
-from tests.verbs.files import created_by, footer_of, with_num_rows, with_number, written
+from tests.verbs.files import (
+    created_by,
+    footer_of,
+    with_bytes_behind_entries,
+    with_num_rows,
+    with_number,
+    written,
+)
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.filters.build import BuiltFilter
@@ -336,16 +343,7 @@ def test_bytes_behind_the_entries_are_no_obstacle() -> None:
         pa.table({"x": ["a", "b", "a"]}), compression="none", row_group_size=3,
         write_statistics=False,
     )  # fmt: skip
-    page = dictionary_of(data)
-    assert page is not None
-    more = b"more"
-    sizes, longer = (2 * (b"\x15" + encode_zigzag(size)) for size in (10, 10 + len(more)))
-    padded = data[page.start : page.stop].replace(sizes, longer) + more
-    assert len(padded) == page.stop - page.start + len(more)
-    changed = data[: page.start] + padded + data[page.stop :]
-    numbers = footer_of(data).chunks.values[0, 0]
-    for field in (ChunkField.DATA_PAGE_OFFSET, ChunkField.TOTAL_COMPRESSED_SIZE):
-        changed = with_number(changed, field, int(numbers[field]) + len(more))
+    changed = with_bytes_behind_entries(data, 10)
     with pytest.raises(OSError, match="a dictionary of 2 values"):
         entries(dictionary_of(changed))
     found, expected = built(changed, 0, 0), built(data, 0, 0)

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.metadata import PhysicalType, Repetition, parse_footer
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.source import BufferSource, FileSource
 from parquet_bloomwriter.values import LeafReader, stream
 from parquet_bloomwriter.values.second_footer import physical_metadata

@@ -83,6 +83,28 @@ def with_number(data: bytes, field: ChunkField, number: int, *, chunk: Chunk = (
     return with_edits(data, Edit(start, stop, encode_zigzag(number)))
 
 
+def with_bytes_behind_entries(data: bytes, num_bytes: int) -> bytes:
+    """Put four bytes behind the entries of the dictionary page of a file of one column chunk.
+
+    Args:
+        data: A file without compression and page indexes.
+        num_bytes: Of the entries, at most 63.
+    """
+    numbers = footer_of(data).chunks.values[0, 0]
+    start, stop = (
+        int(numbers[field])
+        for field in (ChunkField.DICTIONARY_PAGE_OFFSET, ChunkField.DATA_PAGE_OFFSET)
+    )
+    more = b"more"
+    sizes, longer = (2 * (b"\x15" + encode_zigzag(size)) for size in (num_bytes, num_bytes + 4))
+    padded = data[start:stop].replace(sizes, longer) + more
+    assert len(padded) == stop - start + len(more)
+    changed = data[:start] + padded + data[stop:]
+    for field in (ChunkField.DATA_PAGE_OFFSET, ChunkField.TOTAL_COMPRESSED_SIZE):
+        changed = with_number(changed, field, int(numbers[field]) + len(more))
+    return changed
+
+
 def with_num_rows(data: bytes, number: int, *, row_group: int = 0) -> bytes:
     """The same file with another number of rows in a row group."""
     spans = footer_of(data).row_groups.spans[row_group, RowGroupField.NUM_ROWS].tolist()

@@ -34,7 +34,8 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
-from parquet_bloomwriter.kernels.layout import I32, STRUCT
+from parquet_bloomwriter.kernels.layout import DATA_PAGE, DATA_PAGE_V2, I32, PLAIN, STRUCT
+from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
 from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import FileSource, open_local
 
@@ -53,11 +54,9 @@ _DTYPES: dict[str, type[np.signedinteger[Any]]] = {
 }
 """The columns of numbers."""
 
-_LENGTH_BYTES = 4
 _PAGE_HEADER_BYTES = 256
 """More than a page header without statistics takes."""
 
-_DATA_PAGE, _DATA_PAGE_V2, _PLAIN = 0, 3, 0
 _KIND, _UNCOMPRESSED, _COMPRESSED, _COUNT, _ENCODING = 1, 2, 3, 4, 5
 _COUNT_V2, _ENCODING_V2, _DEFINITION_BYTES, _REPETITION_BYTES = 6, 7, 8, 9
 _DATA, _DATA_V2 = 10, 11
@@ -261,12 +260,12 @@ def _starts_in(
     start, length = chunk.data_page_offset, chunk.total_compressed_size
     head = source.read_at(start, min(start + _PAGE_HEADER_BYTES, start + length))
     header = scan(head, _PAGE_HEADER, origin=start)
-    ends = np.cumsum(num_bytes + _LENGTH_BYTES)
+    ends = np.cumsum(num_bytes + LENGTH_BYTES)
     _check_page(header.values[0].tolist(), num_bytes, path)
     if header.stop + int(ends[-1]) != length or start + length > source.size:
         raise _broken(path, "a page does not fill its column chunk")
     first = start + header.stop
-    prefix = source.read_at(first, first + _LENGTH_BYTES)
+    prefix = source.read_at(first, first + LENGTH_BYTES)
     if int.from_bytes(prefix, "little") != num_bytes[0]:
         raise _broken(path, "the first filter of a page has another length than it should")
     positions: NDArray[np.int64] = first + ends - num_bytes
@@ -275,14 +274,14 @@ def _starts_in(
 
 def _check_page(numbers: list[int], num_bytes: NDArray[np.int64], path: str) -> None:
     """Check that a page holds the bare values of its rows, PLAIN."""
-    size = int(num_bytes.sum()) + _LENGTH_BYTES * len(num_bytes)
-    if numbers[_KIND] == _DATA_PAGE:
+    size = int(num_bytes.sum()) + LENGTH_BYTES * len(num_bytes)
+    if numbers[_KIND] == DATA_PAGE:
         shape = (numbers[_COUNT], numbers[_ENCODING])
     else:
         shape = (numbers[_COUNT_V2], numbers[_ENCODING_V2])
     has_levels = numbers[_DEFINITION_BYTES] > 0 or numbers[_REPETITION_BYTES] > 0
-    is_data = numbers[_KIND] in {_DATA_PAGE, _DATA_PAGE_V2}
-    if not is_data or has_levels or shape != (len(num_bytes), _PLAIN):
+    is_data = numbers[_KIND] in {DATA_PAGE, DATA_PAGE_V2}
+    if not is_data or has_levels or shape != (len(num_bytes), PLAIN):
         raise _broken(path, "a page is not PLAIN, or holds other rows")
     if numbers[_COMPRESSED] != size or numbers[_UNCOMPRESSED] != size:
         raise _broken(path, f"a page has {numbers[_COMPRESSED]} bytes, and its filters {size}")

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy as np
 
 from parquet_bloomwriter.kernels.layout import (
-    ABSENT,
-    BAD_NUMBER,
     DATA_PAGE,
     DATA_PAGE_V2,
-    DICTIONARY_PAGE,
     ENDS_EARLY,
     FULL,
-    LACKS_FIELD,
     MAX_HEADER_BYTES,
     MAX_SCAN_BYTES,
     PAGE_COLUMNS,
@@ -24,22 +20,14 @@ from parquet_bloomwriter.kernels.layout import (
     PAGE_NUM_VALUES,
     PAGE_SLOTS,
     PAGE_TYPE,
-    SLOT_COMPRESSED,
-    SLOT_DATA,
-    SLOT_DATA_V2,
-    SLOT_DICTIONARY,
-    SLOT_TYPE,
-    SLOT_UNCOMPRESSED,
     UNREADABLE,
 )
+from parquet_bloomwriter.kernels.page_header import page_columns
 from parquet_bloomwriter.kernels.reference.buffers import aligned, number, require_apart, taken
 from parquet_bloomwriter.kernels.reference.thrift import Schema, scan_struct
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.kernels.reference.buffers import Buffer
-
-_STRUCTS = {DATA_PAGE: SLOT_DATA, DICTIONARY_PAGE: SLOT_DICTIONARY, DATA_PAGE_V2: SLOT_DATA_V2}
-"""The struct that a page of a type must have."""
 
 _MAX_INT32 = 2**31 - 1
 _MAX_INT64 = 2**63 - 1
@@ -80,7 +68,7 @@ def walk_pages(
         if problem:
             return problem, pos + stop, found
         values = rows[0].values
-        problem, page = _page(values)
+        problem, page = page_columns(values)
         if not problem and page[0] > len(view) - pos - stop:
             problem = ENDS_EARLY
         if problem:
@@ -143,7 +131,7 @@ def walk_file(  # noqa: PLR0913, PLR0917  what a walk needs
             window *= 4
         if problem:
             break
-        problem, page = _page(rows[0].values)
+        problem, page = page_columns(rows[0].values)
         if not problem and page[0] > limit - pos - stop:
             problem = ENDS_EARLY
         if problem:
@@ -162,17 +150,3 @@ def _read(file: int, size: int, start: int) -> bytes:
         return os.pread(file, size, start)
     except OSError:
         return b""
-
-
-def _page(values: list[int]) -> tuple[int, tuple[int, ...]]:
-    """Return the problem of a header, or 0, and the columns of its page behind the first two."""
-    kind = values[SLOT_TYPE]
-    sizes = [values[SLOT_COMPRESSED], values[SLOT_UNCOMPRESSED]]
-    slot = _STRUCTS.get(kind)
-    counts = [] if slot is None else values[slot + 1 : slot + 3]
-    has_struct = slot is None or values[slot] != ABSENT
-    if ABSENT in {kind, *sizes, *counts} or not has_struct:
-        return LACKS_FIELD, ()
-    if not all(0 <= one <= _MAX_INT32 for one in (*sizes, *counts)):
-        return BAD_NUMBER, ()
-    return 0, (*sizes, kind, *(counts or (-1, -1)))

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound
+from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.metadata.footer import is_fully_dictionary_encoded
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
 from parquet_bloomwriter.reports.rewriting import Status
 from parquet_bloomwriter.source.open import opened_with_footer
@@ -308,13 +308,10 @@ def _large_dictionaries(footer: Footer) -> Iterator[int]:
             chunk = footer.chunks.values[row_group, leaf.ordinal]
             start = int(chunk[ChunkField.DICTIONARY_PAGE_OFFSET])
             size = int(chunk[ChunkField.DATA_PAGE_OFFSET]) - start
-            if start > 0 and size >= LARGE_DICTIONARY and _is_sure(footer, row_group, leaf.ordinal):
+            if (
+                start > 0
+                and size >= LARGE_DICTIONARY
+                and is_fully_dictionary_encoded(footer, row_group, leaf.ordinal)
+            ):
                 yield leaf.ordinal
                 break
-
-
-def _is_sure(footer: Footer, row_group: int, column: int) -> bool:
-    try:
-        return is_fully_dictionary_encoded(footer, row_group, column)
-    except BloomwriterError:
-        return False

@@ -1,4 +1,4 @@
-"""Objects on a store that fails: faults at every request, other writers, a server that is killed."""
+"""Objects on a store that fails: faults at every request, other writers, a killed server."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from tests.verbs.files import without_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from tests.stores.servers import Store
 
 _ROWS = {"small": 2_000, "large": 700_000}
 """Of the files: one that is sent whole, and one of which the store copies most."""
@@ -120,7 +118,8 @@ wrote last is never lost.
         trial.run()
         return len(self._proxy.requests)
 
-    def _faults(self, key: str, verb: str, size: str, fault: str, number: str, often: str) -> str:
+    def _faults(self, key: str, *names: str) -> str:
+        verb, size, fault, number, often = names
         trial = Trial(self, verb, size, key)
         rule = Rule(fault=Fault(fault), nth=int(number), sticky=often == "sticky", seconds=0.1)
         self._proxy.play(rule)

@@ -1,0 +1,96 @@
+"""How the data pages of a column chunk are encoded, by the footer.
+
+    ColumnMetaData {13: encoding_stats: list<PageEncodingStats>}
+    PageEncodingStats {1: page_type, 2: encoding, 3: count}
+
+Whether every data page refers to the dictionary, no other field says: the list of encodings does
+not tell if PLAIN was used for data pages or only for the dictionary page.
+
+If these statistics left out a data page, values in it would be taken for absent, and rows be lost.
+So only writers that are known to count every data page are believed where that could happen.
+
+Source: parquet.thrift, PageEncodingStats.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.compact.scan import StructKind, StructSchema, scan
+from parquet_bloomwriter.errors import MalformedFile
+from parquet_bloomwriter.kernels.layout import (
+    DATA_PAGE,
+    DATA_PAGE_V2,
+    I32,
+    LIST,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+    START,
+)
+from parquet_bloomwriter.metadata.fields import ChunkField
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.metadata.footer import Footer
+
+_RELIABLE = (
+    b"parquet-mr version 1.1",
+    b"parquet-cpp-arrow version",
+    b"parquet-rs version",
+    b"datafusion",  # It writes with parquet-rs.
+)
+"""How the names of writers begin whose statistics of encodings count every data page."""
+
+_PAGE_TYPE, _ENCODING = 1, 2
+_STATS = StructSchema.of(
+    {
+        "Stats": StructKind(slots={}, children={1: "PageEncodingStats"}, ignored=(1,)),
+        "PageEncodingStats": StructKind(
+            slots={1: (_PAGE_TYPE, I32), 2: (_ENCODING, I32)}, ignored=(3,), min_bytes=3
+        ),
+    }
+)
+_MOST_KEPT_BYTES = 64
+
+
+def is_fully_dictionary_encoded(footer: Footer, row_group: int, column: int) -> bool:
+    """Return whether the footer says that every data page refers to the dictionary.
+
+    False if the chunk has no statistics of encodings, or malformed ones. To leave rows out, ask
+    `is_certainly_dictionary_encoded`.
+    """
+    start, stop = footer.chunks.spans[row_group, column, ChunkField.ENCODING_STATS, START:].tolist()
+    if start < 0:
+        return False
+    encoded = footer.data[start:stop]
+    if len(encoded) > _MOST_KEPT_BYTES:
+        return _refer_to_dictionary(encoded)
+    return _refer_to_dictionary_kept(encoded)
+
+
+def is_certainly_dictionary_encoded(footer: Footer, row_group: int, column: int) -> bool:
+    """Return whether a writer that is known to be right says so; see `values.dictionary`."""
+    return footer.created_by.startswith(_RELIABLE) and is_fully_dictionary_encoded(
+        footer, row_group, column
+    )
+
+
+def _refer_to_dictionary(encoded: bytes) -> bool:
+    """Return whether there are data pages in a list of PageEncodingStats, all with dictionaries."""
+    list_header = bytes((1 << 4 | LIST,))
+    try:
+        table = scan(list_header + encoded + b"\x00", _STATS)
+    except MalformedFile:  # A list, but not of the structs that it should hold.
+        return False
+    stats = table.values[table.kinds == _STATS.names.index("PageEncodingStats")]
+    encodings = {
+        row[_ENCODING] for row in stats.tolist() if row[_PAGE_TYPE] in {DATA_PAGE, DATA_PAGE_V2}
+    }
+    return bool(encodings) and encodings <= {PLAIN_DICTIONARY, RLE_DICTIONARY}
+
+
+_refer_to_dictionary_kept = lru_cache(maxsize=256)(_refer_to_dictionary)
+"""Nearly all column chunks of a file have one of a few lists."""
+
+register(_refer_to_dictionary_kept.cache_clear)
