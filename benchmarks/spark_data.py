@@ -3,6 +3,7 @@
     many            2,000 files x 5,000 rows; ids random and even, so that odd ones are in no file
                     although they lie between every file's minimum and maximum
     many_filtered   the same with Bloom filters on `id`, added by `bloomify`
+    many_linked     the files of `many` by other names, for a second index
     facts           20 M rows in 16 files; one `key` in a hundred is in `keys_few`, others in none
     keys_few        500 K keys in 4 files
     keys_many       8 M keys in 16 files, the 500 K among them
@@ -47,6 +48,7 @@ SCALE: Final = float(os.environ.get("BENCHMARK_SCALE", "1"))
 FOLDER: Final = DATA / ("spark" if SCALE == 1 else f"spark-{SCALE:g}")
 
 MANY, MANY_FILTERED = FOLDER / "many", FOLDER / "many_filtered"
+MANY_LINKED = FOLDER / "many_linked"
 FACTS, STARS, SMALL = FOLDER / "facts", FOLDER / "stars", FOLDER / "small"
 KEYS_FEW, KEYS_MANY = FOLDER / "keys_few", FOLDER / "keys_many"
 IDS, LINKS = FOLDER / "ids", FOLDER / "links"
@@ -58,6 +60,9 @@ NUM_FEW: Final = round(500_000 * SCALE)
 NUM_KEYS: Final = round(8_000_000 * SCALE)
 
 _FPP = 0.01
+LOW_FPP: Final = 0.001
+"""Of the index of `MANY_LINKED`."""
+
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _KEY_BITS = 62
 _ABSENT_FROM = 1 << 40
@@ -158,15 +163,21 @@ def _texts(rng: np.random.Generator, count: int) -> pa.Array:
 def _link() -> None:
     originals, num_originals = FOLDER / "linked", 100
     _made(originals, num_originals, lambda i: _ids(20_000 + i, 100))
-    if LINKS.exists():
+    _linked(LINKS, originals, num_links=NUM_LINKS, num_originals=num_originals)
+    _linked(MANY_LINKED, MANY, num_links=NUM_MANY, num_originals=NUM_MANY)
+
+
+def _linked(folder: Path, originals: Path, *, num_links: int, num_originals: int) -> None:
+    """Make a table of links to the files of another, in full or not at all."""
+    if folder.exists():
         return
-    unfinished = LINKS.with_suffix(".partial")
+    unfinished = folder.with_suffix(".partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    for number in range(NUM_LINKS):
+    for number in range(num_links):
         original = originals / f"part-{number % num_originals:05d}.parquet"
         (unfinished / f"part-{number:05d}.parquet").hardlink_to(original)
-    unfinished.rename(LINKS)
+    unfinished.rename(folder)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import Figure, Timing, at_least, at_most, read_timings, run
-from benchmarks.spark_data import NUM_FACTS, NUM_FEW, NUM_KEYS, NUM_LINKS, NUM_MANY
+from benchmarks.spark_data import LOW_FPP, NUM_FACTS, NUM_FEW, NUM_KEYS, NUM_LINKS, NUM_MANY
 from benchmarks.spark_shapes import SHAPES
 
 if TYPE_CHECKING:
@@ -23,21 +23,30 @@ def _output(module: str, name: str, repeats: int) -> str:
 
 def point(repeats: int) -> Iterator[Figure]:
     """One id in 2,000 files."""
-    timings = read_timings(_output("spark_tasks", "point", min(repeats, _LONG)))
+    timings = read_timings(_output("spark_tasks", "point", repeats))
+    way = f"rules and index of FPP {LOW_FPP:.1%}"
     for kind, words in (("absent", "an absent id"), ("present", "an id in one file")):
         nothing, embedded = timings[f"{kind}_nothing"], timings[f"{kind}_embedded"]
         what = f"{words}, {NUM_MANY:,} files:"
         ours = timings[f"{kind}_index"]
         yield at_least(f"{what} rules and index, against neither", ours, base=nothing, limit=20)
-        alone = "rules and index, against embedded filters alone"
-        yield at_least(f"{what} {alone}", ours, base=embedded, limit=5)
-        for name, way in (
+        low = timings[f"{kind}_low"]
+        yield at_least(f"{what} {way}, against neither", low, base=nothing, limit=20)
+        against = "rules and index, against embedded filters alone"
+        yield at_least(f"{what} {against}", ours, base=embedded, limit=5)
+        for name, other_way in (
             ("where", "`where` and index, no rules"),
             ("embedded", "embedded filters alone"),
         ):
             other = timings[f"{kind}_{name}"]
             figure = f"{nothing.best / other.best:.1f}x as fast: {other} against {nothing}"
-            yield Figure(what=f"{what} {way}, against neither", figure=figure)
+            yield Figure(what=f"{what} {other_way}, against neither", figure=figure)
+    alone, nothing = timings["present_alone"], timings["present_nothing"]
+    what = f"an id in one file, {NUM_MANY:,} files: {way}, against Spark with that file alone"
+    yield at_most(what, timings["present_low"], base=alone, limit=1.5)
+    figure = f"{nothing.best / alone.best:.1f}x as fast: {alone} against {nothing}"
+    what = f"an id in one file: Spark with that file alone, against {NUM_MANY:,} files"
+    yield Figure(what=what, figure=figure)
 
 
 def planning(repeats: int) -> Iterator[Figure]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from itertools import count
+from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -34,42 +34,60 @@ _WARM_UP = 10
 _PLANNED = 20
 """Planning takes milliseconds, and varies."""
 
+_ASKED = 10
+"""So do queries that read one file."""
+
 
 def point(repeats: str) -> None:
-    """Absent and present ids, without and with filters and index."""
+    """Absent and present ids, without and with filters and index.
+
+    "alone" is a query of the one file that holds the id, without rules: what Spark takes if it is
+    known beforehand where the id is. "low" is a query with an index of a low FPP, which leaves few
+    files that do not hold the id.
+    """
     index_anew(spark_data.MANY, ["id"])
+    index_anew(spark_data.MANY_LINKED, ["id"], fpp=spark_data.LOW_FPP)
     with local_spark() as spark:
         spread = spark.read.parquet(str(spark_data.MANY))
         filtered = spark.read.parquet(str(spark_data.MANY_FILTERED))
-        spread_where = partial(_where, spread, Hyperspace(spark))
-        cases = {}
+        linked = spark.read.parquet(str(spark_data.MANY_LINKED))
+        where = partial(_where, Hyperspace(spark))
+        alone = (
+            (spark.read.schema(spread.schema).parquet(str(spark_data.MANY / name)), value)
+            for name, value in _stored()
+        )
+        cases = {"present_alone": _query(spark, _filter, alone, rows=1, on=False)}
         for kind, ids in (("absent", _absent()), ("present", _present())):
             rows = 1 if kind == "present" else 0
-            for name, ask, on in (
-                ("nothing", partial(_filter, spread), False),
-                ("embedded", partial(_filter, filtered), False),
-                ("index", partial(_filter, spread), True),
-                ("where", spread_where, False),
+            for name, df, ask, on in (
+                ("nothing", spread, _filter, False),
+                ("embedded", filtered, _filter, False),
+                ("index", spread, _filter, True),
+                ("low", linked, _filter, True),
+                ("where", spread, where, False),
             ):
-                cases[f"{kind}_{name}"] = _query(spark, ask, ids, rows=rows, on=on)
+                questions = zip(repeat(df), ids)
+                cases[f"{kind}_{name}"] = _query(spark, ask, questions, rows=rows, on=on)
         for case in cases.values():
             for _ in range(_WARM_UP):
                 case()
-        print_result({name: timing.seconds for name, timing in timed(cases, int(repeats)).items()})
+        times = max(int(repeats), _ASKED)
+        print_result({name: timing.seconds for name, timing in timed(cases, times).items()})
 
 
 def _query(
     spark: SparkSession,
-    ask: Callable[[int], DataFrame],
-    ids: Iterator[int],
+    ask: Callable[[DataFrame, int], DataFrame],
+    questions: Iterator[tuple[DataFrame, int]],
     *,
     rows: int,
     on: bool,
 ) -> Callable[[], float]:
     def case() -> float:
         switch(spark, on=on)
-        value, found = next(ids), []
-        taken = seconds(lambda: found.extend(ask(value).collect()))
+        df, value = next(questions)
+        found: list[object] = []
+        taken = seconds(lambda: found.extend(ask(df, value).collect()))
         if len(found) != rows:
             raise RuntimeError(f"{len(found)} rows have the id {value}, not {rows}")
         return taken
@@ -81,7 +99,7 @@ def _filter(df: DataFrame, value: int) -> DataFrame:
     return df.filter(f"id = {value}")
 
 
-def _where(df: DataFrame, hyperspace: Hyperspace, value: int) -> DataFrame:
+def _where(hyperspace: Hyperspace, df: DataFrame, value: int) -> DataFrame:
     return df.transform(hyperspace.where(f"id = {value}"))
 
 
@@ -92,10 +110,15 @@ def _absent() -> Iterator[int]:
 
 def _present() -> Iterator[int]:
     """Ids in one file each, always in another."""
+    return (value for _, value in _stored())
+
+
+def _stored() -> Iterator[tuple[str, int]]:
+    """Names of files, each with an id in it and in no other."""
     for number in count(0, _STEP):
         name = f"part-{number % spark_data.NUM_MANY:05d}.parquet"
         ids = pq.read_table(spark_data.MANY / name, columns=["id"])["id"]
-        yield ids[number % len(ids)].as_py()
+        yield name, ids[number % len(ids)].as_py()
 
 
 def planning(repeats: str) -> None:

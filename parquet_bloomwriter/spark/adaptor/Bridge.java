@@ -6,6 +6,7 @@ import bloomwriter.Protocol.JoinCandidate;
 import bloomwriter.Protocol.JoinFilter;
 import bloomwriter.Protocol.JoinFilterAnswer;
 import bloomwriter.Protocol.PruneAnswer;
+import bloomwriter.Protocol.PrunedIndex;
 import bloomwriter.Protocol.Reason;
 import bloomwriter.Protocol.SettingAnswer;
 import bloomwriter.Protocol.Subject;
@@ -25,7 +26,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The way from the rules to the driver's Python, and a cache of answers that are used again.
+ * The way from the rules to the driver's Python, and caches of what is used again.
  *
  * Whatever fails is logged, and the rules leave the plan as it is.
  */
@@ -39,6 +40,7 @@ public final class Bridge {
     private volatile boolean isForTracing;
     /** Set while this thread traces a query. */
     private final ThreadLocal<Boolean> traced = new ThreadLocal<Boolean>();
+    private final Answers answers = new Answers();
     /** Files by snapshot. */
     private final Map<String, KnownFiles> files = cache();
     /** Probes by the id of their filter. */
@@ -51,27 +53,30 @@ public final class Bridge {
 
     /** Forget all answers that are kept. */
     public synchronized void clear() {
+        this.answers.clear();
         this.files.clear();
         this.probes.clear();
     }
 
-    PruneAnswer prune(Subject subject, ObjectNode condition, boolean isCaseSensitive)
+    /** Return the indexes that rule out files by a condition. */
+    List<PrunedIndex> prune(Subject subject, ObjectNode condition, boolean isCaseSensitive)
             throws Exception {
-        return new PruneAnswer(this.ask(Protocol.prune(subject, condition, isCaseSensitive)));
+        ObjectNode request = Protocol.prune(subject, condition, isCaseSensitive);
+        return new PruneAnswer(this.askOnce(request)).indexes;
     }
 
     List<JoinCandidate> join(
             Subject subject, List<String> column, String type, boolean isCaseSensitive)
             throws Exception {
         ObjectNode request = Protocol.join(subject, column, type, isCaseSensitive);
-        return new JoinAnswer(this.ask(request)).candidates;
+        return new JoinAnswer(this.askOnce(request)).candidates;
     }
 
     /** Return the filter that an index has for just the files that are read, or null. */
     JoinFilter joinFilter(Subject subject, String type, JoinCandidate candidate, FilesRead read)
             throws Exception {
         ObjectNode request = Protocol.joinFilter(subject, type, candidate, read);
-        return new JoinFilterAnswer(this.ask(request)).filter;
+        return new JoinFilterAnswer(this.askOnce(request)).filter;
     }
 
     /** Return what the text of a setting means. Python logs a text that means nothing. */
@@ -80,6 +85,12 @@ public final class Bridge {
             return Double.parseDouble(text);
         }
         return new SettingAnswer(this.ask(Protocol.setting(name, text))).value;
+    }
+
+    /** Return what the text of a flag means, as `setting` does. */
+    boolean flag(String name, String text) throws Exception {
+        boolean isUsual = text.equals("true") || text.equals("false");
+        return isUsual ? text.equals("true") : this.setting(name, text) != 0;
     }
 
     /** Return the files of a snapshot. */
@@ -100,6 +111,20 @@ public final class Bridge {
             keep(this.probes, filter.id, found);
         }
         return found;
+    }
+
+    /** Ask, unless the query that is being planned has asked the same; a traced query always asks. */
+    private JsonNode askOnce(ObjectNode request) throws Exception {
+        if (this.isTraced()) {
+            return this.ask(request);
+        }
+        String same = request.put("text", "").toString(); // only a trace shows the text
+        JsonNode answer = this.answers.get(same);
+        if (answer == null) {
+            answer = this.ask(request);
+            this.answers.put(same, answer);
+        }
+        return answer;
     }
 
     private JsonNode ask(ObjectNode request) throws Exception {

@@ -2,7 +2,7 @@ package bloomwriter;
 
 import bloomwriter.Protocol.PrunedIndex;
 import java.util.Arrays;
-import org.apache.hadoop.fs.Path;
+import java.util.List;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
 /** The files that one index rules out. */
@@ -24,24 +24,41 @@ final class Exclusion {
     }
 
     /**
-     * Return whether a file is known, and cannot hold rows that the condition asks for.
+     * Return of each file whether an index knows it, and rules it out.
      *
-     * @param looks whether the file must have its listed size and time now, if the index is checked
+     * @param looks whether a file that a checked index rules out must have its listed size and time now
      */
-    boolean rulesOut(FileStatusWithMetadata file, boolean looks) {
-        Path path = file.getPath();
-        long size = file.getLen();
-        long modified = file.getModificationTime();
-        return this.isExcluded(this.files.positionOf(path, size, modified))
-                && (!looks
-                        || !this.pruned.isChecked
-                        || LocalFiles.isUnchanged(path, size, modified));
+    static boolean[] ruledOut(
+            List<Exclusion> exclusions, List<FileStatusWithMetadata> files, boolean looks) {
+        boolean[] ruledOut = new boolean[files.size()];
+        LocalFiles doubtful = new LocalFiles();
+        int[] numbers = new int[files.size()];
+        int numDoubtful = 0;
+        for (int i = 0; i < ruledOut.length; i++) {
+            FileStatusWithMetadata file = (FileStatusWithMetadata) files.get(i);
+            boolean isDoubtful = false;
+            for (Exclusion exclusion : exclusions) {
+                if (exclusion.isExcluded(exclusion.files.positionOf(file))) {
+                    boolean isCertain = !looks || !exclusion.pruned.isChecked;
+                    ruledOut[i] = ruledOut[i] || isCertain;
+                    isDoubtful = true;
+                }
+            }
+            if (isDoubtful && !ruledOut[i]) {
+                doubtful.add(file);
+                numbers[numDoubtful++] = i;
+            }
+        }
+        boolean[] unchanged = doubtful.unchanged();
+        for (int i = 0; i < numDoubtful; i++) {
+            ruledOut[numbers[i]] = unchanged[i];
+        }
+        return ruledOut;
     }
 
     /** Return whether a file that is not ruled out is known; a file that was replaced is not. */
     boolean knows(FileStatusWithMetadata file) {
-        int position =
-                this.files.positionOf(file.getPath(), file.getLen(), file.getModificationTime());
+        int position = this.files.positionOf(file);
         return position >= 0 && !this.isExcluded(position);
     }
 

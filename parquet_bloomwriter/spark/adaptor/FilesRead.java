@@ -34,14 +34,21 @@ final class FilesRead {
         List<String> unknown = new ArrayList<String>();
         LocalFiles watched = new LocalFiles();
         int numUnknown = 0;
-        for (FileStatusWithMetadata file : Relations.files(location)) {
+        List<FileStatusWithMetadata> files = Relations.files(location);
+        LocalFiles listed = new LocalFiles();
+        if (isChecked) {
+            for (FileStatusWithMetadata file : files) {
+                if (known.positionOf(file) >= 0) {
+                    listed.add(file);
+                }
+            }
+        }
+        boolean[] unchanged = listed.unchanged();
+        int numListed = 0;
+        for (FileStatusWithMetadata file : files) {
             Path path = file.getPath();
-            long size = file.getLen();
-            long modified = file.getModificationTime();
-            int position = known.positionOf(path, size, modified);
-            boolean isKnown =
-                    position >= 0
-                            && (!isChecked || LocalFiles.isUnchanged(path, size, modified));
+            int position = known.positionOf(file);
+            boolean isKnown = position >= 0 && (!isChecked || unchanged[numListed++]);
             if (isKnown) {
                 present[position >> 3] = (byte) (present[position >> 3] | 1 << (position & 7));
             } else {
@@ -51,7 +58,7 @@ final class FilesRead {
                 }
             }
             if (isChecked && isKnown) {
-                watched.add(path, size, modified);
+                watched.add(file);
             } else if (isChecked) {
                 watched.addAsItIs(path);
             }

@@ -5,18 +5,23 @@ import java.nio.file.LinkOption;
 import java.nio.file.Paths;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntUnaryOperator;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
 /** Local files with their sizes and times of modification, to find out later whether one changed. */
 final class LocalFiles {
     private static final long GONE = -1;
+    /** So many files are worth the start of other threads. */
+    private static final int MANY = 128;
 
     private final List<State> states = new ArrayList<State>();
 
-    /** Add a file with this size in bytes and this time of modification in milliseconds. */
-    void add(Path path, long size, long modified) {
-        this.states.add(new State(path, size, modified));
+    /** Add a file with its listed size and time of modification. */
+    void add(FileStatusWithMetadata file) {
+        this.add(file.getPath(), file.getLen(), file.getModificationTime());
     }
 
     /** Add a file with its present size and time of modification. */
@@ -31,27 +36,53 @@ final class LocalFiles {
 
     /** Return whether all files have the sizes and times that they were added with. */
     boolean areUnchanged() {
-        for (State state : this.states) {
-            if (!isUnchanged(state.path, state.size, state.modified)) {
+        for (boolean isUnchanged : this.unchanged()) {
+            if (!isUnchanged) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Return whether a file has this size and time; false if the file cannot be looked at. */
-    static boolean isUnchanged(Path path, long size, long modified) {
-        try {
-            BasicFileAttributes now = attributes(path);
-            return now.size() == size && now.lastModifiedTime().toMillis() == modified;
-        } catch (Exception error) {
-            return false;
+    /**
+     * Return of each file, in the order added, whether it has the size and time that it was added with;
+     * false if the file cannot be looked at. Many files are looked at on all cores.
+     */
+    boolean[] unchanged() {
+        Look look = new Look(this.states);
+        int[] found = new int[this.states.size()];
+        if (found.length >= MANY) {
+            Arrays.parallelSetAll(found, look);
+        } else {
+            Arrays.setAll(found, look);
         }
+        boolean[] unchanged = new boolean[found.length];
+        for (int i = 0; i < found.length; i++) {
+            unchanged[i] = found[i] == 1;
+        }
+        return unchanged;
+    }
+
+    private void add(Path path, long size, long modified) {
+        this.states.add(new State(path, size, modified));
     }
 
     private static BasicFileAttributes attributes(Path path) throws Exception {
         java.nio.file.Path local = Paths.get(path.toUri().getPath(), new String[0]);
         return Files.readAttributes(local, BasicFileAttributes.class, new LinkOption[0]);
+    }
+
+    /** Looks at the file of a number: 1 if it is unchanged, 0 if not. */
+    private static final class Look implements IntUnaryOperator {
+        private final List<State> states;
+
+        Look(List<State> states) {
+            this.states = states;
+        }
+
+        public int applyAsInt(int number) {
+            return ((State) this.states.get(number)).isUnchanged() ? 1 : 0;
+        }
     }
 
     public boolean equals(Object other) {
@@ -71,6 +102,16 @@ final class LocalFiles {
             this.path = path;
             this.size = size;
             this.modified = modified;
+        }
+
+        boolean isUnchanged() {
+            try {
+                BasicFileAttributes now = attributes(this.path);
+                return now.size() == this.size
+                        && now.lastModifiedTime().toMillis() == this.modified;
+            } catch (Exception error) {
+                return false;
+            }
         }
 
         public boolean equals(Object other) {

@@ -155,14 +155,11 @@ final class Protocol {
     /** The answer to `prune`. */
     static final class PruneAnswer {
         final List<PrunedIndex> indexes = new ArrayList<PrunedIndex>();
-        /** Whether indexes are used for tables whose files have changed. */
-        final boolean isHybrid;
 
         PruneAnswer(JsonNode answer) throws Exception {
             for (JsonNode index : field(answer, "indexes")) {
                 this.indexes.add(new PrunedIndex(index));
             }
-            this.isHybrid = field(answer, "hybrid").asBoolean();
         }
     }
 

@@ -46,12 +46,16 @@ public final class PrunedFileIndex implements FileIndex {
     public scala.collection.immutable.Seq<PartitionDirectory> listFiles(
             scala.collection.immutable.Seq<Expression> partitionFilters,
             scala.collection.immutable.Seq<Expression> dataFilters) {
+        List<PartitionDirectory> directories =
+                Scala.list(this.all.listFiles(partitionFilters, dataFilters));
+        boolean[] ruledOut =
+                Exclusion.ruledOut(this.exclusions, Relations.filesIn(directories), true);
         List<PartitionDirectory> kept = new ArrayList<PartitionDirectory>();
-        for (PartitionDirectory directory :
-                Scala.list(this.all.listFiles(partitionFilters, dataFilters))) {
+        int number = 0;
+        for (PartitionDirectory directory : directories) {
             List<FileStatusWithMetadata> files = new ArrayList<FileStatusWithMetadata>();
             for (FileStatusWithMetadata file : Scala.list(directory.files())) {
-                if (!rulesOut(this.exclusions, file, true)) {
+                if (!ruledOut[number++]) {
                     files.add(file);
                 }
             }
@@ -60,15 +64,6 @@ public final class PrunedFileIndex implements FileIndex {
             }
         }
         return Scala.seq(kept);
-    }
-
-    static boolean rulesOut(List<Exclusion> exclusions, FileStatusWithMetadata file, boolean looks) {
-        for (Exclusion exclusion : exclusions) {
-            if (exclusion.rulesOut(file, looks)) {
-                return true;
-            }
-        }
-        return false;
     }
 
     static boolean isKnown(List<Exclusion> exclusions, FileStatusWithMetadata file) {

@@ -1,6 +1,5 @@
 package bloomwriter;
 
-import bloomwriter.Protocol.PruneAnswer;
 import bloomwriter.Protocol.PrunedIndex;
 import bloomwriter.Protocol.Reason;
 import bloomwriter.Protocol.Subject;
@@ -21,9 +20,17 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 public final class PushDownBFIndexRule extends Rule<TreeNode<?>> {
     static final String NAME = "PushDownBFIndexRule";
     private final Bridge bridge;
+    private final String hybrid;
+    private final String defaultHybrid;
 
-    public PushDownBFIndexRule(Bridge bridge) {
+    /**
+     * @param hybrid name of the setting; whether indexes are used for tables whose files have changed
+     * @param defaultHybrid the setting's value where it is not set
+     */
+    public PushDownBFIndexRule(Bridge bridge, String hybrid, String defaultHybrid) {
         this.bridge = bridge;
+        this.hybrid = hybrid;
+        this.defaultHybrid = defaultHybrid;
     }
 
     public TreeNode<?> apply(TreeNode<?> plan) {
@@ -67,14 +74,16 @@ public final class PushDownBFIndexRule extends Rule<TreeNode<?>> {
             return filter;
         }
         boolean isCaseSensitive = filter.conf().caseSensitiveAnalysis();
-        PruneAnswer answer = this.bridge.prune(subject, condition, isCaseSensitive);
-        if (answer.indexes.isEmpty()) {
+        List<PrunedIndex> indexes = this.bridge.prune(subject, condition, isCaseSensitive);
+        if (indexes.isEmpty()) {
             return filter;
         }
-        List<Exclusion> exclusions = this.exclusions(answer);
-        boolean looks = !answer.isHybrid || this.bridge.isTraced(); // else the scan looks later
+        List<Exclusion> exclusions = this.exclusions(indexes);
+        String hybridNow = filter.conf().getConfString(this.hybrid, this.defaultHybrid);
+        boolean isHybrid = this.bridge.flag(this.hybrid, hybridNow);
+        boolean looks = !isHybrid || this.bridge.isTraced(); // else the scan looks later
         Remaining remaining = new Remaining(all, exclusions, looks);
-        if (remaining.numUnknown > 0 && !answer.isHybrid) {
+        if (remaining.numUnknown > 0 && !isHybrid) {
             String why = "files were added since, and hybrid scans are switched off";
             Reason reason = new Reason("SOURCE_DATA_CHANGED", why);
             this.bridge.report(NAME, subject, remaining.usage(), reason);
@@ -87,9 +96,9 @@ public final class PushDownBFIndexRule extends Rule<TreeNode<?>> {
         return pruned;
     }
 
-    private List<Exclusion> exclusions(PruneAnswer answer) throws Exception {
+    private List<Exclusion> exclusions(List<PrunedIndex> indexes) throws Exception {
         List<Exclusion> exclusions = new ArrayList<Exclusion>();
-        for (PrunedIndex index : answer.indexes) {
+        for (PrunedIndex index : indexes) {
             exclusions.add(new Exclusion(index, this.bridge.files(index.snapshot)));
         }
         return exclusions;
@@ -115,10 +124,13 @@ public final class PushDownBFIndexRule extends Rule<TreeNode<?>> {
             for (Exclusion exclusion : exclusions) {
                 this.indexes.add(exclusion.index());
             }
-            for (FileStatusWithMetadata file : Relations.files(all)) {
+            List<FileStatusWithMetadata> files = Relations.files(all);
+            boolean[] ruledOut = Exclusion.ruledOut(exclusions, files, looks);
+            for (int i = 0; i < ruledOut.length; i++) {
+                FileStatusWithMetadata file = (FileStatusWithMetadata) files.get(i);
                 this.numFiles += 1;
                 this.numBytes += file.getLen();
-                if (!PrunedFileIndex.rulesOut(exclusions, file, looks)) {
+                if (!ruledOut[i]) {
                     this.numKept += 1;
                     this.bytesKept += file.getLen();
                     this.numUnknown += PrunedFileIndex.isKnown(exclusions, file) ? 0 : 1;

@@ -78,9 +78,14 @@ final class Relations {
 
     /** List the files of all partitions. */
     static List<FileStatusWithMetadata> files(FileIndex location) {
+        return filesIn(
+                Scala.list(location.listFiles(Scala.<Expression>empty(), Scala.<Expression>empty())));
+    }
+
+    /** Return the files of some partitions, in their order. */
+    static List<FileStatusWithMetadata> filesIn(List<PartitionDirectory> directories) {
         List<FileStatusWithMetadata> files = new ArrayList<FileStatusWithMetadata>();
-        for (PartitionDirectory directory :
-                Scala.list(location.listFiles(Scala.<Expression>empty(), Scala.<Expression>empty()))) {
+        for (PartitionDirectory directory : directories) {
             files.addAll(Scala.list(directory.files()));
         }
         return files;

@@ -153,7 +153,7 @@ class Bridge:
                     excluded=_packed(excluded),
                 )
             )
-        return PruneAnswer(indexes=tuple(indexes), hybrid=self._joins.is_hybrid)
+        return PruneAnswer(indexes=tuple(indexes))
 
     def _join(self, request: JoinRequest) -> JoinAnswer:
         candidates = []

@@ -27,7 +27,6 @@ from parquet_bloomwriter.spark.plan.stored_types import data_type_of, is_shown_a
 from parquet_bloomwriter.spark.rules.appended import AppendedFilters
 from parquet_bloomwriter.spark.rules.catalyst import FIRST_DAY, FIRST_MICROSECOND
 from parquet_bloomwriter.spark.rules.protocol import ProbeFilter
-from parquet_bloomwriter.spark.settings import HYBRID_ENABLED, flag_of
 from parquet_bloomwriter.text import rate, size
 
 if TYPE_CHECKING:
@@ -81,12 +80,6 @@ class Joins:
             text = "the key has several types in the files"
             return Reason(code=Code.KEY_TYPE_MISMATCH, text=text)
         return self._probe_filter(snapshot, request.indexed_column, found, mode)
-
-    @property
-    def is_hybrid(self) -> bool:
-        """Return whether indexes are used for tables whose files have changed."""
-        spark = self._spark()
-        return spark is not None and flag_of(spark, HYBRID_ENABLED)
 
     def _probe_filter(
         self, snapshot: Snapshot, column: str, found: JoinFilter, mode: HashMode

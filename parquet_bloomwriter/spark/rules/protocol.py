@@ -181,8 +181,6 @@ class PruneAnswer:
     """The indexes that rule out files."""
 
     indexes: tuple[PrunedIndex, ...] = ()
-    hybrid: bool = False
-    """Whether indexes are used for tables whose files have changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.explain import Decision
-from parquet_bloomwriter.spark.settings import DEFAULTS, MIN_JOIN_BYTES
+from parquet_bloomwriter.spark.settings import DEFAULTS, HYBRID_ENABLED, MIN_JOIN_BYTES
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _new_adaptor(spark: SparkSession) -> _Adaptor:
     bridge = Bridge(spark)
     java = _new(context, loader, "Bridge")
     java.setPython(bridge)
-    push_down = _new(context, loader, _RULES[0], java)
+    push_down = _new(context, loader, _RULES[0], java, HYBRID_ENABLED, DEFAULTS[HYBRID_ENABLED])
     join = _new(context, loader, _RULES[1], java, MIN_JOIN_BYTES, DEFAULTS[MIN_JOIN_BYTES])
     return _Adaptor(bridge=bridge, java=java, rules=(push_down, join))
 

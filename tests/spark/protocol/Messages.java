@@ -68,7 +68,7 @@ public final class Messages {
         ObjectNode found = Protocol.object();
         if (kind.equals("prune")) {
             PruneAnswer prune = new PruneAnswer(answer);
-            found.put("hybrid", prune.isHybrid).putArray("indexes");
+            found.putArray("indexes");
             for (PrunedIndex index : prune.indexes) {
                 ObjectNode fields = Protocol.object().put("name", index.name);
                 fields.put("snapshot", index.snapshot).put("checked", index.isChecked);

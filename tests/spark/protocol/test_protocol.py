@@ -75,7 +75,6 @@ ANSWERS: dict[str, Answer] = {
         indexes=(
             protocol.PrunedIndex(name="ids", snapshot="5f", checked=True, excluded=b"\xfa\x01"),
         ),
-        hybrid=True,
     ),
     "prune without indexes": protocol.PruneAnswer(),
     "files": protocol.FilesAnswer(
