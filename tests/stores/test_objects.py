@@ -151,7 +151,9 @@ def footer_start(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])
-def test_what_an_object_has_beside_its_bytes_is_kept(client: Client, bucket: str, data: bytes) -> None:
+def test_what_an_object_has_beside_its_bytes_is_kept(
+    client: Client, bucket: str, data: bytes
+) -> None:
     given = {
         "Metadata": {"owner": "me", "colour": "blue"},
         "ContentType": "application/x-parquet",
@@ -260,7 +262,9 @@ def test_a_missing_permission_is_named(
     assert read_only_store.access_key not in str(caught.value)
 
 
-def test_wrong_credentials(store: Store, bucket: str, use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_credentials(
+    store: Store, bucket: str, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(store)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
     with pytest.raises(StoreProblem, match="does not accept the credentials") as caught:

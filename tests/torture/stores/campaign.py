@@ -172,7 +172,7 @@ wrote last is never lost.
         done = {column for column, error in outcomes.items() if error is None}
         check(bool(done), "both gave way")
         check(filters_in(now) == done, f"{done} were reported, {filters_in(now)} are there")
-        check(strip(now).data == versions.old, "bytes have changed")
+        check(strip(now or b"").data == versions.old, "bytes have changed")
         return " and ".join(sorted(done))
 
     # ------------------------------------------------------------ kills
