@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import compileall
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from benchmarks import dictionaries, index_figures, lookup_figures, report, scans, spark_figures
 from benchmarks.measure import (
     BLOOMIFY,
+    DATA,
     OUTPUT,
     REFERENCE,
     SINGLE,
@@ -142,6 +144,30 @@ def start(repeats: int) -> Iterator[Figure]:
         yield below(what, timings["small"].best, limit=1, unit="s")
 
 
+def small_files(repeats: int) -> Iterator[Figure]:
+    """Many small files: processor time, as the wall clock is that of the disk's flushes."""
+    num_files = 2000
+    with tempfile.TemporaryDirectory(dir=DATA) as scratch:
+        inputs, outputs = Path(scratch, "in"), Path(scratch, "out")
+        inputs.mkdir()
+        run(task("many_small", str(inputs), str(num_files)))
+        library, command, wall = [], [], []
+        for _ in range(min(repeats, 3)):
+            shutil.rmtree(outputs, ignore_errors=True)
+            library.append(float(run(task("bloomify_each", str(inputs), str(outputs))).output))
+            shutil.rmtree(outputs)
+            options = ("--columns", "id,email", "--fpp", "0.01", "-o", str(outputs), "--quiet")
+            ended = run((BLOOMIFY, str(inputs), *options))
+            command.append(ended.cpu_seconds)
+            wall.append(ended.seconds)
+    what = f"{num_files:,} files of 1,000 rows, filters on two columns: CPU per file"
+    for through, seconds in (("the library", library), ("the command", command)):
+        each = 1000 * min(seconds) / num_files
+        yield below(f"{what}, through {through}", each, limit=4, unit="ms")
+    each = 1000 * min(wall) / num_files
+    yield Figure(what="The same, wall clock through the command", figure=f"{each:.2f} ms")
+
+
 def kernels() -> str:
     """Return the table that `benchmarks.kernels` prints."""
     return run((sys.executable, "-m", "benchmarks.kernels")).output
@@ -155,6 +181,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "memory": ("Memory", memory),
     "fpp": ("Rates", rate),
     "start": ("Short runs", start),
+    "small-files": ("Many small files", small_files),
     "lookup": ("Looking up in many files", lookup_figures.lookup),
     "single": ("Looking up in one file", lookup_figures.single),
     "reading": ("Reading what survives", lookup_figures.reading),
@@ -167,7 +194,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
 }
 _ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
-_ON_NO_DATA = ("dictionaries", "fpp", "start", "scans", "index-lookup")
+_ON_NO_DATA = ("dictionaries", "fpp", "start", "small-files", "scans", "index-lookup")
 """They make what they need."""
 
 
