@@ -1,4 +1,4 @@
-/* The loops of our kernels in C: the yardstick of `kernels.py`.
+/* The loops of our kernels in C: the yardstick of `kernels.py` and `slices.py`.
  *
  * Same algorithms and same memory layout, without prefetching: what a careful programmer
  * writes and `gcc -O3 -march=native` makes of it. Insert and check come twice, over the
@@ -134,4 +134,35 @@ void check_vector(const Block *restrict blocks, uint64_t num_blocks,
     Quad missing = (Quad)(~blocks[block_index(hashes[i], num_blocks)] & mask(hashes[i]));
     flags[i] = (missing[0] | missing[1] | missing[2] | missing[3]) == 0;
   }
+}
+
+/* Hash and insert in one loop: the least that building a filter of values in memory takes */
+
+void build_int64(Block *restrict blocks, uint64_t num_blocks, const uint8_t *restrict values,
+                 int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t h = avalanche(word_step(P5 + 8, load64(values + 8 * i)));
+    blocks[block_index(h, num_blocks)] |= mask(h);
+  }
+}
+
+void build_strings(Block *restrict blocks, uint64_t num_blocks, const uint8_t *restrict values,
+                   const int32_t *restrict offsets, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t h = xxh64(values + offsets[i], (uint64_t)(offsets[i + 1] - offsets[i]));
+    blocks[block_index(h, num_blocks)] |= mask(h);
+  }
+}
+
+/* The AND of eight rows of bits: the least that a lookup in any bit-sliced index takes (COBS) */
+
+int64_t and_rows(const uint8_t *bytes, const int64_t *starts, int64_t num_words,
+                 int64_t *restrict found) {
+  int64_t num_found = 0;
+  for (int64_t i = 0; i < num_words; i++) {
+    uint64_t all = ~UINT64_C(0);
+    for (int row = 0; row < 8; row++) all &= load64(bytes + starts[row] + 8 * i);
+    for (; all; all &= all - 1) found[num_found++] = 64 * i + __builtin_ctzll(all);
+  }
+  return num_found;
 }

@@ -32,9 +32,15 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).with_suffix(".c")
 GCC = ("gcc", "-O3", "-march=native", "-shared", "-fPIC")
 COUNT = 1 << 20
+BATCH = 1 << 17
+"""Values that are hashed and inserted at once when a filter is built: see `values.stream`."""
+
 ROUNDS = 25
+CHECKED = ", and ours looked up again"
 STRING_BYTES = 17
 FILTER_KIB = (512, 16 * 1024, 128 * 1024)
+BUILT_KIB = (2 * 1024, 64 * 1024)
+"""A filter of 1 % for a million values, and one for a whole table."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +133,43 @@ def filter_contests(c: ctypes.CDLL, kib: int) -> list[Contest]:
     ]
 
 
+def build_contests(c: ctypes.CDLL, kib: int) -> list[Contest]:
+    """Build a filter of values in memory; ours also looks every value up again, as always."""
+    num_blocks = kib * 1024 // 32
+    rng = np.random.default_rng(1)
+    numbers = rng.integers(-(2**62), 2**62, COUNT)
+    text = np.frombuffer(rng.bytes(STRING_BYTES * COUNT), dtype=np.uint8)
+    offsets = np.arange(COUNT + 1, dtype=np.int32) * STRING_BYTES
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    strings = pa.Array.from_buffers(pa.binary(), COUNT, buffers)
+
+    def ours(values: pa.Array, filter_: Sbbf, *, checks: bool) -> None:
+        for start in range(0, COUNT, BATCH):
+            hashes = hash_array(values[start : start + BATCH])
+            filter_.insert_hashes(hashes)
+            if checks and not filter_.contains_all(hashes):
+                raise AssertionError("a value is missing")
+
+    def contest(name: str, values: pa.Array, plain: object, *args: NDArray[np.generic]) -> Contest:
+        mine, theirs = Sbbf.empty(num_blocks), Sbbf.empty(num_blocks)
+        checked = name.endswith(CHECKED)
+        return Contest(
+            name=name,
+            ours=lambda: ours(values, mine, checks=checked),
+            others=(call(plain, theirs.blocks, num_blocks, *args, COUNT),),
+            results=lambda: (mine.blocks, theirs.blocks),
+        )
+
+    size = f"{kib} KiB" if kib < 1024 else f"{kib // 1024} MiB"
+    return [
+        contest(f"build of int64, {size}{more}", pa.array(numbers), c.build_int64, numbers)
+        for more in ("", CHECKED)
+    ] + [
+        contest(f"build of strings, {size}{more}", strings, c.build_strings, text, offsets)
+        for more in ("", CHECKED)
+    ]
+
+
 def nanoseconds(contest: Contest) -> tuple[float, ...]:
     """Minimum time per value of ours and each of the others, after comparing them."""
     runners = (contest.ours, *contest.others)
@@ -163,6 +206,9 @@ def main() -> None:
             print(row(contest), flush=True)
         for kib in FILTER_KIB:
             for contest in filter_contests(c, kib):
+                print(row(contest), flush=True)
+        for kib in BUILT_KIB:
+            for contest in build_contests(c, kib):
                 print(row(contest), flush=True)
 
 

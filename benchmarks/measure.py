@@ -47,6 +47,9 @@ class Run:
     seconds: float
     """From its start to its end, wall clock."""
 
+    cpu_seconds: float
+    """Processor time of all its threads, in the kernel too."""
+
     peak_mb: float
     """Greatest resident set, in units of 1,000,000 bytes."""
 
@@ -129,7 +132,12 @@ def run(
         if process.returncode not in codes:
             raise subprocess.CalledProcessError(process.returncode, command)
         stdout.seek(0)
-        return Run(seconds=seconds, peak_mb=usage.ru_maxrss * 1024 / 1e6, output=stdout.read())
+        return Run(
+            seconds=seconds,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            peak_mb=usage.ru_maxrss * 1024 / 1e6,
+            output=stdout.read(),
+        )
 
 
 def alternate(
@@ -180,7 +188,7 @@ def at_least(what: str, timing: Timing, *, base: Timing, limit: float) -> Figure
 
 def below(what: str, value: float, *, limit: float, unit: str) -> Figure:
     """Compare a figure with its limit."""
-    digits = 2 if unit == "s" else 0
+    digits = 2 if unit in {"s", "ms"} else 0
     return Figure(
         what=what,
         figure=f"{value:.{digits}f} {unit}",

@@ -152,6 +152,34 @@ def small(target: str) -> None:
     pq.write_table(reference.table(0, 16_000), target, compression="zstd")
 
 
+def many_small(folder: str, num_files: str) -> None:
+    """Write files of a thousand rows each, 13 columns."""
+    import pyarrow.parquet as pq
+
+    from benchmarks import reference
+
+    rows = 1000
+    for number in range(int(num_files)):
+        path = Path(folder, f"part-{number:05d}.parquet")
+        pq.write_table(reference.table(rows * number, rows * (number + 1)), path)
+
+
+def bloomify_each(folder: str, output: str) -> None:
+    """Add filters to each file of a folder through the library; print the CPU seconds."""
+    from parquet_bloomwriter import bloomify, for_each_file
+
+    def add(path: str, output: str | None, jobs: int) -> object:
+        return bloomify(path, COLUMNS, output=output, fpp=FPP, jobs=jobs)
+
+    began = time.process_time()
+    outcomes = list(for_each_file([folder], add, output=output))
+    seconds = time.process_time() - began
+    errors = [outcome.error for outcome in outcomes if outcome.error]
+    if errors:
+        raise RuntimeError(f"{len(errors)} files failed, the first: {errors[0]}")
+    print(json.dumps(seconds))
+
+
 def fpp(rows: str, asked: str, sizing: Literal["exact", "pow2"]) -> None:
     """Write a file, add a filter, and count how many of 1 M absent values pass it."""
     import io
@@ -192,6 +220,8 @@ TASKS: dict[str, Callable[..., None]] = {
         duckdb_plain,
         datafusion_copy,
         small,
+        many_small,
+        bloomify_each,
         fpp,
     )
 }

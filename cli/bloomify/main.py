@@ -108,6 +108,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _show_warning
     _choose_allocator()
+    # NumPy's OpenBLAS starts a thread for each core at import, and these spin for 0.1 s while
+    # there is other work for the cores. Nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         cli.main(prog_name=PROGRAM)
     except SystemExit as ending:

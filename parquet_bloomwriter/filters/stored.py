@@ -413,7 +413,7 @@ def _read_heads(source: Source, footer: Footer) -> dict[int, bytes]:
     offsets = footer.chunks.value(ChunkField.BLOOM_FILTER_OFFSET)
     inside = footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET)
     inside &= (offsets > 0) & (offsets < footer.start)
-    starts = np.unique(offsets[inside]).tolist()
+    starts = sorted(set(offsets[inside].tolist()))
     ranges = [(start, min(start + HEADER_BYTES, footer.start)) for start in starts]
     return dict(zip(starts, source.read_ranges(ranges), strict=True))
 

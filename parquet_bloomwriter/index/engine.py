@@ -2,8 +2,9 @@
 
 The work on one group is `build.group.build_group`, wherever it runs: in a thread of this process,
 or in a task of Spark. It writes parts and partial global filters into the new version's folder,
-which all machines must reach by the same path, and returns what it wrote. No entry refers to files
-that were written but not returned, so a task may run twice.
+which all machines must reach by the same path, and returns what it wrote. An engine of this process
+may return partial filters as they are instead. No entry refers to files that were written but not
+returned, so a task may run twice.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.sbbf import Sbbf
 
 Origin = Literal["values", "embedded", "auto"]
 """Where filters come from: "values": from the values; "embedded": from the filters that the files
@@ -84,13 +86,23 @@ class PartInfo:
     """Filters in it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartialFilter:
+    """A partial global filter in the memory of this process."""
+
+    column: str
+    bits: Sbbf
+    """The receiver may change it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupResult:
     """What was written for one group of files. Can be pickled."""
 
     parts: tuple[PartInfo, ...]
-    partials: tuple[PartInfo, ...]
-    """Partial global filters, header and bitset: one for each column whose plan asks for it."""
+    partials: tuple[PartInfo | PartialFilter, ...]
+    """Partial global filters: one for each column whose plan asks for it. Files have header and
+    bitset."""
 
     incomplete: tuple[str, ...]
     """Columns for which the values of some file are in no partial global filter."""

@@ -187,7 +187,22 @@ class Footer:
             ChunkField.BLOOM_FILTER_OFFSET,
         ]
         offsets = self.chunks.values[..., fields].ravel()
-        return np.unique(np.concatenate((self.chunk_starts().ravel(), offsets, [self.start])))
+        edges = np.concatenate((self.chunk_starts().ravel(), offsets, [self.start]))
+        return distinct_rows(edges[:, np.newaxis]).ravel()
+
+
+def distinct_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return each row of an array once, in ascending order.
+
+    `np.unique` does the same, but imports NumPy's masked arrays, which takes 5 ms.
+
+    Args:
+        rows: Shape (n, columns).
+    """
+    ordered = rows[np.lexsort(rows.T[::-1])]
+    is_new = np.ones(len(rows), np.bool_)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return ordered[is_new]
 
 
 def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:

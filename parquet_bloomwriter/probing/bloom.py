@@ -326,7 +326,7 @@ class _Probe:
     def _have_bits(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether any bit is set in the bitsets of row groups; False also if reading fails."""
         looked_at = np.minimum(self.places.sizes[rows], _FIRST_LOOK)
-        for size in np.unique(looked_at).tolist():
+        for size in sorted(set(looked_at.tolist())):
             mine = rows[looked_at == size]
             read = self.reader.read(self.batch.file_of[mine], self.places.starts[mine], size)
             self.places.has_bits[mine] = read.any(axis=1)

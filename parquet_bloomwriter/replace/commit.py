@@ -52,7 +52,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import secrets
 import stat
 from typing import TYPE_CHECKING
 
@@ -189,9 +188,9 @@ class NewVersion:
         Raises:
             OSError: If bytes could not be stored, or an attribute cannot be kept.
         """
+        complete(self._temporary, self._old)  # while the last early write-back may go on
         self._write_back.stop()
         self._write_back.check()
-        complete(self._temporary, self._old)
 
     def commit(self, *, contradicted: str | None = None) -> None:
         """Put the complete file in its place.
@@ -332,7 +331,7 @@ def _check_replaced(temporary: Temporary, old: OpenedFile) -> None:
 
 def _saved(path: str, beside: str) -> str:
     """Give another program's file a name that no later run takes for a leftover, if possible."""
-    name = f"{beside}.saved-{secrets.token_hex(4)}"
+    name = f"{beside}.saved-{os.urandom(4).hex()}"
     try:
         os.rename(path, name)
     except OSError:

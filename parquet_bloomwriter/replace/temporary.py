@@ -22,7 +22,6 @@ import contextlib
 import enum
 import errno
 import os
-import secrets
 import stat
 import sys
 import time
@@ -255,7 +254,7 @@ def _marked_names(folder: str, *, may_be_late: bool) -> tuple[str, ...]:
 def _create(target: str, *, permissions: int) -> Temporary:
     folder, name = os.path.split(target)
     for _ in range(_ATTEMPTS):
-        digits = secrets.token_hex(_DIGITS // 2)
+        digits = os.urandom(_DIGITS // 2).hex()
         path = os.path.join(folder, f"{_prefix(name)}{digits}{_END}")
         try:
             fd = os.open(path, _FLAGS, permissions & 0o777)

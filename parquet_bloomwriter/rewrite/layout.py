@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import MalformedFile, UnsupportedFile
 from parquet_bloomwriter.filters.stored import StoredFilter, stored_filters
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.metadata.footer import distinct_rows
 from parquet_bloomwriter.metadata.page_index import OffsetIndex, parse_offset_index
 from parquet_bloomwriter.metadata.patch import longer_than_needed
 from parquet_bloomwriter.rewrite.extents import OVERLAPS, Extents, Units, extents_of, have_pages
@@ -248,5 +249,5 @@ def _index_spans(footer: Footer) -> list[NDArray[np.int64]]:
                 byte=int(offsets[row_group, column]),
             )
         pairs = np.stack((offsets[used], (offsets + lengths)[used]), axis=1)
-        spans.append(np.unique(pairs, axis=0))
+        spans.append(distinct_rows(pairs))
     return spans

@@ -199,7 +199,7 @@ class Sbbf:
         """
         header = encode_header(self.num_bytes, dialect=self.dialect)
         blocks = self._blocks if self.dialect == "xxhash" else murmur.reorder(self._blocks)
-        return header + blocks.tobytes()
+        return b"".join((header, np.ascontiguousarray(blocks).data.cast("B")))  # with one copy
 
     @property
     def dialect(self) -> Dialect:

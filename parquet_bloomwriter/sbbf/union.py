@@ -54,13 +54,27 @@ class FilterUnion:
 
     def add(self, blocks: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Add a filter, shape (z, 8); return the union of the filters of its size."""
-        if self._most is not None:
-            num_blocks = min(len(blocks) & -len(blocks), self._most)
-            if num_blocks < len(blocks):
-                blocks = folding.fold(blocks, factor=len(blocks) // num_blocks)
+        num_blocks = self._allowed(len(blocks))
+        if num_blocks < len(blocks):
+            blocks = folding.fold(blocks, factor=len(blocks) // num_blocks)
         union = self.of_size(len(blocks))
         kernels.unite(union, np.ascontiguousarray(blocks))
         return union
+
+    def take(self, blocks: NDArray[np.uint32]) -> None:
+        """Add a filter, shape (z, 8), whose array may become the union's: it may be changed.
+
+        A filter that is the first of its size is not copied.
+        """
+        num_blocks = len(blocks)
+        if self._allowed(num_blocks) == num_blocks and num_blocks not in self._by_size:
+            self._by_size[num_blocks] = blocks
+        else:
+            self.add(blocks)
+
+    def _allowed(self, num_blocks: int) -> int:
+        """Return the blocks to which a filter of so many is folded before it is added."""
+        return num_blocks if self._most is None else min(num_blocks & -num_blocks, self._most)
 
     def estimated_ndv(self) -> float:
         """Estimate the distinct values, rather too many than too few; infinite if unknown."""

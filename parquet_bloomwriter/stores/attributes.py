@@ -6,8 +6,8 @@
     by a request, if the bucket      grants of the ACL, if there are others than the owner's
       has ACLs
 
-Nothing of it comes along by itself, whether a version is copied in parts or sent. What a new version
-could not keep, or must not touch, is refused by name: objects that are archived, locked, or
+Nothing of it comes along by itself, whether a version is copied or sent. What a new version could
+not keep, or must not touch, is refused by name: objects that are archived, locked, or
 encrypted by a key that only its owner has (SSE-C).
 """
 

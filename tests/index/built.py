@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from parquet_bloomwriter.hashing import xxh64
 from parquet_bloomwriter.index.build.group import build_group
-from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask, GroupResult
+from parquet_bloomwriter.index.engine import (
+    BuildPlan,
+    ColumnPlan,
+    FileTask,
+    GroupResult,
+    PartialFilter,
+)
 from parquet_bloomwriter.index.files import FileId, list_files
 from parquet_bloomwriter.sbbf import Sbbf
 
@@ -71,12 +77,14 @@ class Built:
     def partial(self, column: str) -> Sbbf:
         """The partial filter of all values."""
         (part,) = [part for part in self.result.partials if part.column == column]
+        if isinstance(part, PartialFilter):
+            return part.bits
         return Sbbf.from_bytes(self.path_of(part.file.path).read_bytes())
 
-    def partial_paths(self, column: str) -> list[str]:
-        """Absolute paths of partial filters."""
+    def partials(self, column: str) -> list[str | Sbbf]:
+        """Partial filters that are in memory, and absolute paths of the others."""
         return [
-            str(self.path_of(part.file.path))
+            part.bits if isinstance(part, PartialFilter) else str(self.path_of(part.file.path))
             for part in self.result.partials
             if part.column == column
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +14,7 @@ from parquet_bloomwriter.kernels.layout import BINARY, I32, I64, LIST, STRUCT
 from parquet_bloomwriter.metadata import Footer, Leaf, PhysicalType, Repetition, parse_footer
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.metadata.footer import distinct_rows
 from parquet_bloomwriter.source import BufferSource, read_footer
 from tests.compact.structs import encode_struct
 from tests.metadata.synthetic import column_chunk, column_metadata, file_metadata, plain
@@ -131,6 +133,15 @@ def test_an_offset_of_no_page_is_not_where_a_chunk_starts(none: int) -> None:
 
 
 # ---------------------------------------------------------------- the ends of the file
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.parametrize("rows", [0, 1, 2, 200])
+def test_distinct_rows_are_those_of_numpy(rows: int, columns: int) -> None:
+    drawn = np.random.default_rng(rows).integers(-3, 3, (rows, columns))
+    found = distinct_rows(drawn)
+    assert found.shape == (len(found), columns)
+    assert np.array_equal(found, np.unique(drawn, axis=0))
 
 
 def whole(footer: bytes) -> bytes:

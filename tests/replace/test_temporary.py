@@ -7,7 +7,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import sys
 import time
 from pathlib import Path
@@ -79,7 +78,7 @@ def test_a_name_that_is_taken_is_left_alone(
     taken = tmp_path / f".a.bloomify-{DIGITS}.tmp"
     taken.symlink_to("elsewhere")
     digits = iter([DIGITS, DIGITS, DIGITS[::-1]])
-    monkeypatch.setattr(secrets, "token_hex", lambda _: next(digits))
+    monkeypatch.setattr(os, "urandom", lambda _: bytes.fromhex(next(digits)))
     with temporary_beside(str(tmp_path / "a"), permissions=0o600) as own:
         assert own.path == str(tmp_path / f".a.bloomify-{DIGITS[::-1]}.tmp")
     assert [path.name for path in tmp_path.iterdir()] == [taken.name]

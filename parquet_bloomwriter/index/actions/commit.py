@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.log import IndexLog
     from parquet_bloomwriter.index.log.transaction import Transaction
     from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.sbbf import Sbbf
 
 MANIFEST = "manifest.bfindex"
 
@@ -198,14 +199,18 @@ def _with_result(
 
 
 def _with_values(
-    transaction: Transaction, column: IndexedColumn, partials: list[IndexFile], *, stop: int
+    transaction: Transaction,
+    column: IndexedColumn,
+    partials: list[IndexFile | Sbbf],
+    *,
+    stop: int,
 ) -> IndexedColumn:
     """Add values to a column's filter of all files, or make that filter.
 
     Args:
         transaction: The action.
         column: With the filter of the last version, or without any.
-        partials: Filters of the new files' values.
+        partials: Filters of the new files' values, or the files that hold them.
         stop: The filter then covers all files whose id is below.
 
     Raises:
@@ -214,8 +219,9 @@ def _with_values(
     """
     old = column.global_filter
     files = partials if old is None else [old.file, *partials]
+    home = transaction.log.folder
     merged = merge_partials(
-        [os.path.join(transaction.log.folder, file.path) for file in files],
+        [os.path.join(home, one.path) if isinstance(one, IndexFile) else one for one in files],
         column.fpp,
         version_folder=transaction.folder,
         column=column.name,

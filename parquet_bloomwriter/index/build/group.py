@@ -47,7 +47,11 @@ def balanced_groups(tasks: Sequence[FileTask], num_groups: int) -> list[list[Fil
 
 
 def build_group(
-    tasks: Sequence[FileTask], plan: BuildPlan, done: Callable[[FileTask], None] | None = None
+    tasks: Sequence[FileTask],
+    plan: BuildPlan,
+    done: Callable[[FileTask], None] | None = None,
+    *,
+    partials_in_memory: bool = False,
 ) -> GroupResult:
     """Build the filters of a group of files.
 
@@ -55,6 +59,7 @@ def build_group(
         tasks: The files.
         plan: How to build them.
         done: Called with each file when it is done. If it raises, nothing of the group is left.
+        partials_in_memory: Return partial filters as they are, and write no files of them.
 
     Raises:
         OSError: If the index cannot be written.
@@ -65,7 +70,7 @@ def build_group(
             group.add(task)
             if done is not None:
                 done(task)
-        return group.result()
+        return group.result(partials_in_memory=partials_in_memory)
 
 
 class _Group:
@@ -102,12 +107,15 @@ class _Group:
                 for row in _rows(task, of_column):
                     self._writers[name].append(row)
 
-    def result(self) -> GroupResult:
+    def result(self, *, partials_in_memory: bool) -> GroupResult:
         """Bring everything to the disk, and return what was written."""
         folder = self._plan.folder
         parts = [writer.close() for writer in self._writers.values()]
         lacking = {one.column for one in self._unindexed}
-        partials = [partial.write(folder, name) for name, partial in self._partials.items()]
+        partials = [
+            partial.in_memory(name) if partials_in_memory else partial.write(folder, name)
+            for name, partial in self._partials.items()
+        ]
         return GroupResult(
             parts=tuple(part for part in parts if part is not None),
             partials=tuple(partials),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.index.engine import PartInfo
+from parquet_bloomwriter.index.engine import PartialFilter, PartInfo
 from parquet_bloomwriter.index.format.filter_file import broken, header_of, write_filter
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -57,6 +57,10 @@ class Partial:
         """Add the values of a filter."""
         self._union.add(bits.blocks)
 
+    def in_memory(self, column: str) -> PartialFilter:
+        """Return the filter, once."""
+        return PartialFilter(column=column, bits=self._union.joined())
+
     def write(self, version_folder: str, column: str) -> PartInfo:
         """Write the filter, once; the file is needed only until it is joined with others.
 
@@ -80,14 +84,14 @@ class Merged:
 
 
 def merge_partials(
-    filters: Iterable[str], fpp: float, *, version_folder: str, column: str
+    filters: Iterable[str | Sbbf], fpp: float, *, version_folder: str, column: str
 ) -> Merged | str:
     """Join filters in one, and write it as `global-<uuid>.bloom`.
 
-    The filters are read one after the other. An older filter of all values may be among them.
+    Files are read one after the other. An older filter of all values may be among them.
 
     Args:
-        filters: Absolute paths of files with header and bitset.
+        filters: Absolute paths of files with header and bitset, or filters, which may be changed.
         fpp: Rate asked for. The result is folded as far as this rate allows; if its rate is higher
             already, as far as makes little difference.
         version_folder: `v__=N`, absolute.
@@ -101,8 +105,11 @@ def merge_partials(
         OSError: If a filter cannot be read, or the result not be written.
     """
     union = FilterUnion(MAX_BYTES)
-    for path in filters:
-        _add_file(union, path)
+    for one in filters:
+        if isinstance(one, Sbbf):
+            union.take(one.blocks)
+        else:
+            _add_file(union, one)
     ndv, joined = union.estimated_ndv(), union.joined()
     rate = joined.exact_fpp()
     if not ndv:

@@ -1,11 +1,13 @@
 """The engine of this process: a thread for each group of files.
 
-Decoding, hashing and inserting all run outside of Python's lock.
+Decoding, hashing and inserting all run outside of Python's lock. Partial filters of the whole table
+stay in memory until they are joined.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -59,7 +61,8 @@ class ThreadEngine:
                 progress.done(num_files=1, num_bytes=task.file.size)
 
         with ThreadPoolExecutor(self._jobs, thread_name_prefix="bloomify") as pool:
-            pending = [pool.submit(build_group, group, plan, done) for group in groups]
+            build = partial(build_group, plan=plan, done=done, partials_in_memory=True)
+            pending = [pool.submit(build, group) for group in groups]
             try:
                 for future in as_completed(pending):
                     yield future.result()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.build.group import balanced_groups
-from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask
+from parquet_bloomwriter.index.engine import BuildPlan, ColumnPlan, FileTask, PartialFilter
 from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.sbbf import initial_num_blocks
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.engine import Engine, GroupResult, PartInfo, Progress, Unindexed
     from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.sbbf import Sbbf
 
 CHANGED = "it changed while it was being read, or a change might not show in its time"
 
@@ -34,7 +35,7 @@ class BuildResult:
     """The files that the new version knows, ordered by id."""
 
     parts: tuple[PartInfo, ...] = ()
-    partials: tuple[PartInfo, ...] = ()
+    partials: tuple[PartInfo | PartialFilter, ...] = ()
     incomplete: frozenset[str] = frozenset()
     """Columns whose partial filters lack values."""
 
@@ -45,9 +46,13 @@ class BuildResult:
         """Return the files that hold a column's filters."""
         return tuple(part.file for part in self.parts if part.column == column)
 
-    def partials_of(self, column: str) -> list[IndexFile]:
-        """Return the files that hold a column's partial filters of all values."""
-        return [part.file for part in self.partials if part.column == column]
+    def partials_of(self, column: str) -> list[IndexFile | Sbbf]:
+        """Return a column's partial filters of all values, or the files that hold them."""
+        return [
+            part.bits if isinstance(part, PartialFilter) else part.file
+            for part in self.partials
+            if part.column == column
+        ]
 
     def why_incomplete(self, column: str) -> str:
         """Return why a column's partial filters lack values, a clause; empty if they do not."""

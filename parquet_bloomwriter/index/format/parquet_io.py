@@ -1,6 +1,7 @@
 """The Parquet files of an index: writing new files, and reading columns of integers.
 
-A new file reaches the disk as a whole, or nothing of it is left.
+A new file reaches the disk as a whole, or nothing of it is left. The disk begins to write while
+rows are still being added (see `replace.copying`).
 
 Integers go from Arrow to NumPy by their buffers: `to_numpy` and `numpy.asarray` of Arrow's arrays
 import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does not need it.
@@ -17,10 +18,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from parquet_bloomwriter.durable import remove_files, sync_folder
+from parquet_bloomwriter.replace.copying import WriteBack
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+_WRITE_BACK = 16 << 20
+"""Bytes between two write-backs."""
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
@@ -49,6 +54,7 @@ class ParquetOut:
         self._path = path
         self._is_finished = False
         self._file = os.fdopen(fd, "wb")
+        self._write_back = WriteBack(fd, every=_WRITE_BACK)
         self._sink = pa.PythonFile(self._file, mode="w")
         self._writer = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
 
@@ -59,6 +65,7 @@ class ParquetOut:
         if not self._is_finished:
             with contextlib.suppress(Exception):  # the file is thrown away
                 self._writer.close()
+            self._write_back.stop()
             self._sink.close()
             remove_files([self._path])
 
@@ -68,7 +75,9 @@ class ParquetOut:
         Raises:
             OSError: If the disk is full.
         """
+        before = self._file.tell()
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self._write_back.advance(self._file.tell() - before)
 
     def finish(self) -> int:
         """Bring the file and its name to the disk.
@@ -82,6 +91,8 @@ class ParquetOut:
         self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._write_back.stop()
+        self._write_back.check()
         size = os.fstat(self._file.fileno()).st_size
         self._sink.close()
         sync_folder(os.path.dirname(self._path))

@@ -20,6 +20,7 @@ from parquet_bloomwriter.sbbf import MAX_BYTES, Sbbf
 from parquet_bloomwriter.sbbf.union import FilterUnion
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -49,7 +50,7 @@ def version(tmp_path: Path) -> Path:
     return folder
 
 
-def merged(version: Path, paths: list[str], fpp: float = 0.01) -> tuple[Merged, Sbbf]:
+def merged(version: Path, paths: Sequence[str | Sbbf], fpp: float = 0.01) -> tuple[Merged, Sbbf]:
     found = merge_partials(paths, fpp, version_folder=str(version), column="x")
     assert isinstance(found, Merged)
     return found, read(version, found)
@@ -99,17 +100,40 @@ def test_repeating_blocks_keeps_the_rate() -> None:
     assert np.array_equal(joined.check_hashes(absent), small.check_hashes(absent))
 
 
+def test_the_first_filter_of_its_size_that_is_taken_is_not_copied() -> None:
+    one, other, small = (filter_of(hashes(10, seed), n) for seed, n in ((1, 8), (2, 8), (3, 4)))
+    union = FilterUnion()
+    for taken in (one, other, small):
+        union.take(taken.blocks)
+    joined = union.joined()
+    assert joined.blocks is one.blocks
+    assert all(joined.contains_all(hashes(10, seed)) for seed in (1, 2, 3))
+
+
+@pytest.mark.parametrize(("num_blocks", "size"), [(64, 2), (6, 2), (2, 2), (3, 1)])
+def test_what_is_taken_is_no_larger_than_allowed(num_blocks: int, size: int) -> None:
+    union = FilterUnion(max_bytes=100)
+    union.take(filter_of(hashes(10, 1), num_blocks).blocks)
+    assert union.joined() == filter_of(hashes(10, 1), size)
+
+
 def test_a_union_is_no_larger_than_allowed() -> None:
     union = FilterUnion(max_bytes=100)
     union.add(filter_of(hashes(10, 1), 64).blocks)
     assert union.joined() == filter_of(hashes(10, 1), 2)
 
 
+@pytest.mark.parametrize("in_memory", [(), (0,), (1,), (0, 2), (0, 1, 2)])
 @pytest.mark.parametrize("fpp", [0.1, 0.01, 0.0001])
-def test_partials_make_the_filter_of_all_values(fpp: float, version: Path) -> None:
+def test_partials_make_the_filter_of_all_values(
+    fpp: float, in_memory: tuple[int, ...], version: Path
+) -> None:
     parts = [hashes(3000, seed) for seed in range(3)]
-    paths = [partial_file(version, part, 1 << 12) for part in parts]
-    found, bits = merged(version, paths, fpp)
+    partials = [
+        filter_of(part, 1 << 12) if number in in_memory else partial_file(version, part, 1 << 12)
+        for number, part in enumerate(parts)
+    ]
+    found, bits = merged(version, partials, fpp)
     every = np.concatenate(parts)
     assert bits == filter_of(every, bits.num_blocks)
     assert bits.exact_fpp() == found.fpp <= fpp

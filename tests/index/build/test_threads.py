@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,6 @@ from parquet_bloomwriter.sbbf import Sbbf
 from tests.index.built import Built, build, planned, write
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from parquet_bloomwriter.index.engine import BuildPlan, FileTask
     from parquet_bloomwriter.index.files import FileId
 
@@ -76,8 +75,10 @@ def test_threads_build_what_one_group_does(
     for built in several:
         whole = whole.merge(built.partial("x"))
     assert whole == one.partial("x")
-    paths = [path for built in several for path in built.partial_paths("x")]
-    merged = merge_partials(paths, 0.01, version_folder=plan.folder, column="x")
+    partials = [bits for built in several for bits in built.partials("x")]
+    assert all(isinstance(bits, Sbbf) for bits in partials)
+    assert list(Path(plan.folder).rglob("partial-*")) == []
+    merged = merge_partials(partials, 0.01, version_folder=plan.folder, column="x")
     assert isinstance(merged, Merged)
     assert abs(merged.ndv - 1250) < 100
 
