@@ -34,6 +34,11 @@ a DataFrame's analysis or a text's to the rows in Python; files have been listed
 and "off" take turns, and must give the same rows. Point queries ask for ids between every file's
 minimum and maximum, in files whose ids are not dictionary-encoded (Spark would prune by the
 dictionaries). The tables are described in `benchmarks/spark_data.py`.
+
+The object store is SeaweedFS on the same machine, behind a proxy that counts requests and the bytes
+of their bodies, and in one line limits the speed. "One after the other" is the longest row of
+requests of which each began after the one before had been answered. The files are described in
+`benchmarks/store_tasks.py`.
 """
 
 

@@ -15,7 +15,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import dictionaries, index_figures, lookup_figures, report, scans, spark_figures
+from benchmarks import (
+    dictionaries,
+    index_figures,
+    lookup_figures,
+    report,
+    scans,
+    spark_figures,
+    stores,
+)
 from benchmarks.measure import (
     BLOOMIFY,
     DATA,
@@ -194,9 +202,10 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "spark-planning": ("Planning on Spark", spark_figures.planning),
     "spark-join": ("Joins on Spark", spark_figures.join),
     "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
+    "stores": ("On an object store", stores.figures),
 }
 _ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
-_ON_NO_DATA = ("dictionaries", "fpp", "start", "small-files", "scans", "index-lookup")
+_ON_NO_DATA = ("dictionaries", "fpp", "start", "small-files", "scans", "index-lookup", "stores")
 """They make what they need."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -19,11 +19,13 @@ from parquet_bloomwriter.kernels.layout import ODD, PIECE_BYTES, WITH_HEADER
 from parquet_bloomwriter.parallel import default_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.source import Source
+
+T = TypeVar("T")
 
 _REMOTE_THREADS = 16
 _TASKS_PER_THREAD = 256
@@ -45,6 +47,9 @@ class BatchReader:
 
     are_local: bool = field(init=False)
     """Whether all files are."""
+
+    _ahead: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    """What `read_ahead` has read of files on stores, by file and position."""
 
     def __post_init__(self) -> None:
         descriptors = [getattr(source, "fd", -1) for source in self.sources]
@@ -77,6 +82,32 @@ class BatchReader:
             found[local] = part
         self._read_others(file_of, starts, np.flatnonzero(~is_local), found)
         return found
+
+    def read_ahead(self, file_of: NDArray[np.int64], ranges: NDArray[np.int64]) -> None:
+        """Read what `read` will be asked for, and keep it: close pieces come by one request.
+
+        Args:
+            file_of: Ordinals of the files, shape (n,). Those of local files are left out.
+            ranges: Absolute positions [start, stop), shape (n, 2), bytes.
+        """
+        by_file: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
+        for file, (start, stop) in zip(file_of.tolist(), ranges.tolist(), strict=True):
+            if self.descriptors[file] < 0:
+                by_file[file].add((start, stop))
+
+        def read_file(place: tuple[int, set[tuple[int, int]]]) -> None:
+            file, wanted = place
+            chosen = sorted(wanted)
+            try:
+                read = self.sources[file].read_ranges(chosen)
+            except (BloomwriterError, OSError) as error:
+                self.failures[file] = error
+                return
+            self._ahead.update(
+                ((file, start), data) for (start, _), data in zip(chosen, read, strict=True)
+            )
+
+        _for_each(by_file.items(), read_file)
 
     def read_at(self, file: int, start: int, stop: int) -> bytes:
         """Read the bytes [start, stop) of one file.
@@ -161,20 +192,34 @@ class BatchReader:
 
         def read_file(place: tuple[int, list[int]]) -> None:
             file, mine = place
-            ranges = [(start, start + size) for start in starts[mine].tolist()]
+            known = {
+                start: data[:size]
+                for start in starts[mine].tolist()
+                if len(data := self._ahead.get((file, start), b"")) >= size
+            }
+            ranges = [(one, one + size) for one in starts[mine].tolist() if one not in known]
             try:
-                read = self.sources[file].read_ranges(ranges)
+                others = iter(self.sources[file].read_ranges(ranges) if ranges else ())
+                read = [
+                    known[one] if one in known else next(others) for one in starts[mine].tolist()
+                ]
             except (BloomwriterError, OSError) as error:
                 self.failures[file] = error
                 return
             found[mine] = np.frombuffer(b"".join(read), np.uint8).reshape(-1, size)
 
-        if len(by_file) == 1:
-            read_file(next(iter(by_file.items())))
-            return
-        with ThreadPoolExecutor(min(_REMOTE_THREADS, len(by_file))) as pool:
-            for _ in pool.map(read_file, by_file.items()):
-                pass
+        _for_each(by_file.items(), read_file)
+
+
+def _for_each(places: Collection[T], read_file: Callable[[T], None]) -> None:
+    """Read several files on stores at the same time."""
+    if len(places) < 2:  # noqa: PLR2004  one needs no threads
+        for place in places:
+            read_file(place)
+        return
+    with ThreadPoolExecutor(min(_REMOTE_THREADS, len(places))) as pool:
+        for _ in pool.map(read_file, places):
+            pass
 
 
 def _probe_in_threads(tasks: NDArray[np.int64]) -> None:

@@ -196,6 +196,8 @@ class _Probe:
         rows = lookups.rows
         unseen = self.places.sizes[rows] == UNSEEN
         if unseen.any():
+            if not self.reader.are_local:
+                self._read_ahead(lookups.take(unseen))
             self._read_headers(rows[unseen])
         might = np.ones(len(rows), np.bool_)
         usable = self.places.sizes[rows] > 0
@@ -210,6 +212,23 @@ class _Probe:
         return might
 
     # Headers.
+
+    def _read_ahead(self, lookups: FilterLookups) -> None:
+        """Read headers with the blocks that will be asked for, if they are where they usually are.
+
+        Of a filter that is not large, both come by one request.
+        """
+        rows, begins = lookups.rows, lookups.begins
+        offsets, sizes = self.column.filter_offsets[rows], self.column.filter_lengths[rows]
+        bitsets = offsets + usual_header_length(sizes)
+        num_blocks = np.maximum(offsets + sizes - bitsets, 0) // BYTES_PER_BLOCK
+        likely = (offsets > 0) & (num_blocks > 0) & (lookups.ends - begins == 1)
+        likely &= offsets <= self.batch.footer_starts[rows] - sizes
+        high = self.hashes[begins[likely]] >> np.uint64(32)
+        blocks = (high * num_blocks[likely].astype(np.uint64) >> np.uint64(32)).astype(np.int64)
+        starts = np.concatenate([offsets[likely], bitsets[likely] + BYTES_PER_BLOCK * blocks])
+        files = np.tile(self.batch.file_of[rows[likely]], 2)
+        self.reader.read_ahead(files, np.stack([starts, starts + PIECE_BYTES], axis=1))
 
     def _read_headers(self, rows: NDArray[np.int64]) -> None:
         """Find the bitsets of these row groups: usual headers are compared, others decoded."""
