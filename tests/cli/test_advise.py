@@ -130,11 +130,16 @@ def test_urls_and_what_may_be_printed_of_them(users: Path, invoke: Invoke) -> No
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == f"bloomify {url} --columns id"
     assert result.stderr == (
-        "bloomify: filters are added to local files only: copy the files, then run this on them.\n"
+        "bloomify: filters are added to local files and to s3:// only: copy the files, then run "
+        "this on them.\n"
     )
-    refused = invoke("s3://key:secret@bucket/x.parquet?region=y", "--columns", "id")
+    refused = invoke("gs://key:secret@bucket/x.parquet?region=y", "--columns", "id")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "'s3://bucket/x.parquet' is a URL, and only local files are rewritten" in refused.stderr
+    assert "'gs://bucket/x.parquet' is a URL, and only local files and s3://" in refused.stderr
+    assert "secret" not in refused.stderr
+    refused = invoke("s3://key:secret@bucket/x.parquet", "--columns", "id")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "the URL has a user or a password in it" in refused.stderr
     assert "secret" not in refused.stderr
 
 

@@ -210,14 +210,16 @@ def test_a_file_called_minus(events: Path, invoke: Invoke) -> None:
     assert events.with_name("-").read_bytes() == events.read_bytes()
 
 
-@pytest.mark.parametrize("option", ["-o", "--backup-dir"])
-def test_urls_are_no_place_for_results(
-    events: Path, invoke: Invoke, listing: Listing, option: str
+@pytest.mark.parametrize(
+    ("option", "url"), [("-o", "gs://bucket/x.parquet"), ("--backup-dir", "s3://bucket/x")]
+)
+def test_urls_that_are_no_place_for_results(
+    events: Path, invoke: Invoke, listing: Listing, option: str, url: str
 ) -> None:
     before = listing()
-    result = invoke(events.name, "--columns", "id", option, "s3://bucket/x.parquet")
+    result = invoke(events.name, "--columns", "id", option, url)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "'s3://bucket/x.parquet' is a URL, and only local files are rewritten" in result.stderr
+    assert f"'{url}' is a URL, and only local files" in result.stderr
     assert listing() == before
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = frozenset({"parquet_bloomwriter", "bloomify"})
-BROUGHT = {"py4j": "pyspark", "google": "pyspark"}
+BROUGHT = {"py4j": "pyspark", "google": "pyspark", "botocore": "boto3", "urllib3": "boto3"}
 """Packages that come with others, and are used by us as well."""
 
 _ROW = re.compile(r"^\| ([a-z0-9]+) \| `([^`]+)` \| (.+) \| (.+) \|$", re.MULTILINE)
@@ -20,7 +20,7 @@ _ROW = re.compile(r"^\| ([a-z0-9]+) \| `([^`]+)` \| (.+) \| (.+) \|$", re.MULTIL
 def _asked_for() -> dict[str, str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["spark"], *extras["fsspec"]]
+    wanted = [*project["dependencies"], *extras["spark"], *extras["s3"], *extras["fsspec"]]
     return dict(map(_split, wanted))
 
 
@@ -63,7 +63,7 @@ def test_every_import_is_of_a_listed_library() -> None:
 
 def test_extras_of_developers_are_no_part_of_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(project["optional-dependencies"]) == {"spark", "fsspec", "dev"}
+    assert set(project["optional-dependencies"]) == {"spark", "s3", "fsspec", "dev"}
 
 
 def test_the_command_that_audits_is_documented() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -104,7 +103,7 @@ def test_a_name_that_somebody_has_guessed_is_not_taken(
     }
     makers[kind]()
     digits = iter(["0" * 16, "1" * 16])
-    monkeypatch.setattr(secrets, "token_hex", lambda _: next(digits))
+    monkeypatch.setattr(os, "urandom", lambda _: bytes.fromhex(next(digits)))
     with no_hang(10), temporary_beside(str(tmp_path / "a"), permissions=0o666) as temporary:
         os.write(temporary.fd, b"new")
         assert temporary.path.endswith(f"{'1' * 16}.tmp")

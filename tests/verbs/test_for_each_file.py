@@ -166,19 +166,19 @@ def test_one_path_is_no_sequence_of_characters(folder: Path) -> None:
 
 def test_urls_are_refused(folder: Path, tmp_path: Path) -> None:
     before = listing(tmp_path)
-    for wrong in (
-        for_each_file("s3://u:p@b/x", seen),
-        for_each_file(folder, seen, output="s3://u:p@b/x"),
-        for_each_file(folder, backed_up, backup_dir="gs://u:p@b/x"),
+    for wrong, problem in (
+        (for_each_file("s3://u:p@b/x", seen), "has a user or a password in it"),
+        (for_each_file(folder, backed_up, backup_dir="gs://u:p@b/x"), "is a URL, and only local"),
+        (for_each_file("s3://b/x", backed_up, backup_dir="old"), "backups are kept of local files"),
     ):
-        with pytest.raises(InvalidArgument, match="is a URL, and only local files") as caught:
+        with pytest.raises(InvalidArgument, match=problem) as caught:
             list(wrong)
         assert "u:p" not in str(caught.value)
     for verb in (bloomify, strip, repair):
         with pytest.raises(InvalidArgument, match=r"'file:///x.parquet' is a URL.*by its path"):
             verb("file:///x.parquet")
         with pytest.raises(InvalidArgument, match=r"only local files.*Copy the file here"):
-            verb(folder / "a.parquet", output="s3://bucket/x.parquet")
+            verb(folder / "a.parquet", output="gs://bucket/x.parquet")
     assert listing(tmp_path) == before
 
 

@@ -78,13 +78,14 @@ def advise(
 
 
 def _print_command(view: AdviseView, console: Console) -> None:
-    from bloomify.views.advise import names_urls
+    from bloomify.views.advise import names_other_urls
 
     words = view.together().command
     if words is None:
         return
-    if names_urls(view.inputs):
+    if names_other_urls(view.inputs):
         console.note(
-            "filters are added to local files only: copy the files, then run this on them."
+            "filters are added to local files and to s3:// only: copy the files, then run this on "
+            "them."
         )
     console.result(f"\n{safe(words)}")

@@ -11,6 +11,7 @@ import click
 
 from bloomify.console.table import Heading, labelled, table
 from bloomify.views.base import View, facts_of
+from parquet_bloomwriter.stores.s3 import is_s3
 from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
@@ -155,9 +156,9 @@ def _rest(skipped: float | None) -> str:
     return "-" if skipped is None else percent(1 - skipped)
 
 
-def names_urls(inputs: Sequence[str]) -> bool:
-    """Return whether any input is a URL. Filters are added to local files only."""
-    return any("://" in given for given in inputs)
+def names_other_urls(inputs: Sequence[str]) -> bool:
+    """Return whether any input is a URL of a store on which nothing is rewritten."""
+    return any("://" in given and not is_s3(given) for given in inputs)
 
 
 def _column_document(column: ColumnAdvice) -> Document:

@@ -1,0 +1,100 @@
+"""The command on objects: prefixes, patterns, what it prints of the store, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter import bloomify, clear_cache
+from parquet_bloomwriter.stores import s3
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Invoke
+    from tests.stores.servers import Client, Store
+
+
+@pytest.fixture
+def client(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    variables = {
+        **store.environment,
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
+    clear_cache()
+    yield store.client()
+    s3._client.cache_clear()  # noqa: SLF001  as above
+
+
+def body(client: Client, bucket: str, key: str) -> bytes:
+    return bytes(client.get_object(Bucket=bucket, Key=key)["Body"].read())
+
+
+def test_a_prefix_and_a_pattern(client: Client, bucket: str, events: Path, invoke: Invoke) -> None:
+    old = events.read_bytes()
+    keys = ["t/p=1/a.parquet", "t/p=2/b.parquet", "t/_hidden/c.parquet", "t/d.txt", "tt/e.parquet"]
+    for key in keys:
+        client.put_object(Bucket=bucket, Key=key, Body=old)
+    done = invoke(f"s3://{bucket}/t/", "--columns", "id", "--jobs", "2")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "4 filters added; " in done.stdout
+    assert " requests, " in done.stdout
+    assert done.stdout.rstrip().endswith("2 files done.")
+    new = bloomify(old, ["id"], placement="end").data
+    changed = [key for key in keys if body(client, bucket, key) != old]
+    assert changed == keys[:2]
+    assert body(client, bucket, keys[0]) == new
+    assert invoke("strip", f"s3://{bucket}/t/*/*.parquet").exit_code == 0
+    assert all(body(client, bucket, key) == old for key in keys)
+    none = invoke(f"s3://{bucket}/t/none*.parquet", "--columns", "id")
+    assert (none.exit_code, "no file matches" in none.stderr) == (2, True)
+
+
+def test_outputs_keep_their_places(
+    client: Client, bucket: str, events: Path, invoke: Invoke
+) -> None:
+    for key in ("t/p=1/a.parquet", "t/p=2/a.parquet"):
+        client.put_object(Bucket=bucket, Key=key, Body=events.read_bytes())
+    up = invoke(f"s3://{bucket}/t", "--columns", "id", "-o", f"s3://{bucket}/new")
+    down = invoke("strip", f"s3://{bucket}/new", "-o", "back")
+    assert (up.exit_code, down.exit_code) == (0, 0)
+    for place in ("p=1/a.parquet", "p=2/a.parquet"):
+        assert events.with_name("back").joinpath(place).read_bytes() == events.read_bytes()
+    again = invoke(str(events), "--columns", "id", "-o", f"s3://{bucket}/new/p=1/a.parquet")
+    assert again.exit_code == 5
+    assert "permit overwriting with --overwrite" in again.stderr
+
+
+def test_what_is_printed_of_a_dry_run(
+    client: Client, bucket: str, events: Path, invoke: Invoke
+) -> None:
+    old = events.read_bytes()
+    client.put_object(Bucket=bucket, Key="a.parquet", Body=old)
+    shown = invoke(f"s3://{bucket}/a.parquet", "--columns", "id", "--dry-run")
+    assert "writing: 1 request, 0 bytes down, " in shown.stdout
+    document = json.loads(
+        invoke(f"s3://{bucket}/a.parquet", "--columns", "id", "--dry-run", "--json").stdout
+    )
+    store = document["files"][0]["store"]
+    assert store["planned"] == [1, 0, document["files"][0]["size_after"]]
+    assert store["down"] == len(old)
+    assert body(client, bucket, "a.parquet") == old
+
+
+def test_what_is_no_file(client: Client, bucket: str, invoke: Invoke) -> None:
+    client.put_object(Bucket=bucket, Key="text.parquet", Body=b"text, and no more of it")
+    for key, code, said in (
+        ("none.parquet", 6, "there is no such file"),
+        ("text.parquet", 4, 'the last four bytes are not "PAR1"'),
+    ):
+        result = invoke(f"s3://{bucket}/{key}", "--columns", "id")
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert said in result.stderr
+        assert f"s3://{bucket}/{key}" in result.stderr
