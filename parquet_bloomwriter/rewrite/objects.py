@@ -18,6 +18,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import (
@@ -42,7 +43,7 @@ from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.attributes import Attributes, attributes_of, check_writable
 from parquet_bloomwriter.stores.conditions import Abilities, abilities_of
-from parquet_bloomwriter.stores.journal import abort_abandoned
+from parquet_bloomwriter.stores.journal import abort_abandoned, foreign_uploads
 from parquet_bloomwriter.stores.new_object import NewObject
 from parquet_bloomwriter.stores.parts import SMALLEST, NewBytes, OldBytes, cost_of
 from parquet_bloomwriter.stores.references import find_references
@@ -312,7 +313,9 @@ class _ObjectPlace(Place):
                 remedy=("Write elsewhere, or, if nobody else writes there, ", _INSIST, "."),
             )
         model = replaces or original
-        _clean_up_once(bucket)
+        if _clean_up_once(bucket):
+            foreign = foreign_uploads(bucket, path.key.rpartition("/")[0])
+            self.notes += [foreign] if foreign else []
         return _ObjectTarget(
             bucket=bucket,
             path=path,
@@ -332,15 +335,23 @@ class _ObjectPlace(Place):
 
 _INSIST = Proposal(Way.FORCE, "force it")
 _NEW = Attributes(arguments={"ContentType": "application/vnd.apache.parquet"})
+_cleaning = Lock()
 _cleaned: set[tuple[str, str]] = set()
 
 
-def _clean_up_once(bucket: S3Bucket) -> None:
-    """End the uploads that dead processes of this machine have left in a bucket, once."""
+def _clean_up_once(bucket: S3Bucket) -> bool:
+    """End the uploads that dead processes of this machine have left in a bucket, once.
+
+    Returns:
+        Whether this was the first time in this process.
+    """
     place = (bucket.endpoint, bucket.name)
-    if place not in _cleaned:
+    with _cleaning:
+        is_first = place not in _cleaned
         _cleaned.add(place)
+    if is_first:
         abort_abandoned(bucket)
+    return is_first
 
 
 class _ObjectRewrite(Rewrite):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
-from parquet_bloomwriter.stores.s3 import ATTEMPT, archived
+from parquet_bloomwriter.stores.s3 import ATTEMPT, archived, with_own_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,9 +69,7 @@ def check_writable(state: ObjectState) -> None:
     path = str(state.path)
     elsewhere = "Write the new version to another key."
     if headers.get("SSECustomerAlgorithm"):
-        raise UnsupportedFile(
-            "the object is encrypted by a key of its owner's (SSE-C)", path=path, remedy=elsewhere
-        )
+        raise with_own_key(path)
     if headers.get("StorageClass") in _ARCHIVES:
         raise archived(path)
     lock = headers.get("ObjectLockMode")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.replace.temporary import Lock, try_lock
+from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3 import S3Bucket
@@ -65,11 +66,32 @@ def abort_abandoned(bucket: S3Bucket) -> int:
 
     It is a courtesy: what fails stays in the journal.
     """
-    count = 0
+    ended = 0
     for path in _entries():
         with contextlib.suppress(OSError, ValueError, KeyError, BloomwriterError):
-            count += _abort(bucket, path)
-    return count
+            ended += _abort(bucket, path)
+    return ended
+
+
+def foreign_uploads(bucket: S3Bucket, prefix: str) -> str:
+    """Return a clause on unfinished uploads below a prefix that are not in the journal; or "".
+
+    What cannot be listed is not told.
+    """
+    try:
+        ours = {json.loads(path.read_bytes())["upload"] for path in _entries()}
+        others = [one for one in bucket.uploads(prefix) if one[1] not in ours]
+    except (OSError, ValueError, KeyError, TypeError, BloomwriterError):
+        return ""
+    if not others:
+        return ""
+    command = f"aws s3api list-multipart-uploads --bucket {bucket.name} --prefix '{prefix}'"
+    return (
+        f"{count(len(others), 'unfinished upload')} below s3://{bucket.name}/{prefix} "
+        f"{'is' if len(others) == 1 else 'are'} of other machines or programs: `{command}` lists "
+        "them, `aws s3api abort-multipart-upload` ends one, and the bucket's lifecycle rule "
+        "AbortIncompleteMultipartUpload ends all that are old"
+    )
 
 
 def _entries() -> list[Path]:

@@ -152,7 +152,7 @@ class NewObject:
 
     def _publish(self) -> ObjectState:
         if self._upload is None:
-            return self._bucket.put(
+            state = self._bucket.put(
                 self._key,
                 self._bytes_of(self._cutter.pending),
                 attempt=self.attempt,
@@ -160,6 +160,9 @@ class NewObject:
                 unconditional=self._unconditional,
                 **self._attributes,
             )
+            if self._progress is not None:
+                self._progress(state.size)
+            return state
         state = self._bucket.complete_upload(
             self._key,
             self._upload,

@@ -527,16 +527,14 @@ class S3Bucket:
         Raises:
             FileChanged: If that object is another one by now.
         """
-        source = {"Bucket": of.path.bucket, "Key": of.path.key}
-        if of.version is not None:
-            source["VersionId"] = of.version
+        # No version is named, which would take the right to read old ones: the ETag says which.
         answer = self._repeat(
             "upload_part_copy",
             key,
             Key=key,
             UploadId=upload,
             PartNumber=number,
-            CopySource=source,
+            CopySource={"Bucket": of.path.bucket, "Key": of.path.key},
             CopySourceRange=f"bytes={start}-{stop - 1}",
             CopySourceIfMatch=of.etag,
         )
@@ -700,6 +698,8 @@ class S3Bucket:
             return FileNotFoundError(errno.ENOENT, "No such bucket", f"s3://{self.name}")
         if code == "InvalidObjectState":
             return archived(path)
+        if code == "InvalidRequest" and "Server Side Encryption" in refusal.text:
+            return with_own_key(path)
         problem, remedy = f"the store refuses {operation}: {refusal}", ""
         if code in _UNKNOWN_CALLER:
             problem = f"the store does not accept the credentials ({code})"
@@ -711,6 +711,15 @@ class S3Bucket:
         elif code == "NoSuchUpload":
             problem, remedy = "somebody ended our upload", "Run the command again."
         return StoreProblem(problem, path=path, remedy=remedy)
+
+
+def with_own_key(path: str) -> UnsupportedFile:
+    """Return the error for an object that only its owner's key opens."""
+    return UnsupportedFile(
+        "the object is encrypted by a key of its owner's (SSE-C)",
+        path=path,
+        remedy="Leave it out: keys are not taken here.",
+    )
 
 
 def archived(path: str) -> UnsupportedFile:

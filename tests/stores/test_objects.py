@@ -355,7 +355,11 @@ def test_uploads_of_dead_runs_are_ended_and_no_others(client: Client, bucket: st
     Entry(opened, "dead", dead, attempt="a").leave()
     entry = Entry(opened, "alive", alive, attempt="b")
     objects._cleaned.clear()  # noqa: SLF001  as in a process of its own
-    bloomify(f"s3://{bucket}/x.parquet", ["id"])
+    done = bloomify(f"s3://{bucket}/x.parquet", ["id"]).store
+    assert done is not None
+    (note,) = done.notes
+    assert note.startswith(f"1 unfinished upload below s3://{bucket}/ is of other machines")
+    assert "abort-multipart-upload" in note
     left = {one["UploadId"] for one in client.list_multipart_uploads(Bucket=bucket)["Uploads"]}
     assert left == {theirs, alive}
     texts = [path.read_text("utf-8") for path in journal_folder().glob("*.json")]

@@ -120,6 +120,7 @@ class AddView(View["AddReport"]):
         if warning is not None:
             lines.append(labelled("warning", _with_options(warning), columns=columns))
         parts = [_totals_table(self.totals, columns=columns), "\n".join(lines)]
+        parts.append(self.store.lines(columns=columns))
         return "\n\n".join(filter(None, parts))
 
     def tally(self) -> str:

@@ -6,7 +6,7 @@ With `--dry-run` that includes the plan: the pieces of the new file, with their 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -65,6 +65,8 @@ class StoreTotals:
     down: int = 0
     up: int = 0
     old_versions: int = 0
+    notes: dict[str, None] = field(default_factory=dict)
+    """What could not be kept, or should be known, each once."""
 
     def add(self, report: AddReport | StripReport | RepairReport) -> None:
         """Add one file's."""
@@ -76,6 +78,11 @@ class StoreTotals:
         self.down += store.down + planned[1]
         self.up += store.up + planned[2]
         self.old_versions += store.old_version is not None
+        self.notes.update(dict.fromkeys(store.notes))
+
+    def lines(self, *, columns: int | None) -> str:
+        """Return the notes, as they stand in the summary."""
+        return "\n".join(labelled("note", safe(note), columns=columns) for note in self.notes)
 
     def __str__(self) -> str:
         """Return what follows on a verb's tally; "" without stores."""

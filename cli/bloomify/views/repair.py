@@ -71,6 +71,10 @@ class RepairView(View["RepairReport"]):
         self.num_repaired += report.num_repaired
         self.num_doubtful += len(report.unrepaired)
 
+    def summary(self, *, columns: int | None) -> str:
+        """Return what should be known of the stores."""
+        return self.store.lines(columns=columns)
+
     def tally(self) -> str:
         """Return how many lengths were filled in, and how many filters cannot be trusted."""
         doubtful = f", {count(self.num_doubtful, 'filter')} cannot be trusted"

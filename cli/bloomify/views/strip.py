@@ -76,6 +76,10 @@ class StripView(View["StripReport"]):
         self.store.add(report)
         self.num_filters += report.num_filters
 
+    def summary(self, *, columns: int | None) -> str:
+        """Return what should be known of the stores."""
+        return self.store.lines(columns=columns)
+
     def tally(self) -> str:
         """Return how many filters were taken out of all files."""
         done = "would be taken out" if self.is_dry else "taken out"
