@@ -181,7 +181,7 @@ def _files(
 def _local_files(
     context: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Refuse "-", other URLs than of S3, and mistyped commands, reported as missing otherwise."""
+    """Refuse "-", URLs with passwords, and mistyped commands, reported as missing otherwise."""
     for path in _files(context, parameter, given):
         _check_place(path)
         check_no_command(path, context)
@@ -199,7 +199,7 @@ def local_output(
 
 
 def output(_context: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
-    """Refuse "-" and other URLs than of S3 as places of new versions."""
+    """Refuse "-" and URLs with passwords as places of new versions."""
     if given is not None:
         _check_no_stream(given, "standard output")
         _check_place(given)
@@ -216,14 +216,17 @@ def _check_no_stream(path: str, stream: str) -> None:
 
 def _check_place(path: str, *, is_local: bool = False) -> None:
     from parquet_bloomwriter.errors import InvalidArgument
-    from parquet_bloomwriter.source.filesystems import check_local
+    from parquet_bloomwriter.source.filesystems import check_local, is_far
+    from parquet_bloomwriter.stores.open import check_url
     from parquet_bloomwriter.stores.s3 import is_s3, parse_url
 
     try:
-        if is_s3(path) and not is_local:
+        if is_local or not is_far(path):
+            check_local(path)
+        elif is_s3(path):
             parse_url(path)
         else:
-            check_local(path)
+            check_url(path)
     except InvalidArgument as error:
         raise click.BadParameter(str(error)) from None
 

@@ -39,7 +39,9 @@ from parquet_bloomwriter.reports.store import StoreReport
 from parquet_bloomwriter.rewrite.files import FileRewrite, target_of
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
 from parquet_bloomwriter.rewrite.session import Place, Rewrite
+from parquet_bloomwriter.rewrite.whole_files import CopiedSource, open_far
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
+from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.attributes import Attributes, attributes_of, check_writable
 from parquet_bloomwriter.stores.conditions import Abilities, abilities_of
@@ -89,6 +91,10 @@ def open_objects(
         )
     if is_s3(target) and destination.regenerate_crc:
         raise InvalidArgument("Hadoop checksum files are renewed on disks only")
+    if not is_s3(name) and is_far(name):
+        with open_far(name) as elsewhere:
+            yield _ObjectPlace(elsewhere, elsewhere.name or name, target, destination, progress)
+        return
     if not is_s3(name):
         with open_file(name) as file:
             on_disk = FileSource(file.path, file.fd, file.identity.size, name=file.name)
@@ -190,7 +196,7 @@ class _ObjectPlace(Place):
 
     def __init__(  # noqa: PLR0913  made by `open_objects` only
         self,
-        source: S3Source | FileSource,
+        source: S3Source | FileSource | CopiedSource,
         name: str,
         target: str,
         destination: Destination,
@@ -208,7 +214,7 @@ class _ObjectPlace(Place):
             progress: Called with the number of bytes of each part that is done.
             file: The file, if the old version is on disk.
         """
-        self.source: S3Source | FileSource = source
+        self.source: S3Source | FileSource | CopiedSource = source
         self._name = name
         self._url = target
         self._path = parse_url(target)
@@ -236,6 +242,8 @@ class _ObjectPlace(Place):
 
     def begin(self, old: Readable) -> Rewrite:
         target = self._target or self._choose()
+        if isinstance(self.source, CopiedSource):
+            self.source.copy_here()
         copies = self._original if target.abilities.copies else None
         new = NewObject(
             target.bucket,
@@ -254,6 +262,8 @@ class _ObjectPlace(Place):
     def check_source_unchanged(self) -> None:
         if self._file is not None:
             self._file.check_unchanged()
+        elif isinstance(self.source, CopiedSource):
+            self.source.check_unchanged()
 
     def store_report(self, plan: Plan | None) -> StoreReport:
         buckets = {id(one): one for one in self._buckets()}.values()

@@ -24,7 +24,7 @@ from parquet_bloomwriter.errors import FileProblem, InvalidArgument, Verificatio
 from parquet_bloomwriter.filters.stored import heads_at_once
 from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
-from parquet_bloomwriter.source.filesystems import check_local
+from parquet_bloomwriter.source.filesystems import check_local, is_far
 from parquet_bloomwriter.source.open import read_footer
 from parquet_bloomwriter.source.read_ahead import read_blocks
 from parquet_bloomwriter.values.pages import is_near
@@ -166,8 +166,6 @@ def _reader(source: Source, footer: Footer) -> ReadAt:
 def _place(
     source: Input, destination: Destination, progress: Callable[[int], None] | None
 ) -> AbstractContextManager[Place]:
-    from parquet_bloomwriter.stores.s3 import is_s3
-
     if isinstance(source, bytes | bytearray | memoryview):
         from parquet_bloomwriter.rewrite.files import buffer_place
 
@@ -178,10 +176,16 @@ def _place(
             remedy="for_each_file applies a verb to several files.",
         )
     output = destination.output
-    if any(is_s3(os.fspath(path)) for path in (source, output) if path is not None):
+    far = [path for path in (source, output) if path is not None and is_far(path)]
+    if far:
         from parquet_bloomwriter.rewrite.objects import open_objects
+        from parquet_bloomwriter.rewrite.whole_files import open_whole
+        from parquet_bloomwriter.stores.s3 import is_s3
 
-        return open_objects(source, destination, progress)
+        goes_to_s3 = is_s3(os.fspath(source if output is None else output))
+        all_on_s3 = all(is_s3(os.fspath(path)) for path in far)
+        opener = open_objects if goes_to_s3 or all_on_s3 else open_whole
+        return opener(source, destination, progress)
     for path in (source, output, destination.backup_dir):
         if path is not None:
             check_local(path)

@@ -66,6 +66,12 @@ def is_url(path: str) -> bool:
     return ":" in path and _URL.match(path) is not None
 
 
+def is_far(given: StrPath) -> bool:
+    """Whether this is a URL of a store: no `file:` URL, and nothing here has that very name."""
+    path = os.fsdecode(given)
+    return is_url(path) and not path.lower().startswith("file:") and not os.path.lexists(path)
+
+
 def check_local(given: StrPath) -> None:
     """Refuse what would be taken for another name here, where files are written.
 
@@ -81,9 +87,7 @@ def check_local(given: StrPath) -> None:
     is_here = path.lower().startswith("file:")
     remedy = "Name the file by its path." if is_here else "Copy the file here, or mount the store."
     shown = repr(without_secrets(path))
-    raise InvalidArgument(
-        f"{shown} is a URL, and only local files and s3:// are rewritten", remedy=remedy
-    )
+    raise InvalidArgument(f"{shown} is a URL, and a local path is needed", remedy=remedy)
 
 
 def without_secrets(text: str) -> str:

@@ -244,6 +244,13 @@ def _inner(place: ResolvedPath, *, is_folder: bool) -> Callable[[str], str]:
 
 
 def _find_remote(place: ResolvedPath) -> list[Listed]:
+    from parquet_bloomwriter.source.remote import naming_permissions
+
+    with naming_permissions(place.name):
+        return _list_remote(place)
+
+
+def _list_remote(place: ResolvedPath) -> list[Listed]:
     from parquet_bloomwriter.source.remote import (
         list_arrow,
         list_fsspec,

@@ -12,6 +12,8 @@ size and time of change, if that is older than the store's clock is coarse.
 
 from __future__ import annotations
 
+import errno
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -40,6 +42,30 @@ if TYPE_CHECKING:
 
 _THREADS = 16
 """Requests at the same time for one file."""
+
+
+_DENIED = re.compile(r"AWS Error ACCESS_DENIED during (\w+) operation")
+_PERMISSIONS = {
+    "HeadObject": "s3:GetObject",
+    "GetObject": "s3:GetObject",
+    "ListObjectsV2": "s3:ListBucket",
+    "HeadBucket": "s3:ListBucket",
+}
+"""By request, what a user of S3 must be allowed."""
+
+
+@contextmanager
+def naming_permissions(name: str | None) -> Iterator[None]:
+    """Let an error say which permission is missing, where a request to S3 is forbidden."""
+    try:
+        yield
+    except OSError as error:
+        denied = _DENIED.search(str(error))
+        if denied is None:
+            raise
+        needed = _PERMISSIONS.get(denied[1], denied[1])
+        problem = f"the store forbids it; this needs the permission {needed}"
+        raise PermissionError(errno.EACCES, problem, name) from error
 
 
 class ObjectInfo(NamedTuple):
@@ -78,7 +104,8 @@ class ArrowSource(RangeReader):
         super().__init__(file.size(), name=name, identity=identity)
 
     def _fetch(self, start: int, stop: int) -> bytes:
-        data: bytes = self._file.read_at(stop - start, start)
+        with naming_permissions(self.name):
+            data: bytes = self._file.read_at(stop - start, start)
         return data
 
     def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
@@ -110,12 +137,15 @@ def open_arrow(
     """
     kind = "file"
     if found is None:
-        kind, found = stat_arrow(filesystem, path)
+        with naming_permissions(name):
+            kind, found = stat_arrow(filesystem, path)
     if found is None:
         raise not_found(name)
     if kind == "directory":
         raise UnsupportedFile("this is a directory", path=name, remedy="Name a file in it.")
-    with filesystem.open_input_file(path) as file:
+    with naming_permissions(name):
+        opened = filesystem.open_input_file(path)
+    with opened as file:
         try:
             yield ArrowSource(file, name=name, identity=_arrow_identity(filesystem, path, found))
         except FileProblem as error:

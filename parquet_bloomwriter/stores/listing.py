@@ -6,10 +6,12 @@ S3 are listed with the credentials by which they are written; other stores by th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.source.filesystems import without_secrets
 from parquet_bloomwriter.source.listing import (
     find_sources,
     is_listed,
@@ -18,6 +20,8 @@ from parquet_bloomwriter.source.listing import (
     none_matches,
     split_pattern,
 )
+from parquet_bloomwriter.stores.conditional import is_conditional
+from parquet_bloomwriter.stores.open import check_url, find_conditional, reaching
 from parquet_bloomwriter.stores.s3 import ObjectPath, is_s3, open_bucket, parse_url
 
 if TYPE_CHECKING:
@@ -52,16 +56,37 @@ def find_remote(url: str) -> list[RemoteFile]:
     """
     if is_s3(url):
         return _find_objects(url)
-    places = find_sources(url)
+    if is_conditional(url):
+        return [
+            RemoteFile(found.url, found.size, found.inner, is_found=found.is_found)
+            for found in find_conditional(url)
+        ]
+    check_url(url)
+    with reaching(url):
+        places = find_sources(url)
     return [
         RemoteFile(
-            url=str(place),
-            size=getattr(place.found, "size", None) or 0,
-            is_found=str(place) != url,
+            url=_spelled(url, str(place)),
+            size=_size_of(place.found),
+            is_found=str(place) != without_secrets(url),
             inner=place.inner or place.path.rpartition("/")[2],
         )
         for place in places
     ]
+
+
+def _size_of(found: object) -> int:
+    """Return the size that a listing has shown; 0 if it has shown none."""
+    size = found.get("size") if isinstance(found, Mapping) else getattr(found, "size", None)
+    return int(size or 0)
+
+
+def _spelled(given: str, shown: str) -> str:
+    """Put the user back, whom names for messages leave out."""
+    scheme, _, rest = given.partition("://")
+    user, found, _ = rest.partition("/")[0].rpartition("@")
+    start = f"{scheme}://"
+    return f"{start}{user}@{shown.removeprefix(start)}" if found else shown
 
 
 def _find_objects(url: str) -> list[RemoteFile]:

@@ -8,7 +8,7 @@ Hadoop writes no checksum files on stores.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem
@@ -17,7 +17,21 @@ from parquet_bloomwriter.replace.external_references import Reference, Reference
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.stores.s3 import S3Bucket
+
+class Folders(Protocol):
+    """What can be asked for the names below a prefix: a bucket, or another store."""
+
+    name: str
+    endpoint: str
+
+    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+        """Whether any name begins so, and ends with `suffix`."""
+        ...
+
+    def spell(self, key: str, /) -> str:
+        """Return the URL of a name."""
+        ...
+
 
 _KEPT_S = 60.0
 
@@ -25,7 +39,7 @@ _found: dict[tuple[str, str, str], tuple[float, tuple[Reference, ...]]] = {}
 register(_found.clear)
 
 
-def find_references(bucket: S3Bucket, key: str) -> Iterator[Reference]:
+def find_references(bucket: Folders, key: str) -> Iterator[Reference]:
     """Yield what refers to an object, the nearest first.
 
     Raises:
@@ -37,7 +51,7 @@ def find_references(bucket: S3Bucket, key: str) -> Iterator[Reference]:
         yield from _references(bucket, "".join(f"{one}/" for one in names[:depth]))
 
 
-def _references(bucket: S3Bucket, prefix: str) -> tuple[Reference, ...]:
+def _references(bucket: Folders, prefix: str) -> tuple[Reference, ...]:
     """Find tables, and summaries of files, whose records lie right below a prefix."""
     place = (bucket.endpoint, bucket.name, prefix)
     then, found = _found.get(place, (0.0, ()))
@@ -48,7 +62,7 @@ def _references(bucket: S3Bucket, prefix: str) -> tuple[Reference, ...]:
     return found
 
 
-def _look(bucket: S3Bucket, prefix: str) -> Iterator[Reference]:
+def _look(bucket: Folders, prefix: str) -> Iterator[Reference]:
     places = (
         ("_metadata", "_metadata", ReferenceKind.SUMMARY_METADATA),
         ("_delta_log/", "", ReferenceKind.DELTA_LOG),

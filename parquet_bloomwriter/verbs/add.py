@@ -58,7 +58,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     and the report says why.
 
     Args:
-        source: A path, the URL of an object (`s3://bucket/key`), or the file's bytes.
+        source: A path, a URL (`s3://bucket/key`, `gs://...`, `sftp://...`), or the file's bytes.
         columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
             ordinal; None takes every column that can have filters.
         output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's

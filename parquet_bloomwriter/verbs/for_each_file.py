@@ -16,7 +16,7 @@ from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
-from parquet_bloomwriter.source.filesystems import check_local, is_url
+from parquet_bloomwriter.source.filesystems import check_local, is_far
 from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.text import safe
@@ -155,6 +155,9 @@ def find_tasks(
     new, kept = (None if one is None else os.fspath(one) for one in (output, backup_dir))
     if kept is not None:
         _check_backups_are_local(kept, (*named, new))
+    for path in (*named, *filter(None, [new])):
+        if not is_far(path):
+            check_local(path)
     for error in missing(named):
         raise error
     files = find_files(named)
@@ -171,7 +174,7 @@ def for_each_task(
     tasks: Sequence[FileTask], verb: Callable[..., R], *, jobs: int | None, dry_run: bool
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to files as `for_each_file` does."""
-    far = any(_is_far(path) for task in tasks for path in (task.path, task.output) if path)
+    far = any(is_far(path) for task in tasks for path in (task.path, task.output) if path)
     threads = jobs or (_REMOTE_JOBS if far else default_jobs())
     at_once = max(1, min(threads, len(tasks)))
 
@@ -179,7 +182,7 @@ def for_each_task(
         path, target = task.path, task.output
         options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
         try:
-            if target is not None and not dry_run and not _is_far(target):
+            if target is not None and not dry_run and not is_far(target):
                 Path(target).parent.mkdir(parents=True, exist_ok=True)
             report = verb(path, target, max(1, threads // at_once), **options)
         except (BloomwriterError, OSError) as error:
@@ -225,7 +228,7 @@ def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
     return [
         FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), given)
         for given in inputs
-        if not _is_far(given) and not is_pattern(given) and _is_missing(given)
+        if not is_far(given) and not is_pattern(given) and _is_missing(given)
     ]
 
 
@@ -239,7 +242,7 @@ def find_files(inputs: Iterable[str]) -> list[InputFile]:
     files: dict[str, InputFile] = {}
     for given in inputs:
         for found in _expand(given):
-            one = found.path if _is_far(found.path) else os.path.realpath(found.path)
+            one = found.path if is_far(found.path) else os.path.realpath(found.path)
             files.setdefault(one, found)
     return list(files.values())
 
@@ -261,7 +264,7 @@ def _is_missing(given: str) -> bool:
 
 
 def _expand(given: str) -> list[InputFile]:
-    if _is_far(given):
+    if is_far(given):
         return [
             InputFile(found.url, found.size, found.is_found, found.inner, found.inner)
             for found in find_remote(given)
@@ -280,11 +283,6 @@ def _expand(given: str) -> list[InputFile]:
     ]
 
 
-def _is_far(path: str) -> bool:
-    """Whether a path is a URL, and nothing here has that very name."""
-    return is_url(path) and not os.path.lexists(path)
-
-
 def _size_of(path: str) -> int:
     try:
         return os.stat(path).st_size
@@ -295,7 +293,7 @@ def _size_of(path: str) -> int:
 def _check_backups_are_local(folder: str, paths: Iterable[str | None]) -> None:
     check_local(folder)
     for path in paths:
-        if path is not None and _is_far(path):
+        if path is not None and is_far(path):
             raise InvalidArgument(
                 "backups are kept of local files only",
                 remedy="Let the bucket keep versions: then the old version stays.",
@@ -338,7 +336,7 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
     is_folder = many or os.path.isdir(output) or output.endswith((os.sep, "/"))
     if not is_folder:
         return [output]
-    if _is_far(output):
+    if is_far(output):
         return _below(output, [found.name for found in files], done="written to")
     if os.path.isfile(output):
         raise InvalidArgument(

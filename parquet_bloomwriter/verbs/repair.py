@@ -31,7 +31,7 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
     """Set `bloom_filter_length` where it is missing and the filter itself is sound.
 
     Args:
-        source: A path, the URL of an object (`s3://bucket/key`), or the file's bytes.
+        source: A path, a URL (`s3://bucket/key`, `gs://...`, `sftp://...`), or the file's bytes.
         output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
             new version is in the report.
         overwrite: Replace `output` if it exists.

@@ -32,7 +32,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
     nothing else lies in. Bytes that are not certain stay, and the report counts them.
 
     Args:
-        source: A path, the URL of an object (`s3://bucket/key`), or the file's bytes.
+        source: A path, a URL (`s3://bucket/key`, `gs://...`, `sftp://...`), or the file's bytes.
         columns: Names as for `bloomify`; None takes every filter.
         output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
             new version is in the report.

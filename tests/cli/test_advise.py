@@ -130,12 +130,11 @@ def test_urls_and_what_may_be_printed_of_them(users: Path, invoke: Invoke) -> No
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == f"bloomify {url} --columns id"
     assert result.stderr == (
-        "bloomify: filters are added to local files and to s3:// only: copy the files, then run "
-        "this on them.\n"
+        "bloomify: name local files by their paths, not by URLs, to add filters to them.\n"
     )
     refused = invoke("gs://key:secret@bucket/x.parquet?region=y", "--columns", "id")
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "'gs://bucket/x.parquet' is a URL, and only local files and s3://" in refused.stderr
+    assert '"gs://bucket/x.parquet" is given with a password' in refused.stderr
     assert "secret" not in refused.stderr
     refused = invoke("s3://key:secret@bucket/x.parquet", "--columns", "id")
     assert (refused.exit_code, refused.stdout) == (2, "")

@@ -9,6 +9,7 @@ import shlex
 import shutil
 from typing import TYPE_CHECKING
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -211,16 +212,40 @@ def test_a_file_called_minus(events: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "url"), [("-o", "gs://bucket/x.parquet"), ("--backup-dir", "s3://bucket/x")]
+    ("option", "url", "problem"),
+    [
+        ("-o", "file:///x.parquet", "'file:///x.parquet' is a URL, and a local path is needed"),
+        ("-o", "s3://u:word@bucket/x", "the URL has a user or a password in it"),
+        ("-o", "sftp://u:word@host/x", '"sftp://host/x" is given with a password'),
+        ("--backup-dir", "s3://bucket/x", "'s3://bucket/x' is a URL, and a local path is needed"),
+    ],
 )
-def test_urls_that_are_no_place_for_results(
-    events: Path, invoke: Invoke, listing: Listing, option: str, url: str
+def test_urls_that_are_no_place_for_results(  # noqa: PLR0913, PLR0917  fixtures
+    events: Path, invoke: Invoke, listing: Listing, option: str, url: str, problem: str
 ) -> None:
     before = listing()
     result = invoke(events.name, "--columns", "id", option, url)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"'{url}' is a URL, and only local files" in result.stderr
+    assert problem in result.stderr
+    assert "word" not in result.stderr.replace("password", "")
     assert listing() == before
+
+
+def test_files_on_other_stores_are_rewritten(events: Path, invoke: Invoke) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/rewritten/a.parquet", events.read_bytes())
+    try:
+        result = invoke("memory://rewritten/", "--columns", "id", "-o", "out")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert (events.parent / "out" / "a.parquet").exists()
+        assert invoke("memory://rewritten/a.parquet", "--columns", "id").exit_code == 5
+        named = ("--columns", "id", "-o", "memory://rewritten/b.parquet", "--json")
+        document = json.loads(invoke("memory://rewritten/a.parquet", *named).stdout)
+        (file,) = document["files"]
+        assert (file["output"], file["written"]) == ("memory://rewritten/b.parquet", True)
+        assert file["store"]["up"] == store.size("/rewritten/b.parquet")
+    finally:
+        store.rm("/rewritten", recursive=True)
 
 
 def test_names_with_commas_are_offered_by_ordinal(folder: Path, invoke: Invoke) -> None:

@@ -20,8 +20,8 @@ _ROW = re.compile(r"^\| ([a-z0-9]+) \| `([^`]+)` \| (.+) \| (.+) \|$", re.MULTIL
 def _asked_for() -> dict[str, str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["spark"], *extras["s3"], *extras["fsspec"]]
-    return dict(map(_split, wanted))
+    wanted = [one for name, asked in extras.items() if name != "dev" for one in asked]
+    return dict(map(_split, [*project["dependencies"], *wanted]))
 
 
 def _split(requirement: str) -> tuple[str, str]:
@@ -63,7 +63,14 @@ def test_every_import_is_of_a_listed_library() -> None:
 
 def test_extras_of_developers_are_no_part_of_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(project["optional-dependencies"]) == {"spark", "s3", "fsspec", "dev"}
+    assert set(project["optional-dependencies"]) == {
+        "spark",
+        "s3",
+        "fsspec",
+        "stores",
+        "sftp",
+        "dev",
+    }
 
 
 def test_the_command_that_audits_is_documented() -> None:

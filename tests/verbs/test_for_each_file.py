@@ -167,8 +167,10 @@ def test_one_path_is_no_sequence_of_characters(folder: Path) -> None:
 def test_urls_are_refused(folder: Path, tmp_path: Path) -> None:
     before = listing(tmp_path)
     for wrong, problem in (
-        (for_each_file("s3://u:p@b/x", seen), "has a user or a password in it"),
-        (for_each_file(folder, backed_up, backup_dir="gs://u:p@b/x"), "is a URL, and only local"),
+        (for_each_file("s3://u:p@b/x", seen), "has a user or a password"),
+        (for_each_file("sftp://u:p@b/x", seen), "given with a password"),
+        (for_each_file(folder, seen, output="file:///x"), "is a URL, and a local path"),
+        (for_each_file(folder, backed_up, backup_dir="gs://u:p@b/x"), "is a URL, and a local path"),
         (for_each_file("s3://b/x", backed_up, backup_dir="old"), "backups are kept of local files"),
     ):
         with pytest.raises(InvalidArgument, match=problem) as caught:
@@ -177,8 +179,8 @@ def test_urls_are_refused(folder: Path, tmp_path: Path) -> None:
     for verb in (bloomify, strip, repair):
         with pytest.raises(InvalidArgument, match=r"'file:///x.parquet' is a URL.*by its path"):
             verb("file:///x.parquet")
-        with pytest.raises(InvalidArgument, match=r"only local files.*Copy the file here"):
-            verb(folder / "a.parquet", output="gs://bucket/x.parquet")
+        with pytest.raises(InvalidArgument, match="given with a password"):
+            verb(folder / "a.parquet", output="sftp://u:p@bucket/x.parquet")
     assert listing(tmp_path) == before
 
 

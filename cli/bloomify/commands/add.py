@@ -126,7 +126,8 @@ class AddOptions(WritingOptions):
 def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOptions]) -> None:
     """Add Bloom filters to each INPUT without touching its data.
 
-    An INPUT is a Parquet file, a folder or a glob pattern, here or on S3 (s3://bucket/key).
+    An INPUT is a Parquet file, a folder or a glob pattern, here or on a store
+    (s3://bucket/key, gs://bucket/key, sftp://host/path).
     """
     from bloomify.views.add import AddView
 

@@ -78,14 +78,11 @@ def advise(
 
 
 def _print_command(view: AdviseView, console: Console) -> None:
-    from bloomify.views.advise import names_other_urls
+    from bloomify.views.advise import names_file_urls
 
     words = view.together().command
     if words is None:
         return
-    if names_other_urls(view.inputs):
-        console.note(
-            "filters are added to local files and to s3:// only: copy the files, then run this on "
-            "them."
-        )
+    if names_file_urls(view.inputs):
+        console.note("name local files by their paths, not by URLs, to add filters to them.")
     console.result(f"\n{safe(words)}")

@@ -11,7 +11,6 @@ import click
 
 from bloomify.console.table import Heading, labelled, table
 from bloomify.views.base import View, facts_of
-from parquet_bloomwriter.stores.s3 import is_s3
 from parquet_bloomwriter.text import count, name, percent, safe, size
 
 if TYPE_CHECKING:
@@ -156,9 +155,9 @@ def _rest(skipped: float | None) -> str:
     return "-" if skipped is None else percent(1 - skipped)
 
 
-def names_other_urls(inputs: Sequence[str]) -> bool:
-    """Return whether any input is a URL of a store on which nothing is rewritten."""
-    return any("://" in given and not is_s3(given) for given in inputs)
+def names_file_urls(inputs: Sequence[str]) -> bool:
+    """Return whether any input is a URL of a local file, which is only rewritten by its path."""
+    return any(given.lower().startswith("file:") for given in inputs)
 
 
 def _column_document(column: ColumnAdvice) -> Document:

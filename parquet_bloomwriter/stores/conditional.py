@@ -1,0 +1,432 @@
+"""Objects on Google Cloud Storage and Azure, which are replaced under a condition.
+
+A `put` names the version that it replaces: the generation on GCS (`x-goog-if-generation-match`),
+the ETag on Azure (`If-Match`). If another program wrote the object meanwhile, the store refuses,
+and that program's version stays. An object that must be new is put under the condition that there
+is none. Reads name the version, too, so that no two versions are mixed.
+
+Each new object carries a random id of the attempt in its metadata. A `put` whose answer was lost
+looks like a conflict when it is repeated; so after every answer that is not plain success the
+object is looked at: if it carries our id, we won.
+
+obstore does the requests, one library without dependencies for both stores. gcsfs would bring
+twenty packages, and adlfs fifteen, for conditions that neither offers on a whole put. obstore's own
+retries are off for a `put`, and on for reads.
+
+Sources: Cloud Storage, XML API, "Preconditions"; Azure Blob Storage REST API, "Specifying
+conditional headers"; obstore, `put`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import re
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from parquet_bloomwriter.errors import (
+    InvalidArgument,
+    OutcomeUnknown,
+    StoreProblem,
+    UnsupportedFile,
+)
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
+from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.stores.whole import PIECE_BYTES, FileState, WholeStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.source.base import Range
+    from parquet_bloomwriter.stores.whole import LocalFile
+
+ATTEMPT = "bloomify_attempt"
+"""Key of the metadata that holds the id of the attempt. Azure takes names of C# only: no hyphen."""
+
+_GOOGLE = ("gs", "gcs")
+_AZURE = ("abfs", "abfss", "az", "azure", "adl")
+_ENDPOINTS = ("GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+_MOST_PUT = 5000 * 1024**2
+"""Bytes that Azure takes by one request ("Put Blob")."""
+
+_TRIES = 4
+_FIRST_PAUSE_S = 0.2
+_READ_RETRIES = 5
+_READ_TIMEOUT_S = 120
+_SLOWEST = 256 * 1024
+"""Bytes per second that a `put` may be as slow as, beside the time of a read."""
+
+_THREADS = 16
+_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
+_FORBIDDEN = re.compile(r"status code: 40[13]")
+_PARAMETERS = re.compile(r"\?\S*")
+_NEW = {"Content-Type": "application/vnd.apache.parquet"}
+_MAX_WORDS = 300
+
+
+class ConditionalUrl(NamedTuple):
+    """The URL of an object on GCS or Azure, in two parts."""
+
+    base: str
+    """Scheme and bucket; `gs://bucket`, `abfss://container@account.dfs.core.windows.net`."""
+
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.base}/{self.key}"
+
+
+def is_conditional(url: str) -> bool:
+    """Whether a path is the URL of an object, a folder or a pattern on GCS or Azure."""
+    scheme, found, _ = url.partition("://")
+    return bool(found) and scheme.lower() in (*_GOOGLE, *_AZURE)
+
+
+def split_url(url: str) -> ConditionalUrl:
+    """Split a URL; the key stands as it is, without escapes.
+
+    Raises:
+        InvalidArgument: If it names no bucket, or has a password in it.
+    """
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    if not bucket or ":" in bucket.partition("@")[0]:
+        problem = "has a password in it" if bucket else "names no bucket or container"
+        raise InvalidArgument(
+            f"the URL {problem}",
+            remedy="Name the object as gs://bucket/key or abfss://container@account.dfs.core."
+            "windows.net/key; credentials are taken from the environment.",
+        )
+    scheme = "gs" if scheme.lower() in _GOOGLE else scheme.lower()
+    return ConditionalUrl(f"{scheme}://{bucket}", key)
+
+
+class ConditionalStore(WholeStore):
+    """A bucket on GCS, or a container on Azure."""
+
+    reads_name_version = True
+
+    def __init__(self, base: str) -> None:
+        """Open a bucket, with credentials as obstore finds them.
+
+        Args:
+            base: Its URL, without a key.
+
+        Raises:
+            InvalidArgument: If obstore is missing, or there are no credentials.
+        """
+        super().__init__()
+        self.is_google = base.partition("://")[0] in _GOOGLE
+        self.kind = "Google Cloud Storage" if self.is_google else "Azure Blob Storage"
+        self.endpoint = self.kind
+        self.name = base
+        self._store = _connect(base, retries=_READ_RETRIES, timeout_s=_READ_TIMEOUT_S)
+
+    def spell(self, path: str) -> str:
+        """Return the URL of an object."""
+        return str(ConditionalUrl(self.name, path))
+
+    # ------------------------------------------------------------ reading
+
+    def state(self, path: str) -> FileState | None:
+        """Return the state of an object; None if there is none."""
+        try:
+            found = self._get(path, head=True)
+        except FileNotFoundError:
+            return None
+        attributes = dict(found.attributes)
+        attempt = attributes.pop(ATTEMPT, None)
+        meta = found.meta
+        return FileState(
+            size=int(meta["size"]),
+            token=(meta["e_tag"], meta["version"]),
+            attempt=attempt,
+            attributes=attributes,
+        )
+
+    def open(self, path: str, state: FileState) -> AbstractContextManager[ConditionalSource]:
+        """Return a source of this version. Nothing is open."""
+        return nullcontext(ConditionalSource(self, path, state))
+
+    def read(self, path: str, start: int, stop: int, state: FileState) -> bytes:
+        """Return the bytes [start, stop) of an object in this state.
+
+        Raises:
+            FileChanged: If it is in another state by now.
+            FileNotFoundError: If there is no object.
+        """
+        found = self._get(path, range=(start, stop), if_match=_token(state)[0])
+        try:
+            data = bytes(found.bytes())
+        except _errors() as error:
+            raise self._refused(error, path, "get") from error
+        self.traffic.add_down(len(data))
+        return data
+
+    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield key and size of each object below a prefix, which has no slash at its end."""
+        import obstore
+
+        self.traffic.add("list")
+        try:
+            for page in obstore.list(self._store, prefix=prefix or None):
+                for one in page:
+                    yield one["path"], int(one["size"])
+        except _errors() as error:
+            raise self._refused(error, prefix, "list") from error
+
+    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+        """Whether there is such an object, or any below a prefix that ends with a slash."""
+        if prefix.endswith("/"):
+            return any(key.endswith(suffix) for key, _ in self.list(prefix.rstrip("/")))
+        return self.state(prefix) is not None
+
+    def _get(self, path: str, **options: Any) -> Any:  # noqa: ANN401  obstore's
+        import obstore
+
+        self.traffic.add("head" if "head" in options else "get")
+        try:
+            found = obstore.get(self._store, path, options=options)
+        except FileNotFoundError:
+            raise FileNotFoundError(2, os.strerror(2), self.spell(path)) from None
+        except _errors() as error:
+            if isinstance(error, _precondition()):
+                raise self.changed(path) from error
+            raise self._refused(error, path, "get") from error
+        if found.meta["path"] != path:  # obstore has corrected it
+            raise InvalidArgument(
+                f'"{self.spell(path)}" is no object', remedy="Name its key, without // in it."
+            )
+        return found
+
+    # ------------------------------------------------------------ writing
+
+    def publish(
+        self,
+        path: str,
+        data: LocalFile,
+        *,
+        replaces: FileState | None,
+        like: FileState | None,
+    ) -> FileState:
+        """Put an object under the condition that the one before is still there, or none.
+
+        Raises:
+            As `WholeStore.publish`, and UnsupportedFile if it is too large for one request.
+        """
+        if not self.is_google and data.size > _MOST_PUT:
+            raise UnsupportedFile(
+                f"the new version has {data.size} bytes, and Azure takes at most {_MOST_PUT} under "
+                "a condition",
+                path=self.spell(path),
+            )
+        attempt = secrets.token_hex(16)
+        attributes = {**(_NEW if like is None else like.attributes), ATTEMPT: attempt}
+        store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + data.size // _SLOWEST)
+        buffer = data.buffer()
+        doubt: BaseException | None = None
+        refusal: BaseException | None = None
+        for pause in _pauses():
+            time.sleep(pause)
+            try:
+                token = self._put(store, path, buffer, attributes, replaces)
+                return FileState(size=data.size, token=token, attempt=attempt)
+            except _errors() as error:
+                if _is_refusal(error):
+                    refusal = error
+                else:
+                    doubt = error
+            found = self._look(path, doubt, refusal)
+            if found is not None and found.attempt == attempt:
+                return found
+            if (None if found is None else found.token) != (replaces and replaces.token):
+                raise self.changed(path) from doubt
+            if refusal is not None and not isinstance(refusal, _precondition()):
+                break
+        if doubt is not None:
+            raise self._unknown(path, doubt) from doubt
+        raise self._refused(refusal, path, "put") from refusal
+
+    def _put(
+        self,
+        store: Any,  # noqa: ANN401  obstore's
+        path: str,
+        buffer: Any,  # noqa: ANN401  bytes
+        attributes: dict[str, str],
+        replaces: FileState | None,
+    ) -> tuple[str | None, str | None]:
+        import obstore
+
+        self.traffic.add("put", up=len(buffer))
+        made = obstore.put(store, path, buffer, attributes=attributes, mode=_mode(replaces))
+        return made["e_tag"], made["version"]
+
+    def _look(
+        self, path: str, doubt: BaseException | None, refusal: BaseException | None
+    ) -> FileState | None:
+        try:
+            return self.state(path)
+        except StoreProblem as error:
+            if doubt is None and refusal is not None and not isinstance(refusal, _precondition()):
+                raise self._refused(refusal, path, "put") from error
+            raise self._unknown(path, doubt or error) from error
+
+    # ------------------------------------------------------------ errors
+
+    def _unknown(self, path: str, reason: BaseException) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"the store did not answer: {_words(reason)}",
+            path=self.spell(path),
+            remedy="Run the command again: it sees which version is there.",
+        )
+
+    def _refused(self, error: BaseException | None, path: str, operation: str) -> StoreProblem:
+        from obstore import exceptions
+
+        url = self.spell(path)
+        if isinstance(error, FileNotFoundError):
+            return StoreProblem("there is no such bucket or container", path=self.name)
+        denied = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError
+        if isinstance(error, denied) or _FORBIDDEN.search(str(error)):
+            needed = (_GOOGLE_RIGHTS if self.is_google else _AZURE_RIGHTS)[operation]
+            return StoreProblem(
+                f"{self.kind} forbids it; this needs the permission {needed}",
+                path=url,
+                remedy="Check the credentials in use, and the roles that they have.",
+            )
+        if error is not None and not _is_refusal(error):
+            return StoreProblem(
+                f"{self.kind} does not answer: {_words(error)}",
+                path=url,
+                remedy="Check the network, credentials and endpoint, and run the command again.",
+            )
+        return StoreProblem(f"{self.kind} refuses it: {_words(error)}", path=url)
+
+
+_GOOGLE_RIGHTS = {
+    "get": "storage.objects.get",
+    "list": "storage.objects.list",
+    "put": "storage.objects.create, and storage.objects.delete to replace an object",
+}
+_AZURE_RIGHTS = {
+    "get": "Microsoft.Storage/.../blobs/read (Storage Blob Data Reader)",
+    "list": "Microsoft.Storage/.../blobs/read (Storage Blob Data Reader)",
+    "put": "Microsoft.Storage/.../blobs/write (Storage Blob Data Contributor)",
+}
+
+
+class ConditionalSource(RangeReader):
+    """One version of an object."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    def __init__(self, store: ConditionalStore, path: str, state: FileState) -> None:
+        """Read the object in this state."""
+        identity = (store.endpoint, store.name, path, state.token)
+        super().__init__(state.size, name=store.spell(path), identity=identity)
+        self._store = store
+        self._path = path
+        self._state = state
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        if stop - start <= PIECE_BYTES:
+            return self._store.read(self._path, start, stop, self._state)
+        cuts = [*range(start, stop, PIECE_BYTES), stop]
+        return b"".join(self._fetch_all(list(pairwise(cuts))))
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        if len(ranges) == 1:
+            return [self._fetch(*ranges[0])]
+        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
+            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's
+    try:
+        from obstore import exceptions
+        from obstore.store import from_url
+    except ImportError as error:
+        raise InvalidArgument(
+            "files on Google Cloud Storage and Azure are written with obstore, which is not "
+            "installed",
+            remedy="Install it: pip install 'parquet-bloomwriter[stores]'.",
+        ) from error
+    is_plain = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+    try:
+        return from_url(
+            base,
+            client_options={"allow_http": is_plain, "timeout": f"{timeout_s}s"},
+            retry_config={
+                "max_retries": retries,
+                "retry_timeout": dt.timedelta(seconds=_READ_TIMEOUT_S),
+                "backoff": {"init_backoff": dt.timedelta(seconds=_FIRST_PAUSE_S)},
+            },
+        )
+    except (exceptions.BaseError, ValueError) as error:
+        raise InvalidArgument(
+            f'obstore cannot open "{base}": {_words(error)}',
+            remedy="Check the URL, and the credentials in the environment.",
+        ) from error
+
+
+@cache
+def _errors() -> tuple[type[BaseException], ...]:
+    from obstore.exceptions import BaseError
+
+    return BaseError, FileNotFoundError
+
+
+@cache
+def _precondition() -> tuple[type[BaseException], ...]:
+    from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+    return PreconditionError, AlreadyExistsError
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether the store has said that it did nothing."""
+    from obstore import exceptions
+
+    plain = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError | FileNotFoundError
+    return isinstance(error, (plain, *_precondition())) or bool(_REFUSED.search(str(error)))
+
+
+def _mode(replaces: FileState | None) -> Any:  # noqa: ANN401  obstore's
+    if replaces is None:
+        return "create"
+    etag, version = _token(replaces)
+    parts = {"e_tag": etag, "version": version}
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+def _token(state: FileState) -> tuple[str | None, str | None]:
+    """Return ETag and generation."""
+    token: Any = state.token
+    etag, version = token
+    return etag, version
+
+
+def _pauses() -> Iterator[float]:
+    """Yield how long to wait before each try, seconds."""
+    yield 0.0
+    for n in range(_TRIES - 1):
+        yield _FIRST_PAUSE_S * 4**n * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+
+
+def _words(error: BaseException | None) -> str:
+    """Return what an error of obstore's says, in one line, without its dump and without secrets."""
+    text = " ".join(str(error).split("\n\nDebug source")[0].split())
+    return _PARAMETERS.sub("", text)[:_MAX_WORDS] or type(error).__name__

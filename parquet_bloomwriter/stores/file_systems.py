@@ -1,0 +1,629 @@
+"""File systems without conditions: what is safe there is a rename, or a name that is new.
+
+    SFTP                 `posix-rename@openssh.com` puts a new file in the old one's place at one
+                         instant. There is no condition: size and time of the old file are looked at
+                         just before, and what another program writes between that look and the
+                         rename is lost.
+    HDFS, WebHDFS, SMB,  a rename that fails if there is a file, or, on FTP, replaces it in unknown
+    FTP                  ways. pyarrow deletes the old file on HDFS first. So new names only.
+    memory, zip, HTTP,   no rename at all, or none that is one step. New names only, written
+    all else             directly: where a store shows files before they are complete, readers
+                         see a part.
+
+A file that is renamed is written beside its place first, as `.NAME.bloomify-ID.tmp`, and read back.
+If the answer to the rename is lost, the temporary name decides: we remove it, and as soon as it is
+gone the rename has happened or never will. Which of both, the bytes under the final name say.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import secrets
+import stat
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    FileProblem,
+    OutcomeUnknown,
+    StoreProblem,
+    VerificationFailed,
+)
+from parquet_bloomwriter.source.filesystems import is_fsspec, without_secrets
+from parquet_bloomwriter.source.listing import Location
+from parquet_bloomwriter.source.remote import stat_arrow, stat_fsspec
+from parquet_bloomwriter.stores.whole import FileState, WholeStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.source.base import Source
+    from parquet_bloomwriter.source.filesystems import ResolvedPath
+    from parquet_bloomwriter.stores.whole import LocalFile
+
+_COMPARED_BYTES = 64 * 1024
+"""Bytes at the end of a new file that are read back: its footer, most of the time."""
+
+_PAUSES_S = (0.0, 0.5, 2.0)
+_TIMEOUT_S = 60
+_SSH_PORT = 22
+_MAX_LINKS = 40
+_MAX_NAME_BYTES = 255
+_TAGS = ("ETag", "etag", "md5Hash", "generation")
+_TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+
+
+def store_of(place: ResolvedPath) -> FileSystemStore:
+    """Return the store that a resolved URL lies on."""
+    filesystem: Any = place.filesystem
+    if not is_fsspec(filesystem):
+        return (HdfsStore if filesystem.type_name == "hdfs" else ArrowStore)(place)
+    if type(filesystem).__module__ == "fsspec.implementations.sftp":
+        return SftpStore(place)
+    protocol = filesystem.protocol
+    first = protocol if isinstance(protocol, str) else protocol[0]
+    return (NewNameStore if first in _WITH_RENAME else FileSystemStore)(place)
+
+
+class FileSystemStore(WholeStore):
+    """A file system of fsspec, on which files are only written where there is none."""
+
+    why_not = "it knows neither conditions nor a rename that replaces a file at one instant"
+
+    def __init__(self, place: ResolvedPath) -> None:
+        """Use a file system.
+
+        Args:
+            place: A URL that was resolved to it.
+        """
+        super().__init__()
+        self._fs: Any = place.filesystem
+        scheme = place.name.partition("://")[0].rpartition("::")[2]
+        self.kind = f"{scheme}://"
+        shown, path = place.name, place.path
+        self._base = shown.removesuffix(path) if shown.endswith(path) else f"{scheme}://"
+        self.endpoint = self.kind
+        self.name = self._base
+
+    def spell(self, path: str) -> str:
+        """Return the URL of a file, without users, passwords and parameters."""
+        return without_secrets(self._base + path)
+
+    # ------------------------------------------------------------ reading
+
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+        self.traffic.add("stat")
+        with self.named(path):
+            kind, found = stat_fsspec(self._fs, path)
+        if found is None:
+            return None
+        if kind == "directory":
+            raise StoreProblem("this is a folder", path=self.spell(path))
+        return self._state(found)
+
+    def _state(self, found: Any) -> FileState:  # noqa: ANN401  as the file system says it
+        size = int(found.get("size") or 0)
+        tag = next((str(found[key]) for key in _TAGS if found.get(key)), None)
+        changed = next((str(found[key]) for key in _TIMES if found.get(key)), None)
+        return FileState(size=size, token=(size, tag or changed))
+
+    @contextmanager
+    def open(self, path: str, state: FileState) -> Iterator[Source]:
+        """Open a file for reading. Which version is read, is not certain."""
+        del state
+        with ExitStack() as stack:
+            source = stack.enter_context(self._opened(path))
+            try:
+                yield source
+            finally:
+                stack.close()  # without the error, which need not be one of reading
+
+    def _opened(self, path: str) -> AbstractContextManager[Source]:
+        return Location(path=path, filesystem=self._fs, name=self.spell(path)).open()
+
+    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+        """Whether there is such a file, or a folder, if the path ends with a slash."""
+        self.traffic.add("list")
+        path = prefix.rstrip("/")
+        with self.named(path):
+            if not prefix.endswith("/") or not suffix:
+                return bool(self._exists(path))
+            return self._exists(path) and any(name.endswith(suffix) for name in self._names(path))
+
+    def _exists(self, path: str) -> bool:
+        return stat_fsspec(self._fs, path)[0] != "nothing"
+
+    def _names(self, folder: str) -> list[str]:
+        return [str(name) for name in self._fs.ls(folder, detail=False)]
+
+    # ------------------------------------------------------------ writing
+
+    def publish(
+        self,
+        path: str,
+        data: LocalFile,
+        *,
+        replaces: FileState | None,
+        like: FileState | None,
+    ) -> FileState:
+        """Write a file where there is none.
+
+        Raises:
+            As `WholeStore.publish`.
+        """
+        del like
+        if replaces is not None:
+            raise AssertionError(self.why_not)
+        self._check_still(path, None)
+        self._make_folder_of(path)
+        is_ours = False
+        try:
+            with self.named(path):
+                with self._create(path) as file:
+                    is_ours = True
+                    self._send(data, file)
+                state = self._check(path, data)
+        except FileExistsError as error:
+            raise self.changed(path) from error
+        except BaseException as error:
+            self._take_back(path, data, error, is_ours=is_ours)
+            raise
+        return state
+
+    def _take_back(
+        self, path: str, data: LocalFile, error: BaseException, *, is_ours: bool
+    ) -> None:
+        """Remove what was begun, if it is the beginning of our bytes.
+
+        Args:
+            path: Where it is.
+            data: Our bytes.
+            error: Why it is taken back.
+            is_ours: Whether the store has said that we have made it.
+
+        Raises:
+            OutcomeUnknown: If it is not known what is there, or whose it is.
+        """
+        try:
+            if not self._exists(path):
+                return
+            if is_ours and self._begins_like(path, data):
+                self._remove(path)
+                return
+        except Exception:  # noqa: BLE001, S110  nothing is known then
+            pass
+        raise OutcomeUnknown(
+            f"the new file could not be written: {_words(error)}",
+            path=self.spell(path),
+            remedy="What is under that name may be incomplete: look at it, and remove it.",
+        ) from error
+
+    def _begins_like(self, path: str, data: LocalFile) -> bool:
+        with self._opened(path) as source:
+            return source.size <= data.size and all(
+                source.read_at(start, start + len(piece)) == piece
+                for start, piece in _cut(data, source.size)
+            )
+
+    def _holds(self, path: str, data: LocalFile) -> bool:
+        """Whether the file under a name has exactly these bytes."""
+        if not self._exists(path):
+            return False
+        with self._opened(path) as source:
+            return source.size == data.size and all(
+                source.read_at(start, start + len(piece)) == piece
+                for start, piece in _cut(data, source.size)
+            )
+
+    def _make_folder_of(self, path: str) -> None:
+        """Make the folder of a new file; if that fails, opening the file says why."""
+        folder = posixpath.dirname(path)
+        with suppress(Exception):
+            if folder and not self._exists(folder):
+                self._make_folder(folder)
+
+    def _make_folder(self, folder: str) -> None:
+        self._fs.makedirs(folder, exist_ok=True)
+
+    def _create(self, path: str) -> Any:  # noqa: ANN401  a file object
+        """Open a file for writing that must not be there, where the file system can tell."""
+        try:
+            return self._fs.open(path, "xb")
+        except (NotImplementedError, ValueError):
+            return self._fs.open(path, "wb")
+
+    def _send(self, data: LocalFile, file: Any) -> None:  # noqa: ANN401  a file object
+        self.traffic.add("write", up=data.size)
+        for piece in data.pieces():
+            file.write(piece)
+
+    def _check(self, path: str, data: LocalFile) -> FileState:
+        """Check that size and end of a file are those that were sent.
+
+        Raises:
+            VerificationFailed: If they are not.
+        """
+        state = self.state(path)
+        if state is None or state.size != data.size:
+            has = "is not there" if state is None else f"has {state.size} bytes, not {data.size}"
+            raise VerificationFailed(f"the new file {has}", path=self.spell(path))
+        with self._opened(path) as source:
+            expected = data.tail(_COMPARED_BYTES)
+            if source.read_at(data.size - len(expected), data.size) != expected:
+                raise VerificationFailed(
+                    "the new file does not end as it was sent", path=self.spell(path)
+                )
+        return state
+
+    def _check_still(self, path: str, replaces: FileState | None) -> None:
+        found = self.state(path)
+        if (None if found is None else found.token) != (replaces and replaces.token):
+            raise self.changed(path)
+
+    def _remove(self, path: str) -> None:
+        self._fs.rm_file(path)
+
+    # ------------------------------------------------------------ errors
+
+    @contextmanager
+    def named(self, path: str) -> Iterator[None]:
+        """Turn whatever a file system raises into errors that name the file."""
+        try:
+            yield
+        except (BloomwriterError, FileExistsError, MemoryError):
+            raise
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                errno.ENOENT, os.strerror(errno.ENOENT), self.spell(path)
+            ) from error
+        except PermissionError as error:
+            raise StoreProblem(
+                f"{self.kind} forbids it: {_words(error)}",
+                path=self.spell(path),
+                remedy="Check the rights to the file, and to its folder.",
+            ) from error
+        except NotImplementedError as error:
+            raise StoreProblem(f"{self.kind} cannot do it", path=self.spell(path)) from error
+        except Exception as error:
+            raise StoreProblem(
+                f"{self.kind} does not do it: {_words(error)}", path=self.spell(path)
+            ) from error
+
+
+class NewNameStore(FileSystemStore):
+    """A file system of fsspec that renames, but not in place of another file at one instant."""
+
+    why_not = "its rename does not replace a file at one instant"
+    is_replacing = False
+
+    def publish(
+        self,
+        path: str,
+        data: LocalFile,
+        *,
+        replaces: FileState | None,
+        like: FileState | None,
+    ) -> FileState:
+        """Write a file beside its place, compare its end, and rename it.
+
+        Raises:
+            As `WholeStore.publish`, and VerificationFailed if it was not kept as it was sent.
+        """
+        if replaces is not None and not self.is_replacing:
+            raise AssertionError(self.why_not)
+        if replaces is None:
+            self._make_folder_of(path)
+        temporary = temporary_beside(path)
+        try:
+            with self.named(temporary):
+                with self._create(temporary) as file:
+                    self._send(data, file)
+                self._check(temporary, data)
+                if like is not None:
+                    self._carry_over(temporary, like)
+            self._check_still(path, replaces)
+        except BaseException as error:
+            self._clean_up(temporary, error)
+            raise
+        self.traffic.add("rename")
+        try:
+            self._rename(temporary, path, replaces=replaces is not None)
+        except Exception as error:  # noqa: BLE001  whatever it was, the store is asked what is there
+            return self._settle(temporary, path, data, replaces, error)
+        except BaseException as error:
+            self._settle(temporary, path, data, replaces, error)
+            raise
+        with suppress(StoreProblem, FileNotFoundError):
+            return self.state(path) or _unseen(data)
+        return _unseen(data)
+
+    def _settle(
+        self,
+        temporary: str,
+        path: str,
+        data: LocalFile,
+        replaces: FileState | None,
+        error: BaseException,
+    ) -> FileState:
+        """Find out what became of a rename that did not answer plainly.
+
+        Once the temporary name is gone, the rename has happened, or never will.
+
+        Returns:
+            The state of the new file, if it is in place.
+
+        Raises:
+            FileChanged: If another file is there.
+            StoreProblem: If the old one is.
+            OutcomeUnknown: If the store does not answer.
+        """
+        for pause in _PAUSES_S:
+            time.sleep(pause)
+            try:
+                self._reconnect()
+                if self._exists(temporary):
+                    with suppress(FileNotFoundError):
+                        self._remove(temporary)
+                    if self._exists(temporary):
+                        continue
+                if self._holds(path, data):
+                    return self.state(path) or _unseen(data)
+                found = self.state(path)
+            except Exception:  # noqa: BLE001, S112  asked again
+                continue
+            if (None if found is None else found.token) != (replaces and replaces.token):
+                raise self.changed(path) from error
+            raise StoreProblem(
+                f"{self.kind} did not rename the new file: {_words(error)}", path=self.spell(path)
+            ) from error
+        raise OutcomeUnknown(
+            f"the store did not answer: {_words(error)}",
+            path=self.spell(path),
+            remedy="Look whether the new version is there; if not, remove "
+            f"{self.spell(temporary)}, and run the command again.",
+        ) from error
+
+    def _clean_up(self, temporary: str, error: BaseException) -> None:
+        """Remove the temporary file; if that fails, the error says that it is left."""
+        try:
+            self._reconnect_if_lost()
+            if self._exists(temporary):
+                self._remove(temporary)
+        except Exception:  # noqa: BLE001  the first error counts
+            if isinstance(error, FileProblem):
+                error.remedy = f"{error.remedy} Remove {self.spell(temporary)}.".strip()
+
+    def _carry_over(self, temporary: str, like: FileState) -> None:
+        """Give a file the attributes of another one."""
+
+    def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
+        del replaces
+        self._fs.mv(temporary, path)
+
+    def _reconnect(self) -> None:
+        """Open the connection anew, after an answer was lost."""
+
+    def _reconnect_if_lost(self) -> None:
+        """Open the connection anew, if it does not answer."""
+
+
+class SftpStore(NewNameStore):
+    """A server of SFTP, through fsspec and paramiko."""
+
+    kind = "SFTP"
+    why_not = ""
+    is_replacing = True
+
+    def __init__(self, place: ResolvedPath) -> None:
+        super().__init__(place)
+        self.kind = "SFTP"
+        self._check_host()
+        self._lock = RLock()
+        self._notes: list[str] = []
+        self._limit_waiting()
+        self._reconnect_if_lost()  # fsspec keeps connections, which servers end
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what could not be kept, a clause each."""
+        return tuple(self._notes)
+
+    def _check_host(self) -> None:
+        """Check that the server's key is the one in `~/.ssh/known_hosts`, if any is there.
+
+        Raises:
+            StoreProblem: If it is another one.
+        """
+        import paramiko
+
+        known = paramiko.HostKeys()
+        with suppress(OSError, paramiko.SSHException):
+            known.load(str(Path.home() / ".ssh" / "known_hosts"))
+        transport = self._fs.client.get_transport()
+        key = transport.get_remote_server_key()
+        host, port = self._fs.host, transport.getpeername()[1]
+        entry = known.lookup(host if port == _SSH_PORT else f"[{host}]:{port}") or {}
+        if key.get_name() in entry and entry[key.get_name()] != key:
+            raise StoreProblem(
+                "the server's key is not the one in ~/.ssh/known_hosts",
+                path=self._base,
+                remedy="Find out why, before you do anything else there.",
+            )
+
+    def _limit_waiting(self) -> None:
+        self._fs.ftp.get_channel().settimeout(_TIMEOUT_S)
+
+    def publish(
+        self,
+        path: str,
+        data: LocalFile,
+        *,
+        replaces: FileState | None,
+        like: FileState | None,
+    ) -> FileState:
+        """Write a file where links lead to, since a rename would replace the link.
+
+        Raises:
+            As `WholeStore.publish`.
+        """
+        with self.named(path):
+            path = self._followed(path)
+        return super().publish(path, data, replaces=replaces, like=like)
+
+    def _followed(self, path: str) -> str:
+        for _ in range(_MAX_LINKS):
+            try:
+                found = self._fs.ftp.lstat(path)
+            except FileNotFoundError:
+                return path
+            if not stat.S_ISLNK(found.st_mode or 0):
+                return path
+            path = posixpath.join(posixpath.dirname(path), self._fs.ftp.readlink(path))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+        self.traffic.add("stat")
+        with self.named(path):
+            try:
+                found = self._fs.ftp.stat(path)
+            except FileNotFoundError:
+                return None
+        if stat.S_ISDIR(found.st_mode or 0):
+            raise StoreProblem("this is a folder", path=self.spell(path))
+        return FileState(
+            size=found.st_size,
+            token=(found.st_size, found.st_mtime),
+            attributes={"mode": found.st_mode, "owner": (found.st_uid, found.st_gid)},
+        )
+
+    def _create(self, path: str) -> Any:  # noqa: ANN401  a file object
+        return self._fs.ftp.open(path, "wx")
+
+    def _send(self, data: LocalFile, file: Any) -> None:  # noqa: ANN401  a file of paramiko's
+        """Write without waiting for each answer, and then look at all of them.
+
+        By itself paramiko drops the errors among them.
+        """
+        answers = getattr(file, "_reqs", None)
+        file.set_pipelined(answers is not None)
+        super()._send(data, file)
+        while answers:
+            self._fs.ftp._read_response(answers.popleft())  # noqa: SLF001  raises the error
+
+    def _carry_over(self, temporary: str, like: FileState) -> None:
+        ftp = self._fs.ftp
+        mode, owner = like.attributes.get("mode"), like.attributes.get("owner")
+        if mode is None or owner is None:
+            return
+        found = ftp.stat(temporary)
+        if (found.st_uid, found.st_gid) != owner:
+            try:
+                ftp.chown(temporary, *owner)
+            except OSError:
+                self._notes.append("owner and group could not be kept")
+        ftp.chmod(temporary, stat.S_IMODE(mode))
+
+    def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
+        if replaces:
+            self._fs.ftp.posix_rename(temporary, path)
+        else:
+            self._fs.ftp.rename(temporary, path)  # fails if there is a file
+
+    def _reconnect(self) -> None:
+        with self._lock:
+            with suppress(Exception):
+                self._fs.client.close()
+            self._fs._connect()  # noqa: SLF001  there is no other way
+            self._limit_waiting()
+
+    def _reconnect_if_lost(self) -> None:
+        try:
+            self._fs.ftp.stat("/")
+        except Exception:  # noqa: BLE001  whatever it was
+            self._reconnect()
+
+
+class ArrowStore(FileSystemStore):
+    """A file system of pyarrow's, on which files are only written where there is none."""
+
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+        self.traffic.add("stat")
+        with self.named(path):
+            kind, found = stat_arrow(self._fs, path)
+        if found is None:
+            return None
+        if kind == "directory":
+            raise StoreProblem("this is a folder", path=self.spell(path))
+        return FileState(size=found.size or 0, token=found)
+
+    def _exists(self, path: str) -> bool:
+        return stat_arrow(self._fs, path)[0] != "nothing"
+
+    def _names(self, folder: str) -> list[str]:
+        import pyarrow.fs as pafs
+
+        return [info.path for info in self._fs.get_file_info(pafs.FileSelector(folder))]
+
+    def _make_folder(self, folder: str) -> None:
+        self._fs.create_dir(folder, recursive=True)
+
+    def _create(self, path: str) -> Any:  # noqa: ANN401  a file object
+        return self._fs.open_output_stream(path)
+
+    def _remove(self, path: str) -> None:
+        self._fs.delete_file(path)
+
+
+class HdfsStore(ArrowStore, NewNameStore):
+    """HDFS, through pyarrow and libhdfs."""
+
+    why_not = "pyarrow deletes the old file there before it renames the new one"
+
+    def __init__(self, place: ResolvedPath) -> None:
+        super().__init__(place)
+        self.kind = "HDFS"
+
+    def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
+        del replaces
+        self._fs.move(temporary, path)
+
+
+_WITH_RENAME = frozenset(("ftp", "ftps", "smb", "webhdfs", "webHDFS"))
+"""Protocols of fsspec whose `mv` is one request of the server's."""
+
+
+def temporary_beside(path: str) -> str:
+    """Return a hidden name in the same folder that nothing has."""
+    folder, _, name = path.rpartition("/")
+    suffix = f".bloomify-{secrets.token_hex(8)}.tmp"
+    while len(f".{name}{suffix}".encode()) > _MAX_NAME_BYTES:
+        name = name[:-1]
+    return f"{folder}/.{name}{suffix}" if "/" in path else f".{name}{suffix}"
+
+
+def _cut(data: LocalFile, size: int) -> Iterator[tuple[int, bytes]]:
+    """Yield position and bytes of the first `size` bytes, some megabytes at a time."""
+    start = 0
+    for piece in data.pieces():
+        part = piece[: max(0, size - start)]
+        if part:
+            yield start, part
+        start += len(piece)
+
+
+def _unseen(data: LocalFile) -> FileState:
+    return FileState(size=data.size, token=None)
+
+
+def _words(error: BaseException | None) -> str:
+    text = without_secrets(" ".join(str(error).split()))
+    return text or type(error).__name__

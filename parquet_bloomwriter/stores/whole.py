@@ -1,0 +1,203 @@
+"""A store whose files are read and written as a whole: what each kind of store offers for that.
+
+    conditional     GCS, Azure    a request replaces the object if it is still the one that was read
+    file_systems    SFTP          a rename replaces the file; a last look at it just before
+                    HDFS and      a rename that fails if there is a file: new names only
+                    others
+                    all else      written where no file is: new names only
+
+Whatever the kind: the new bytes are proved before they leave, and a name leads to the old file or
+to the new one. If an answer is lost, the store is asked what is there before anything else is done.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from abc import ABC, abstractmethod
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import FileChanged
+from parquet_bloomwriter.source.local import FileSource
+from parquet_bloomwriter.source.stream import BufferSource
+from parquet_bloomwriter.stores.s3 import StoreTraffic
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.source.base import Source
+
+PIECE_BYTES = 8 * 1024 * 1024
+"""Bytes that are read or written at once."""
+
+_IN_MEMORY = 32 * 1024 * 1024
+"""Files that are expected to have more bytes are assembled on disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState:
+    """A file as a store has shown it."""
+
+    size: int
+    """Bytes."""
+
+    token: Hashable
+    """What is different for every version: ETag and generation, or size and time of change."""
+
+    attempt: str | None = None
+    """Id of the attempt that wrote it, if it was one of ours and the store keeps such ids."""
+
+    attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What a new version gets, too: content type, metadata, mode and so on."""
+
+
+class WholeStore(ABC):
+    """A bucket, a container or a file system; safe in threads.
+
+    Every method raises, beside what it says, StoreProblem if the store refuses or does not answer.
+    """
+
+    kind: str
+    """Its name in messages, such as "SFTP"."""
+
+    endpoint: str
+    """With `name`, it tells stores apart."""
+
+    name: str
+
+    why_not: str = ""
+    """Why no file can be replaced there, a clause; "" if files can be."""
+
+    reads_name_version: bool = False
+    """Whether each read fails if the file is another one than was opened."""
+
+    def __init__(self) -> None:
+        self.traffic = StoreTraffic()
+
+    @abstractmethod
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+
+    @abstractmethod
+    def open(self, path: str, state: FileState) -> AbstractContextManager[Source]:
+        """Open a file for reading, in the state that was found.
+
+        Raises:
+            FileChanged: Reading does, if it is another file by now, where the store can tell.
+        """
+
+    @abstractmethod
+    def publish(
+        self,
+        path: str,
+        data: LocalFile,
+        *,
+        replaces: FileState | None,
+        like: FileState | None,
+    ) -> FileState:
+        """Put a file in its place.
+
+        Args:
+            path: Where.
+            data: Its bytes.
+            replaces: What is there; None if there must be nothing.
+            like: The file whose attributes it gets.
+
+        Raises:
+            FileChanged: If another program wrote there meanwhile; its version stays.
+            OutcomeUnknown: If it cannot be found out whether the new file is in place.
+        """
+
+    @abstractmethod
+    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+        """Whether there is a file of this path, or a folder, if it ends with a slash.
+
+        Args:
+            prefix: The path.
+            suffix: How a name in the folder must end.
+        """
+
+    @abstractmethod
+    def spell(self, path: str) -> str:
+        """Return the URL of a file, without secrets."""
+
+    def named(self, path: str) -> AbstractContextManager[None]:
+        """Turn errors of reading into errors that name the file, where the source does not."""
+        del path
+        return nullcontext()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what could not be kept, a clause each."""
+        return ()
+
+    def changed(self, path: str) -> FileChanged:
+        """Return the error for a file that another program wrote."""
+        return FileChanged(
+            "another program wrote the file meanwhile",
+            path=self.spell(path),
+            remedy="Run the command again.",
+        )
+
+
+class LocalFile:
+    """A file on its way, written once and then read: in memory if it is small, else on disk."""
+
+    def __init__(self, expected: int) -> None:
+        """Begin an empty file.
+
+        Args:
+            expected: About how many bytes it will have.
+
+        Raises:
+            OSError: If there is no place for temporary files.
+        """
+        self.size = 0
+        self._data: bytearray | None = bytearray() if expected <= _IN_MEMORY else None
+        self._file: Any = None
+        if self._data is None:
+            self._file = tempfile.NamedTemporaryFile(prefix="bloomify-", buffering=0)  # noqa: SIM115  closed by close
+
+    def append(self, data: bytes) -> None:
+        """Write `data` at the end.
+
+        Raises:
+            OSError: If the disk is full.
+        """
+        if self._data is not None:
+            self._data += data
+        else:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        self.size += len(data)
+
+    def source(self, name: str | None = None) -> Source:
+        """Return the bytes as a source."""
+        if self._data is not None:
+            return BufferSource(self._data, name=name)
+        return FileSource(self._file.name, self._file.fileno(), self.size, name=name)
+
+    def buffer(self) -> bytearray | mmap.mmap:
+        """Return the bytes as one buffer, which on disk is a map of the file."""
+        if self._data is not None:
+            return self._data
+        return mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes from the first to the last, some megabytes at a time."""
+        source = self.source()
+        for start in range(0, self.size, PIECE_BYTES):
+            yield source.read_at(start, min(start + PIECE_BYTES, self.size))
+
+    def tail(self, num_bytes: int) -> bytes:
+        """Return the last bytes; all there are, if there are fewer."""
+        return self.source().read_at(max(0, self.size - num_bytes), self.size)
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

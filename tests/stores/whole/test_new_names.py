@@ -1,0 +1,243 @@
+"""File systems without conditions: new names only, and nothing left of what fails."""
+
+from __future__ import annotations
+
+import zipfile
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+
+from parquet_bloomwriter import (
+    FileChanged,
+    InvalidArgument,
+    UnsafeTarget,
+    bloomify,
+    strip,
+    verify,
+)
+from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.rewrite.session import rewrite_session
+from parquet_bloomwriter.stores import file_systems
+from tests.stores.whole.outcome import error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+OPERATIONS = ("info", "ls", "_open", "cat_file", "mv", "rm_file")
+
+
+class Flaky(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """Files in memory, whose operations fail when they are told to."""
+
+    protocol = "flaky"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    log: ClassVar[list[str]] = []
+    fault: Callable[[int, str], str] = staticmethod(lambda _number, _operation: "")
+    before: Callable[[str], None] = staticmethod(lambda _operation: None)
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return "/" + path.partition("://")[2].strip("/") if "://" in path else path.rstrip("/")
+
+    def mv(self, path1: str, path2: str, **_: object) -> None:
+        """Rename, unless there is a file."""
+        if path2 in self.store:
+            raise FileExistsError(path2)
+        self.store[path2] = self.store.pop(path1)
+
+
+class Renaming(Flaky):
+    """The same with a rename of the server's, as FTP, SMB and WebHDFS have it."""
+
+    protocol = "renaming"
+
+
+def _failing(operation: str) -> Callable[..., object]:
+    plain = getattr(Flaky, operation)
+
+    def method(self: Flaky, *arguments: object, **options: object) -> object:
+        number = len(Flaky.log)
+        Flaky.log.append(operation)
+        Flaky.before(operation)
+        fault = Flaky.fault(number, operation)
+        if fault == "fail":
+            raise OSError(5, "told to fail")
+        answer = plain(self, *arguments, **options)
+        if fault == "lost":
+            raise ConnectionError("the answer was lost")
+        return answer
+
+    return method
+
+
+@pytest.fixture(params=["flaky", "renaming"])
+def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Return the URL of a folder."""
+    for one in (Flaky, Renaming):
+        fsspec.register_implementation(one.protocol, one, clobber=True)
+    for operation in OPERATIONS:
+        monkeypatch.setattr(Flaky, operation, _failing(operation))
+    monkeypatch.setattr(file_systems, "_WITH_RENAME", frozenset({"renaming"}))
+    monkeypatch.setattr(file_systems, "_PAUSES_S", (0.0, 0.0))
+    yield f"{request.param}://d"
+    _reset()
+    Flaky.store.clear()
+
+
+def _reset() -> None:
+    Flaky.log.clear()
+    Flaky.fault = staticmethod(lambda _number, _operation: "")
+    Flaky.before = staticmethod(lambda _operation: None)
+
+
+def files() -> dict[str, bytes]:
+    """All files there are."""
+    return {path: file.getvalue() for path, file in Flaky.store.items()}
+
+
+def put(path: str, data: bytes) -> None:
+    """Write a file as another program would."""
+    MemoryFileSystem.pipe_file(Flaky(), path, data)
+
+
+def test_in_place_is_refused_and_a_new_name_is_not(
+    base: str, plain: bytes, with_filters: bytes, tmp_path: Path
+) -> None:
+    put("/d/a.parquet", plain)
+    with pytest.raises(UnsafeTarget, match=r"cannot replace a file safely.*Write to another path"):
+        bloomify(f"{base}/a.parquet", ["id"])
+    assert files() == {"/d/a.parquet": plain}
+    report = bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+    assert (report.path, report.output) == (f"{base}/a.parquet", f"{base}/b.parquet")
+    assert files() == {"/d/a.parquet": plain, "/d/b.parquet": with_filters}
+    for overwrite in (False, True):
+        with pytest.raises(UnsafeTarget):
+            strip(f"{base}/a.parquet", output=f"{base}/b.parquet", overwrite=overwrite)
+    strip(f"{base}/b.parquet", output=tmp_path / "here.parquet")
+    assert (tmp_path / "here.parquet").read_bytes() == plain
+    assert verify(f"{base}/b.parquet").passed
+    assert files() == {"/d/a.parquet": plain, "/d/b.parquet": with_filters}
+
+
+def test_who_took_the_name_meanwhile_keeps_it(base: str, plain: bytes) -> None:
+    put("/d/a.parquet", plain)
+    last = "mv" if base.startswith("renaming") else "_open"
+
+    def write(operation: str) -> None:
+        if operation == last and len(Flaky.log) > 3:
+            Flaky.before = staticmethod(lambda _operation: None)
+            put("/d/b.parquet", b"theirs")
+
+    Flaky.before = staticmethod(write)
+    with pytest.raises(FileChanged):
+        bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+    assert files() == {"/d/a.parquet": plain, "/d/b.parquet": b"theirs"}
+
+
+def test_a_source_that_changed_is_noticed(base: str, plain: bytes) -> None:
+    put("/d/a.parquet", plain)
+
+    def write(operation: str) -> None:
+        if operation == "cat_file":
+            put("/d/a.parquet", plain)
+
+    Flaky.before = staticmethod(write)
+    with pytest.raises(FileChanged):
+        bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+    assert files() == {"/d/a.parquet": plain}
+
+
+@pytest.mark.parametrize("kind", ["fail", "lost"])
+@pytest.mark.parametrize("sticky", [False, True])
+def test_whatever_fails_the_new_name_has_all_or_nothing(
+    base: str, plain: bytes, with_filters: bytes, kind: str, *, sticky: bool
+) -> None:
+    put("/d/a.parquet", plain)
+    bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+    number = len(Flaky.log)
+    for first in range(number):
+        _reset()
+        Flaky.store.clear()
+        put("/d/a.parquet", plain)
+        Flaky.log.clear()
+        Flaky.fault = staticmethod(
+            lambda n, _operation, first=first: kind if n == first or (sticky and n > first) else ""
+        )
+        run = partial(bloomify, f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+        error = error_of(run)
+        found = files()
+        assert found.pop("/d/a.parquet") == plain
+        if error is None:
+            assert found["/d/b.parquet"] == with_filters, first
+        elif isinstance(error, OutcomeUnknown):
+            assert "remove" in str(error)
+        else:
+            assert "/d/b.parquet" not in found, (first, error)
+            for path in found:
+                assert path.rpartition("/")[2] in str(error), (first, error)
+
+
+def test_what_could_not_be_written_to_its_end_is_taken_back(
+    base: str, plain: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("/d/a.parquet", plain)
+    write, limits = MemoryFile.write, [1]
+
+    def fill(self: MemoryFile, data: bytes) -> int:
+        if not limits:
+            raise OSError(28, "no space left")
+        limits.pop()
+        return int(write(self, data))
+
+    monkeypatch.setattr(MemoryFile, "write", fill)
+    monkeypatch.setattr("parquet_bloomwriter.stores.whole.PIECE_BYTES", 1000)
+    with pytest.raises(StoreProblem, match="no space left"):
+        bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+    assert not limits
+    assert files() == {"/d/a.parquet": plain}
+
+
+def test_large_files_wait_on_disk(
+    base: str, plain: bytes, with_filters: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("parquet_bloomwriter.stores.whole._IN_MEMORY", 100)
+    monkeypatch.setattr("parquet_bloomwriter.stores.whole.PIECE_BYTES", 1000)
+    monkeypatch.setattr("parquet_bloomwriter.rewrite.whole_files.PIECE_BYTES", 1000)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    put("/d/a.parquet", plain)
+    with rewrite_session(f"{base}/a.parquet"):
+        assert len(list(tmp_path.iterdir())) == 1
+    bloomify(f"{base}/a.parquet", ["id"], output=f"{base}/b.parquet")
+    assert files()["/d/b.parquet"] == with_filters
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_chains_and_archives(base: str, plain: bytes, with_filters: bytes, tmp_path: Path) -> None:
+    del base
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("a.parquet", plain)
+    before = (tmp_path / "all.zip").read_bytes()
+    url = f"zip://a.parquet::{tmp_path}/all.zip"
+    with pytest.raises(UnsafeTarget, match="zip:// cannot replace a file safely"):
+        bloomify(url, ["id"])
+    bloomify(url, ["id"], output=tmp_path / "here.parquet", placement="end")
+    assert (tmp_path / "here.parquet").read_bytes() == with_filters
+    assert (tmp_path / "all.zip").read_bytes() == before
+
+
+def test_urls_that_lead_nowhere(tmp_path: Path, plain: bytes) -> None:
+    (tmp_path / "a.parquet").write_bytes(plain)
+    with pytest.raises(InvalidArgument, match="neither pyarrow nor fsspec can open"):
+        bloomify("nothing://x/a.parquet", ["id"])
+    with pytest.raises(InvalidArgument, match="Name the file by its path"):
+        bloomify(f"file://{tmp_path}/a.parquet", ["id"])
+    with pytest.raises(InvalidArgument, match="is a file here"):
+        bloomify(f"local://{tmp_path}/a.parquet", ["id"])
+    with pytest.raises(StoreProblem):
+        bloomify("ftp://127.0.0.1:9/a.parquet", ["id"])
+    assert [one.name for one in tmp_path.iterdir()] == ["a.parquet"]

@@ -1,0 +1,203 @@
+"""Files on a server of SFTP: replaced by a rename, whatever request fails."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from typing import TYPE_CHECKING
+
+import fsspec.config
+import paramiko
+import pytest
+from fsspec.implementations.sftp import SFTPFileSystem
+
+from parquet_bloomwriter import (
+    FileChanged,
+    InvalidArgument,
+    UnsafeTarget,
+    bloomify,
+    for_each_file,
+    strip,
+)
+from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
+from tests.stores.whole.outcome import error_of
+from tests.stores.whole.sftp_server import Sshd, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
+    """Return a server; fsspec's configuration has the password."""
+    root = tmp_path / "served"
+    root.mkdir()
+    logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+    settings = {"password": "secret-word", "look_for_keys": False, "allow_agent": False}
+    monkeypatch.setitem(fsspec.config.conf, "sftp", settings)
+    monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
+    with serving(root) as server:
+        yield server
+        for one in SFTPFileSystem._cache.values():  # noqa: SLF001  its connections
+            one.client.close()
+        SFTPFileSystem.clear_instance_cache()
+
+
+@pytest.fixture
+def url(sshd: Sshd) -> str:
+    """Return the URL of a file, which is not there yet."""
+    return f"sftp://ada@127.0.0.1:{sshd.port}/a.parquet"
+
+
+def names(folder: Path) -> list[str]:
+    """All names in a folder."""
+    return sorted(one.name for one in folder.iterdir())
+
+
+def test_filters_come_and_go(sshd: Sshd, url: str, plain: bytes, with_filters: bytes) -> None:
+    file = sshd.root / "a.parquet"
+    file.write_bytes(plain)
+    file.chmod(0o640)
+    report = bloomify(url, ["id"])
+    assert report.written
+    assert file.read_bytes() == with_filters
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert report.store is not None
+    assert report.store.up == len(with_filters)
+    assert strip(url).written
+    assert file.read_bytes() == plain
+    assert names(sshd.root) == ["a.parquet"]
+    assert "secret-word" not in str(report)
+
+
+def test_folders_other_names_and_other_places(
+    sshd: Sshd, url: str, plain: bytes, with_filters: bytes, tmp_path: Path
+) -> None:
+    (sshd.root / "a.parquet").write_bytes(plain)
+    other = url.replace("a.parquet", "b.parquet")
+    bloomify(url, ["id"], output=other)
+    assert (sshd.root / "b.parquet").read_bytes() == with_filters
+    with pytest.raises(UnsafeTarget, match="exists already"):
+        strip(other, output=url)
+    strip(other, output=url, overwrite=True)
+    assert (sshd.root / "a.parquet").read_bytes() == plain
+    bloomify(url, ["id"], output=tmp_path / "here.parquet", placement="end")
+    assert (tmp_path / "here.parquet").read_bytes() == with_filters
+    strip(tmp_path / "here.parquet", output=url.replace("a.parquet", "c.parquet"))
+    assert (sshd.root / "c.parquet").read_bytes() == plain
+
+    def add(path: str, output: str | None, jobs: int) -> object:
+        return bloomify(path, ["id"], output=output, jobs=jobs)
+
+    folder = url.removesuffix("a.parquet")
+    outcomes = list(for_each_file([folder], add, output=f"{folder}new/deep"))
+    assert [one.error for one in outcomes] == [None] * 3
+    assert names(sshd.root / "new" / "deep") == ["a.parquet", "b.parquet", "c.parquet"]
+    shutil.rmtree(sshd.root / "new")
+    outcomes = list(for_each_file(folder, add))
+    assert [one.error for one in outcomes] == [None] * 3
+    assert {one.read_bytes() for one in sshd.root.iterdir()} == {with_filters}
+
+
+def test_links_stay_links(sshd: Sshd, url: str, plain: bytes, with_filters: bytes) -> None:
+    folder = sshd.root / "deep"
+    folder.mkdir()
+    (folder / "b.parquet").write_bytes(plain)
+    (sshd.root / "a.parquet").symlink_to("deep/b.parquet")
+    bloomify(url, ["id"])
+    assert (sshd.root / "a.parquet").is_symlink()
+    assert (folder / "b.parquet").read_bytes() == with_filters
+    assert names(folder) == ["b.parquet"]
+    (folder / "b.parquet").unlink()
+    (folder / "b.parquet").symlink_to("b.parquet")
+    with pytest.raises((StoreProblem, FileNotFoundError)):
+        bloomify(url, ["id"])
+
+
+def test_what_changed_meanwhile_stays(sshd: Sshd, url: str, plain: bytes) -> None:
+    file = sshd.root / "a.parquet"
+
+    def write(operation: str) -> None:
+        if operation == "chattr":
+            file.write_bytes(b"theirs")
+
+    file.write_bytes(plain)
+    sshd.before = write
+    with pytest.raises(FileChanged):
+        bloomify(url, ["id"])
+    assert file.read_bytes() == b"theirs"
+    assert names(sshd.root) == ["a.parquet"]
+
+
+def test_a_new_name_is_never_taken_from_another_program(sshd: Sshd, url: str, plain: bytes) -> None:
+    new = sshd.root / "new.parquet"
+    (sshd.root / "a.parquet").write_bytes(plain)
+
+    def write(operation: str) -> None:
+        if operation == "rename":
+            new.write_bytes(b"theirs")
+
+    sshd.before = write
+    with pytest.raises(FileChanged):
+        bloomify(url, ["id"], output=url.replace("a.parquet", "new.parquet"))
+    assert new.read_bytes() == b"theirs"
+    assert names(sshd.root) == ["a.parquet", "new.parquet"]
+
+
+@pytest.mark.parametrize("kind", ["fail", "denied", "cut", "lost"])
+def test_whatever_fails_the_file_is_the_old_one_or_the_new_one(
+    sshd: Sshd, url: str, plain: bytes, with_filters: bytes, kind: str
+) -> None:
+    file = sshd.root / "a.parquet"
+    file.write_bytes(plain)
+    bloomify(url, ["id"], force=True)
+    number = len(sshd.log)
+    for first in range(number):
+        for sticky in (False, True) if kind in ("fail", "cut") else (False,):
+            sshd.fault = lambda _number, _operation: ""
+            file.write_bytes(plain)
+            SFTPFileSystem.clear_instance_cache()
+            sshd.log.clear()
+            sshd.fault = lambda n, _operation, first=first, sticky=sticky: (  # type: ignore[misc]
+                kind if n == first or (sticky and n > first) else ""
+            )
+            error = error_of(lambda: bloomify(url, ["id"], force=True))
+            found = file.read_bytes()
+            left = set(names(sshd.root)) - {"a.parquet"}
+            if error is None:
+                assert found == with_filters, (first, sticky)
+                assert not left
+                continue
+            is_unknown = isinstance(error, OutcomeUnknown)
+            assert found == plain or (found == with_filters and is_unknown), (first, sticky, error)
+            assert "secret-word" not in str(error)
+            assert sticky or not left, (first, error)
+            for name in left:
+                assert name in str(error), (first, error)
+                (sshd.root / name).unlink()
+
+
+def test_passwords_have_no_place_in_urls(sshd: Sshd) -> None:
+    with pytest.raises(InvalidArgument, match="given with a password") as caught:
+        bloomify(f"sftp://ada:secret-word@127.0.0.1:{sshd.port}/a.parquet", ["id"])
+    assert "secret-word" not in str(caught.value)
+    with pytest.raises(FileNotFoundError):
+        bloomify(f"sftp://ada@127.0.0.1:{sshd.port}/nothing.parquet", ["id"])
+    with pytest.raises(StoreProblem, match="the store cannot be opened"):
+        bloomify(f"sftp://eve@127.0.0.1:{sshd.port}/a.parquet", ["id"])
+
+
+def test_a_server_with_another_key_is_refused(
+    sshd: Sshd, url: str, plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sshd.root / "a.parquet").write_bytes(plain)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    known = tmp_path / ".ssh" / "known_hosts"
+    host = f"[127.0.0.1]:{sshd.port}"
+    for key, is_right in ((sshd.key, True), (paramiko.ECDSAKey.generate(), False)):
+        known.write_text(f"{host} {key.get_name()} {key.get_base64()}\n")
+        error = error_of(lambda: bloomify(url, ["id"], dry_run=True))
+        assert (error is None) == is_right
+    assert "known_hosts" in str(error)
