@@ -14,8 +14,9 @@ A scan by pyarrow leaves out row groups whose minimum and maximum contradict its
 maximum say nothing about NaN, and give zero either sign. But pyarrow takes a column chunk for a
 constant if both are equal: in [0.1, NaN] it finds no row that is `!= 0.1`, and in [0.0] no row that
 is in [0.0]. So its answers depend on the size of row groups. (pyarrow 26; file_parquet.cc of Arrow
-C++, ColumnChunkStatisticsAsExpression.) Where a condition may hold for NaN, or asks whether zero is
-a member, pyarrow gets the condition in a form that no statistics contradict (`without_statistics`).
+C++, ColumnChunkStatisticsAsExpression.) Below a struct it writes `null_count` 0 for dictionaries
+whatever the struct's nulls, and believes it when it reads. Where a condition may hold for NaN, asks
+whether zero is a member, or is about a field of a struct, pyarrow gets the condition in a form that no statistics contradict (`without_statistics`).
 By then, probing has excluded what can be excluded.
 """
 
@@ -171,12 +172,30 @@ def _is_misread(node: Expression, schema: pa.Schema, *, is_negated: bool) -> boo
         case And(operands) | Or(operands):
             return any(_is_misread(one, schema, is_negated=is_negated) for one in operands)
         case Comparison(column, operator):
-            return (is_negated or operator == "!=") and _is_floating(schema, column)
+            matters = is_negated or operator == "!="
+            return _is_field(schema, column) or (matters and _is_floating(schema, column))
         case IsIn(column, values):
-            return (is_negated or any(map(_is_special, values))) and _is_floating(schema, column)
+            matters = is_negated or any(map(_is_special, values))
+            return _is_field(schema, column) or (matters and _is_floating(schema, column))
+        case IsNull(column):
+            return _is_field(schema, column)
         case Opaque():
-            return any(_holds_floats(field.type) for field in schema)
+            return any(_is_struct(field.type) or _holds_floats(field.type) for field in schema)
     return False
+
+
+def _is_field(schema: pa.Schema, name: str) -> bool:
+    """Whether a name leads into a struct."""
+    try:
+        return len(column_at(schema, name).path) > 1
+    except InvalidArgument:
+        return True
+
+
+def _is_struct(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_struct(type_))
 
 
 def _is_special(value: object) -> bool:

@@ -228,6 +228,8 @@ def test_tables_are_refused(client: Client, bucket: str) -> None:
     with pytest.raises(UnsafeTarget, match=r"t/_delta_log \(Delta table log\)"):
         bloomify(url, ["id"])
     assert body(client, bucket, "t/p=1/x.parquet") == SMALL
+    with pytest.raises(UnsafeTarget, match="The file was left unchanged"):
+        strip(url, output=url)
     assert bloomify(url, ["id"], force=True).written
 
 

@@ -6,7 +6,9 @@ import io
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +18,9 @@ from tests.support.random_tables import ROW, conjunctions, expressions, files, s
 
 if TYPE_CHECKING:
     from tests.support.random_tables import RandomFile
+
+
+_FIELD = pc.field("st", "c")
 
 
 @st.composite
@@ -40,6 +45,20 @@ def test_any_predicate_finds_the_rows_that_pyarrow_finds(question: tuple[RandomF
         return
     assert table.schema.equals(expected.schema, check_metadata=True)
     assert _plain(table) == _plain(expected)
+
+
+@pytest.mark.parametrize(
+    "condition", [pc.is_null(_FIELD), ~pc.is_null(_FIELD), _FIELD == "a", _FIELD != "a"]
+)
+def test_nulls_of_a_struct_that_its_dictionary_does_not_count(condition: pc.Expression) -> None:
+    keys = pa.array(["a", "a", "b"]).dictionary_encode()
+    column = pa.StructArray.from_arrays([keys], ["c"], mask=pa.array([False, True, False]))
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"st": column}), sink, row_group_size=1, store_schema=False)
+    data = sink.getvalue()
+    assert pq.ParquetFile(sink).metadata.row_group(1).column(0).statistics.null_count == 0
+    expected = pq.read_table(io.BytesIO(data)).filter(condition)
+    assert _plain(read_table(data, filters=condition)) == _plain(expected)
 
 
 @settings(max_examples=100)
