@@ -217,18 +217,24 @@ def _check_no_stream(path: str, stream: str) -> None:
 def _check_place(path: str, *, is_local: bool = False) -> None:
     from parquet_bloomwriter.errors import InvalidArgument
     from parquet_bloomwriter.source.filesystems import check_local, is_far
-    from parquet_bloomwriter.stores.open import check_url
-    from parquet_bloomwriter.stores.s3 import is_s3, parse_url
 
     try:
         if is_local or not is_far(path):
             check_local(path)
-        elif is_s3(path):
-            parse_url(path)
         else:
-            check_url(path)
+            _check_url(path)
     except InvalidArgument as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _check_url(url: str) -> None:
+    from parquet_bloomwriter.stores.open import check_url
+    from parquet_bloomwriter.stores.s3 import is_s3, parse_url
+
+    if is_s3(url):
+        parse_url(url)
+    else:
+        check_url(url)
 
 
 inputs_argument = click.argument(

@@ -20,8 +20,6 @@ from parquet_bloomwriter.source.listing import (
     none_matches,
     split_pattern,
 )
-from parquet_bloomwriter.stores.conditional import is_conditional
-from parquet_bloomwriter.stores.open import check_url, find_conditional, reaching
 from parquet_bloomwriter.stores.s3 import ObjectPath, is_s3, open_bucket, parse_url
 
 if TYPE_CHECKING:
@@ -56,6 +54,10 @@ def find_remote(url: str) -> list[RemoteFile]:
     """
     if is_s3(url):
         return _find_objects(url)
+    # Imported here: commands on local files need none of it.
+    from parquet_bloomwriter.stores.conditional import is_conditional
+    from parquet_bloomwriter.stores.open import check_url, find_conditional, reaching
+
     if is_conditional(url):
         return [
             RemoteFile(found.url, found.size, found.inner, is_found=found.is_found)
