@@ -14,10 +14,10 @@ A scan by pyarrow leaves out row groups whose minimum and maximum contradict its
 maximum say nothing about NaN, and give zero either sign. But pyarrow takes a column chunk for a
 constant if both are equal: in [0.1, NaN] it finds no row that is `!= 0.1`, and in [0.0] no row that
 is in [0.0]. So its answers depend on the size of row groups. (pyarrow 26; file_parquet.cc of Arrow
-C++, ColumnChunkStatisticsAsExpression.) Below a struct it writes `null_count` 0 for dictionaries
+C++, ColumnChunkStatisticsAsExpression.) Below a struct it writes `null_count` 0 for dictionaries,
 whatever the struct's nulls, and believes it when it reads. Where a condition may hold for NaN, asks
-whether zero is a member, or is about a field of a struct, pyarrow gets the condition in a form that no statistics contradict (`without_statistics`).
-By then, probing has excluded what can be excluded.
+whether zero is a member, or is about a field of a struct, pyarrow gets the condition in a form that
+no statistics contradict (`without_statistics`). By then, probing has excluded what can be excluded.
 """
 
 from __future__ import annotations
@@ -171,17 +171,17 @@ def _is_misread(node: Expression, schema: pa.Schema, *, is_negated: bool) -> boo
             return _is_misread(operand, schema, is_negated=not is_negated)
         case And(operands) | Or(operands):
             return any(_is_misread(one, schema, is_negated=is_negated) for one in operands)
-        case Comparison(column, operator):
-            matters = is_negated or operator == "!="
-            return _is_field(schema, column) or (matters and _is_floating(schema, column))
-        case IsIn(column, values):
-            matters = is_negated or any(map(_is_special, values))
-            return _is_field(schema, column) or (matters and _is_floating(schema, column))
-        case IsNull(column):
-            return _is_field(schema, column)
         case Opaque():
             return any(_is_struct(field.type) or _holds_floats(field.type) for field in schema)
-    return False
+        case Comparison(column, operator):
+            matters = is_negated or operator == "!="
+        case IsIn(column, values):
+            matters = is_negated or any(map(_is_special, values))
+        case IsNull(column):
+            matters = False
+        case _:
+            return False
+    return _is_field(schema, column) or (matters and _is_floating(schema, column))
 
 
 def _is_field(schema: pa.Schema, name: str) -> bool:
