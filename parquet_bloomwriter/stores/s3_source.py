@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, blame
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
 from parquet_bloomwriter.source.stream import as_arrow_file
 from parquet_bloomwriter.stores.s3 import Refusal
 
@@ -93,6 +93,6 @@ def open_object(bucket: S3Bucket, key: str) -> Iterator[S3Source]:
         raise
     try:
         yield S3Source(bucket, state, tail)
-    except FileProblem as error:
-        blame(error, str(state.path))
+    except FileProblem as error:  # It says itself what became of the object.
+        error.path = error.path or str(state.path)
         raise
