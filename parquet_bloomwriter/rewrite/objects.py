@@ -26,7 +26,6 @@ from parquet_bloomwriter.errors import (
     FileProblem,
     InvalidArgument,
     Proposal,
-    StoreProblem,
     Unfinished,
     UnsafeTarget,
     VerificationFailed,
@@ -323,6 +322,9 @@ class _ObjectPlace(Place):
                 remedy=("Write elsewhere, or, if nobody else writes there, ", _INSIST, "."),
             )
         model = replaces or original
+        attributes = (
+            _NEW if model is None else attributes_of(self._bucket(model.path), model, target=bucket)
+        )
         if _clean_up_once(bucket):
             foreign = foreign_uploads(bucket, path.key.rpartition("/")[0])
             self.notes += [foreign] if foreign else []
@@ -330,7 +332,7 @@ class _ObjectPlace(Place):
             bucket=bucket,
             path=path,
             replaces=replaces,
-            attributes=_NEW if model is None else attributes_of(self._bucket(model.path), model),
+            attributes=attributes,
             abilities=abilities,
         )
 
@@ -396,16 +398,24 @@ class _ObjectRewrite(Rewrite):
         self._place.result = state = self._new.publish()
         try:
             self._read_back(state, plan)
-        except (FileChanged, FileNotFoundError, StoreProblem) as error:
+        except VerificationFailed:
+            raise
+        except (FileProblem, OSError) as error:
             raise self._unproved(state, error) from error
+        except KeyboardInterrupt as error:
+            error.add_note(f"{self._place.output}: the new version is in place, and was not read")
+            raise
 
-    def _unproved(self, state: ObjectState, error: FileProblem | FileNotFoundError) -> FileProblem:
+    def _unproved(self, state: ObjectState, error: FileProblem | OSError) -> FileProblem:
         """Return the error for a new version that could not be read back."""
         path = self._place.output
-        problem = getattr(error, "problem", "there is no object")
+        problem = error.problem if isinstance(error, FileProblem) else str(error)
+        if isinstance(error, FileNotFoundError):
+            problem = "there is no object"
         try:
-            found = self._target.bucket.head(self._target.path.key)
-        except StoreProblem as worse:
+            key, attempt = self._target.path.key, state.attempt or ""
+            found = self._target.bucket.look_for(key, attempt=attempt, etag=None)
+        except FileProblem as worse:
             problem = worse.problem
         else:
             if found is None or found.attempt != state.attempt:

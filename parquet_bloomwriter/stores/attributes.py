@@ -14,11 +14,13 @@ encrypted by a key that only its owner has (SSE-C).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
-from parquet_bloomwriter.stores.s3 import ATTEMPT, archived, with_own_key
+from parquet_bloomwriter.stores.s3 import ATTEMPT, Refusal, with_own_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +73,12 @@ def check_writable(state: ObjectState) -> None:
     if headers.get("SSECustomerAlgorithm"):
         raise with_own_key(path)
     if headers.get("StorageClass") in _ARCHIVES:
-        raise archived(path)
+        raise UnsupportedFile(
+            "the object is archived, and so would its new version be",
+            path=path,
+            remedy="Write the new version to another key, or give the object another storage class "
+            "first.",
+        )
     lock = headers.get("ObjectLockMode")
     if lock or headers.get("ObjectLockLegalHoldStatus") == "ON":
         kind = f"mode {lock}" if lock else "legal hold"
@@ -82,22 +89,59 @@ def check_writable(state: ObjectState) -> None:
         )
 
 
-def attributes_of(bucket: S3Bucket, state: ObjectState) -> Attributes:
+def attributes_of(bucket: S3Bucket, state: ObjectState, *, target: S3Bucket) -> Attributes:
     """Find what a new version of an object gets.
 
+    Args:
+        bucket: Where the object is.
+        state: The object.
+        target: Where the new version will be.
+
     Raises:
-        StoreProblem: If the tags cannot be read.
+        StoreProblem: If the object has tags, and they cannot be read.
     """
     headers = state.headers
+    notes = []
     kept = {name: headers[name] for name in _KEPT if headers.get(name) not in (None, "")}
+    if kept.get("StorageClass") in _ARCHIVES:  # It was restored, and is written to another key.
+        notes.append(f"its storage class {kept.pop('StorageClass')} was not kept")
     metadata = {k: v for k, v in (headers.get("Metadata") or {}).items() if k != ATTEMPT}
     arguments: dict[str, Any] = {**kept, "Metadata": metadata}
     if headers.get("TagCount"):
-        answer = bucket.call("get_object_tagging", state.path.key, Key=state.path.key)
-        pairs = [(tag["Key"], tag["Value"]) for tag in answer.get("TagSet", ())]
-        arguments["Tagging"] = urlencode(pairs)
-    grants, notes = _grants(bucket, state.path.key)
-    return Attributes(arguments={**arguments, **grants}, notes=notes)
+        arguments["Tagging"] = urlencode(_tags(bucket, state.path.key))
+    elif not _shows_tags(bucket, state.path.key):
+        needed = "s3:GetObjectTagging"
+        notes.append(f"tags, if it has any, were not kept: reading them needs {needed}")
+    grants, lost = _grants(bucket, state.path.key) if target.has_acls() else ({}, ())
+    return Attributes(arguments={**arguments, **grants}, notes=(*notes, *lost))
+
+
+_show_tags: dict[tuple[str, str], bool] = {}
+"""By endpoint and bucket."""
+register(_show_tags.clear)
+
+
+def _shows_tags(bucket: S3Bucket, key: str) -> bool:
+    """Whether objects without a number of tags have none; asked once for a bucket.
+
+    Amazon S3 tells the number only to those who may read the tags.
+    """
+    place = (bucket.endpoint, bucket.name)
+    if place not in _show_tags:
+        try:
+            _tags(bucket, key)
+        except StoreProblem as error:
+            refusal = error.__cause__
+            is_forbidden = isinstance(refusal, Refusal) and refusal.status == HTTPStatus.FORBIDDEN
+            _show_tags[place] = not is_forbidden
+        else:
+            _show_tags[place] = True
+    return _show_tags[place]
+
+
+def _tags(bucket: S3Bucket, key: str) -> list[tuple[str, str]]:
+    answer = bucket.call("get_object_tagging", key, Key=key)
+    return [(tag["Key"], tag["Value"]) for tag in answer.get("TagSet", ())]
 
 
 def _grants(bucket: S3Bucket, key: str) -> tuple[dict[str, str], tuple[str, ...]]:

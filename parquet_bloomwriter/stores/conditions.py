@@ -2,13 +2,15 @@
 
 Amazon S3 does. Other stores may ignore them, and then `If-Match` with a wrong ETag overwrites the
 object. So they are tried, never on an object of the user's but on a scratch key beside it, once for
-each endpoint and bucket; the answer is kept for a month:
+each endpoint and bucket. That a store honours them is remembered for a month; that it does not,
+only until the process ends, for it may be mended:
 
     PREFIX/_bloomify-scratch-ID    a few bytes, deleted afterwards
     $XDG_CACHE_HOME/parquet-bloomwriter/stores.json    by default ~/.cache
 
 Tried are `If-None-Match: *` and `If-Match` on a put, `If-Match` on completing an upload, and the
-condition on what is copied.
+condition on what is copied. The scratch object has a little more than 5 MiB, for Amazon S3 copies
+ranges of no smaller ones.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.errors import BloomwriterError, FileChanged, StoreProblem
+from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.stores.journal import Entry
 from parquet_bloomwriter.stores.parts import SMALLEST
+from parquet_bloomwriter.stores.s3 import ATTEMPT, Refusal
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3 import S3Bucket
@@ -37,6 +41,7 @@ _WRONG = '"00000000000000000000000000000000"'
 """An ETag that no object here has."""
 
 
+_AGAIN = "Run the command again."
 _trying = Lock()
 
 
@@ -63,7 +68,7 @@ def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
         key: Of an object; scratch keys have the same prefix.
 
     Raises:
-        StoreProblem: If the store refuses to have scratch keys.
+        StoreProblem: If the store refuses to have scratch keys, or does not answer.
     """
     if (urlsplit(bucket.endpoint).hostname or "").endswith(_AMAZON):
         return Abilities(conditions=True, copies=True)
@@ -71,8 +76,13 @@ def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
     with _trying:
         found = _found.get(name) or _kept().get(name)
         if found is None:
-            found = _try(bucket, key.rpartition("/")[0])
-            _keep(name, found)
+            try:
+                found = _try(bucket, key.rpartition("/")[0])
+            except (FileChanged, OutcomeUnknown) as error:
+                # Of the scratch object. The user's object has not been touched.
+                raise StoreProblem(error.problem, path=error.path, remedy=_AGAIN) from error
+            if found.conditions:
+                _keep(name, found)
         _found[name] = found
     return found
 
@@ -81,7 +91,14 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
     scratch = f"{folder}/" * bool(folder) + f"_bloomify-scratch-{secrets.token_hex(8)}"
     versions: list[str | None] = []
     try:
-        first = bucket.put(scratch, b"first", attempt=secrets.token_hex(8), replaces=None)
+        try:
+            first = bucket.put(
+                scratch, bytes(SMALLEST + 1), attempt=secrets.token_hex(8), replaces=None
+            )
+        except StoreProblem as error:
+            if _is_unknown_header(error):
+                return Abilities(conditions=False, copies=False)
+            raise
         versions.append(first.version)
         honours = _refuses(bucket, scratch, None, versions)
         honours = honours and _refuses(bucket, scratch, _WRONG, versions)
@@ -89,9 +106,19 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
             return Abilities(conditions=False, copies=False)
         return _try_upload(bucket, scratch, versions)
     finally:
+        with contextlib.suppress(BloomwriterError, OSError):
+            if not versions:  # No answer came, but the object may be there.
+                left = bucket.head(scratch)
+                versions += [] if left is None else [left.version]
         for version in dict.fromkeys(versions):
             with contextlib.suppress(BloomwriterError, OSError):
                 bucket.delete(scratch, version=version)
+
+
+def _is_unknown_header(error: StoreProblem) -> bool:
+    """Whether a store refused a request because it knows no conditions."""
+    refusal = error.__cause__
+    return isinstance(refusal, Refusal) and refusal.code == "NotImplemented"
 
 
 def _refuses(
@@ -101,26 +128,38 @@ def _refuses(
         written = bucket.put(scratch, b"other", attempt=secrets.token_hex(8), replaces=replaces)
     except FileChanged:
         return True
+    except StoreProblem as error:
+        if _is_unknown_header(error):
+            return False
+        raise
     versions.append(written.version)
     return False
 
 
 def _try_upload(bucket: S3Bucket, scratch: str, versions: list[str | None]) -> Abilities:
     """Complete an upload, and copy, under conditions that do not hold; then as it should be."""
-    upload = bucket.begin_upload(scratch)
+    attempt = secrets.token_hex(8)
+    upload = bucket.begin_upload(scratch, Metadata={ATTEMPT: attempt})
+    entry = Entry(bucket, scratch, upload, attempt=attempt)
     try:
-        etag = bucket.upload_part(scratch, upload, 1, bytes(SMALLEST))
+        etag = bucket.upload_part(scratch, upload, 1, b"other")
         try:
             made = bucket.complete_upload(
-                scratch, upload, [etag], size=SMALLEST, attempt="", replaces=_WRONG
+                scratch, upload, [etag], size=5, attempt=attempt, replaces=_WRONG
             )
         except FileChanged:
             return Abilities(conditions=True, copies=_can_copy(bucket, scratch, upload))
+        except StoreProblem as error:
+            if _is_unknown_header(error):
+                return Abilities(conditions=False, copies=False)
+            raise
         versions.append(made.version)
         return Abilities(conditions=False, copies=False)
     finally:
         with contextlib.suppress(BloomwriterError, OSError):
             bucket.abort_upload(scratch, upload)
+            entry.remove()
+        entry.leave()
 
 
 def _can_copy(bucket: S3Bucket, scratch: str, upload: str) -> bool:
@@ -128,14 +167,18 @@ def _can_copy(bucket: S3Bucket, scratch: str, upload: str) -> bool:
     if state is None:
         return False
     try:
-        bucket.copy_part(scratch, upload, 2, of=state, start=0, stop=1)
-    except (StoreProblem, FileChanged, OSError):
+        bucket.copy_part(scratch, upload, 2, of=state, start=0, stop=SMALLEST)
+    except StoreProblem as error:
+        if isinstance(error.__cause__, Refusal) and error.__cause__.is_final:
+            return False
+        raise  # This says nothing about the store's abilities.
+    except FileChanged:
         return False
     wrong = type(state)(
         path=state.path, size=state.size, etag=_WRONG, version=None, attempt=None, headers={}
     )
     try:
-        bucket.copy_part(scratch, upload, 3, of=wrong, start=0, stop=1)
+        bucket.copy_part(scratch, upload, 3, of=wrong, start=0, stop=SMALLEST)
     except FileChanged:
         return True
     return False

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _THREADS = 8
 """Parts on their way at the same time; as many more may wait in memory."""
 
+_NOT_KNOWN = "it is not known whether the new version is in place"
+
 _LARGEST = 5 * 1024**4
 """Bytes that an object may have."""
 
@@ -86,6 +88,7 @@ class NewObject:
         self._room = BoundedSemaphore(2 * _THREADS)
         self._parts: list[Future[str]] = []
         self._problem: BaseException | None = None
+        self._whole: bytes | None = None
         self._sent = 0
         self.boundaries: list[int] = []
         """Where parts begin in the new version, but for the first; and its end."""
@@ -106,7 +109,7 @@ class NewObject:
         self._take(self._cutter.add(NewBytes(len(data), data)))
 
     def complete(self) -> None:
-        """Send the last part, and wait until all have arrived.
+        """Send the last part, and wait until all have arrived. Nothing is read after this.
 
         Raises:
             FileChanged: If the old object is another one by now.
@@ -114,10 +117,12 @@ class NewObject:
         """
         if self._size > _LARGEST:
             raise UnsupportedFile("the new version would have more than 5 TiB")
-        if self._upload is not None:
-            self._take(self._cutter.finish())
-            for part in self._parts:
-                part.result()
+        if self._upload is None:
+            self._whole = self._bytes_of(self._cutter.pending)
+            return
+        self._take(self._cutter.finish())
+        for part in self._parts:
+            part.result()
 
     def publish(self) -> ObjectState:
         """Make the new version visible, in place of the old one.
@@ -126,6 +131,7 @@ class NewObject:
             FileChanged: If another program wrote the object meanwhile; its version stays.
             StoreProblem: If the store refuses.
             OutcomeUnknown: If it does not answer.
+            KeyboardInterrupt: With a note that the outcome is not known.
         """
         try:
             return self._publish()
@@ -133,7 +139,8 @@ class NewObject:
             if isinstance(error, OutcomeUnknown):
                 self._forget()
             raise
-        except BaseException:  # Ctrl-C: the request may be on its way
+        except BaseException as error:  # Ctrl-C: the request may be on its way.
+            error.add_note(f"{self._bucket.spell(self._key)}: {_NOT_KNOWN}")
             self._forget()
             raise
 
@@ -152,9 +159,10 @@ class NewObject:
 
     def _publish(self) -> ObjectState:
         if self._upload is None:
+            assert self._whole is not None  # noqa: S101  set by `complete`
             state = self._bucket.put(
                 self._key,
-                self._bytes_of(self._cutter.pending),
+                self._whole,
                 attempt=self.attempt,
                 replaces=self._replaces,
                 unconditional=self._unconditional,
@@ -199,11 +207,16 @@ class NewObject:
             self.boundaries.append(self._sent)
 
     def _begin(self) -> None:
+        """Begin the upload, in another thread: Ctrl-C must not make us miss its id."""
+        self._pool = ThreadPoolExecutor(_THREADS)
+        self._pool.submit(self._begin_upload).result()
+
+    def _begin_upload(self) -> None:
         attributes = dict(self._attributes)
         metadata = {**attributes.pop("Metadata", {}), ATTEMPT: self.attempt}
-        self._upload = self._bucket.begin_upload(self._key, Metadata=metadata, **attributes)
-        self._entry = Entry(self._bucket, self._key, self._upload, attempt=self.attempt)
-        self._pool = ThreadPoolExecutor(_THREADS)
+        upload = self._bucket.begin_upload(self._key, Metadata=metadata, **attributes)
+        self._entry = Entry(self._bucket, self._key, upload, attempt=self.attempt)
+        self._upload = upload
 
     def _send(self, part: Part) -> str:
         """Copy or send one part, and return its ETag."""

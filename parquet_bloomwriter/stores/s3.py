@@ -20,6 +20,7 @@ import base64
 import errno
 import hashlib
 import random
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.source.base import not_found
+from parquet_bloomwriter.source.filesystems import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,6 +66,7 @@ _UNKNOWN_CALLER = frozenset(
         "TokenRefreshRequired",
     )
 )
+_SKEWED = frozenset(("RequestTimeTooSkewed", "RequestExpired"))
 _ABSENT = frozenset(("NoSuchKey", "404", "NotFound", "NoSuchVersion"))
 _PRECONDITION = frozenset(("PreconditionFailed", "412"))
 _CONFLICT = frozenset(("ConditionalRequestConflict", "OperationAborted", "409"))
@@ -79,8 +82,8 @@ _TELLING = {
 """What an answer has if the request was carried out."""
 
 _PERMISSIONS = {
-    "get_object": "s3:GetObject",
-    "head_object": "s3:GetObject",
+    "get_object": "s3:GetObject (or s3:ListBucket, if there is no such object)",
+    "head_object": "s3:GetObject (or s3:ListBucket, if there is no such object)",
     "put_object": "s3:PutObject",
     "create_multipart_upload": "s3:PutObject",
     "upload_part": "s3:PutObject",
@@ -229,6 +232,18 @@ class Refusal(Exception):
         return self.code in _CONFLICT
 
     @property
+    def is_busy(self) -> bool:
+        """Whether the store did nothing, because it has too much to do."""
+        return self.code in _BUSY
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the store did nothing, and would not if it were asked again."""
+        return not self.is_busy and (
+            self.status < _SERVER_ERRORS or self.status == HTTPStatus.NOT_IMPLEMENTED
+        )
+
+    @property
     def is_absent(self) -> bool:
         """Whether there is no such object."""
         return self.code in _ABSENT
@@ -258,11 +273,18 @@ class S3Bucket:
 
     def head(self, key: str) -> ObjectState | None:
         """Return the state of an object; None if there is none."""
+
+        def look() -> ObjectState:
+            answer = self._once("head_object", Key=key)
+            if answer.get("ContentLength") is None:
+                raise NoAnswer  # The head of the answer was cut off.
+            return self._state(key, answer, int(answer["ContentLength"]))
+
         try:
-            answer = self._repeat("head_object", key, Key=key)
+            found: ObjectState = self._again("head_object", key, look)
         except FileNotFoundError:
             return None
-        return self._state(key, answer, int(answer["ContentLength"]))
+        return found
 
     def read(
         self, key: str, start: int | None, stop: int, *, if_match: str | None = None
@@ -283,6 +305,8 @@ class S3Bucket:
 
         def get() -> tuple[bytes, ObjectState]:
             answer = self._once("get_object", Key=key, Range=wanted, **condition)
+            if answer.get("ContentLength") is None:
+                raise NoAnswer
             try:
                 with answer["Body"] as body:
                     data = body.read()
@@ -426,15 +450,15 @@ class S3Bucket:
                 doubt = error.__cause__ or error
             except Refusal as error:
                 answer = error
-                if error.code in _BUSY:  # It did nothing.
+                if error.is_busy:
                     continue
-                if error.status >= _SERVER_ERRORS:
+                if not error.is_final:
                     doubt, answer = error, None
             won = self._ours(operation, key, attempt, replaces, doubt=doubt, answer=answer)
             if won is not None:
                 return won
         if doubt is None and answer is not None:
-            raise self._refused(operation, key, answer)
+            raise self._refused(operation, key, answer) from answer
         raise self._unknown(key, doubt or answer)
 
     def _ours(  # noqa: PLR0913  what is known of the request
@@ -455,7 +479,7 @@ class S3Bucket:
             OutcomeUnknown: If the object cannot be looked at.
         """
         try:
-            found = self.head(key)
+            found = self.look_for(key, attempt=attempt, etag=replaces)
         except StoreProblem as error:
             if doubt is None and answer is not None and not answer.is_precondition:
                 raise self._refused(operation, key, answer) from error
@@ -465,8 +489,29 @@ class S3Bucket:
         if (None if found is None else found.etag) != replaces:
             raise self._changed(key) from doubt
         if answer is not None and not (answer.is_precondition or answer.is_conflict):
-            raise self._refused(operation, key, answer)
+            if doubt is not None:  # A request before this one may yet be carried out.
+                raise self._unknown(key, doubt) from answer
+            raise self._refused(operation, key, answer) from answer
         return None
+
+    def look_for(self, key: str, *, attempt: str, etag: str | None) -> ObjectState | None:
+        """Return the state of an object; None if there is none.
+
+        If it is neither of this attempt nor has this ETag, it is looked at twice. The head of an
+        answer may be cut off without a sign, and with it the id of the attempt; so the second time
+        a byte of the object is read, which comes after the head.
+        """
+        found = self.head(key)
+        if found is None or found.attempt == attempt or found.etag == etag:
+            return found
+        try:
+            return self.read(key, 0, 1)[1]
+        except FileNotFoundError:
+            return None
+        except StoreProblem as error:
+            if isinstance(error.__cause__, Refusal) and error.__cause__.code == "InvalidRange":
+                return found  # It is empty, so it is not ours.
+            raise
 
     def check_still(self, key: str, etag: str | None) -> None:
         """Check that an object has this ETag, or, if it is None, that there is no object.
@@ -486,16 +531,24 @@ class S3Bucket:
     def begin_upload(self, key: str, **attributes: Any) -> str:  # noqa: ANN401  as boto3 takes them
         """Begin an upload in parts, and return its id.
 
-        It is tried once: what a lost answer has begun cannot be told from the uploads of others.
+        It is repeated only while the store is busy: what a lost answer has begun cannot be told
+        from the uploads of others.
 
         Raises:
-            OutcomeUnknown: If the answer was lost. Nothing has changed but that an upload without
-                parts may be left.
+            StoreProblem: Also if the answer was lost. Nothing has changed but that an upload
+                without parts may be left.
         """
+        operation = "create_multipart_upload"
+        refusal: Refusal | None = None
         try:
-            return str(self._once("create_multipart_upload", Key=key, **attributes)["UploadId"])
-        except Refusal as error:
-            raise self._refused("create_multipart_upload", key, error) from error
+            for pause in _pauses():
+                time.sleep(pause)
+                try:
+                    return str(self._once(operation, Key=key, **attributes)["UploadId"])
+                except Refusal as error:
+                    refusal = error
+                    if not error.is_busy:
+                        break
         except NoAnswer as error:
             raise StoreProblem(
                 "the store did not answer, and may have begun an upload that nobody completes",
@@ -504,6 +557,8 @@ class S3Bucket:
                 f"{self.name}`, or let the bucket's lifecycle rule "
                 "AbortIncompleteMultipartUpload end it.",
             ) from error
+        assert refusal is not None  # noqa: S101  no try ended in another way
+        raise self._refused(operation, key, refusal) from refusal
 
     def upload_part(self, key: str, upload: str, number: int, data: bytes) -> str:
         """Send one part, numbered from 1, and return its ETag."""
@@ -527,17 +582,21 @@ class S3Bucket:
         Raises:
             FileChanged: If that object is another one by now.
         """
-        # No version is named, which would take the right to read old ones: the ETag says which.
-        answer = self._repeat(
-            "upload_part_copy",
-            key,
-            Key=key,
-            UploadId=upload,
-            PartNumber=number,
-            CopySource={"Bucket": of.path.bucket, "Key": of.path.key},
-            CopySourceRange=f"bytes={start}-{stop - 1}",
-            CopySourceIfMatch=of.etag,
-        )
+        try:
+            answer = self._repeat(
+                "upload_part_copy",
+                key,
+                Key=key,
+                UploadId=upload,
+                PartNumber=number,
+                # Naming the version would take one more permission, s3:GetObjectVersion.
+                CopySource={"Bucket": of.path.bucket, "Key": of.path.key},
+                CopySourceRange=f"bytes={start}-{stop - 1}",
+                CopySourceIfMatch=of.etag,
+            )
+        except FileChanged as error:
+            error.path = str(of.path)
+            raise
         return str(answer["CopyPartResult"]["ETag"])
 
     def complete_upload(  # noqa: PLR0913  what the request says
@@ -612,7 +671,7 @@ class S3Bucket:
                 problem = error.__cause__ or error
             except Refusal as error:
                 problem = error
-                if error.code not in _BUSY and error.status < _SERVER_ERRORS:
+                if error.is_final:
                     break
         if not isinstance(problem, Refusal):
             raise StoreProblem(
@@ -620,7 +679,7 @@ class S3Bucket:
                 path=self.spell(key),
                 remedy="Check the network and AWS_ENDPOINT_URL, and run the command again.",
             ) from problem
-        if problem.is_precondition:
+        if problem.is_precondition and operation != "head_object":  # That one has no condition.
             raise self._changed(key) from problem
         raise self._refused(operation, key, problem) from problem
 
@@ -704,9 +763,14 @@ class S3Bucket:
         if code in _UNKNOWN_CALLER:
             problem = f"the store does not accept the credentials ({code})"
             remedy = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        elif code in _SKEWED:
+            problem = "the store refuses requests of this time of day: the clock here is wrong"
+            remedy = "Set the clock of this machine."
         elif code in _FORBIDDEN or refusal.status == HTTPStatus.FORBIDDEN:
             needed = _PERMISSIONS.get(operation, operation)
             problem = f"the store forbids it; this needs the permission {needed}"
+            if refusal.text.strip(".").lower() not in ("", "access denied", "forbidden"):
+                problem += f"; it says: {_one_line(refusal.text.rstrip('.'))}"
             remedy = "Check the credentials in use and the bucket's policy."
         elif code == "NoSuchUpload":
             problem, remedy = "somebody ended our upload", "Run the command again."
@@ -786,7 +850,7 @@ def open_bucket(
     )
     profile = profile or os.environ.get("AWS_PROFILE")
     client = _client(endpoint or None, region, profile or None)
-    return S3Bucket(client, name, endpoint=str(client.meta.endpoint_url))
+    return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
 
 
 @cache
@@ -827,5 +891,6 @@ def _version(answer: Mapping[str, Any]) -> str | None:
     return None if version in (None, "", "null") else str(version)
 
 
-def _one_line(error: BaseException | None) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _one_line(error: BaseException | str | None) -> str:
+    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))  # A user and a password in a URL.
+    return " ".join(text.split()) or type(error).__name__

@@ -93,6 +93,6 @@ def open_object(bucket: S3Bucket, key: str) -> Iterator[S3Source]:
         raise
     try:
         yield S3Source(bucket, state, tail)
-    except FileProblem as error:
+    except FileProblem as error:  # It says itself what became of the object.
         error.path = error.path or str(state.path)
         raise

@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    InvalidArgument,
+    OutcomeUnknown,
+    Unfinished,
+    VerificationFailed,
+)
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
 from parquet_bloomwriter.source.filesystems import check_local, is_far
@@ -193,10 +199,36 @@ def for_each_task(
         yield from map(attempt, tasks)
         return
     pool = ThreadPoolExecutor(at_once)
+    outcomes = deque[Future[FileOutcome[R]]]()
     try:
-        yield from pool.map(attempt, tasks)
+        for task in tasks:
+            outcomes.append(pool.submit(attempt, task))
+        while outcomes:
+            outcome = outcomes[0].result()
+            outcomes.popleft()
+            yield outcome
+    except KeyboardInterrupt as interruption:
+        pool.shutdown(cancel_futures=True)
+        for late in outcomes:
+            for note in _notes_on(late):
+                interruption.add_note(note)
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _notes_on(late: Future[FileOutcome[R]]) -> list[str]:
+    """Return what is to be said of a file that was worked on when the run was interrupted."""
+    if late.cancelled():
+        return []
+    error = late.exception()
+    if error is not None:
+        return list(getattr(error, "__notes__", ()))
+    outcome = late.result()
+    if outcome.error is None:
+        return [f"{outcome.path}: done"]
+    is_untouched = not isinstance(outcome.error, OutcomeUnknown | Unfinished | VerificationFailed)
+    return [] if is_untouched else [str(outcome)]
 
 
 _REMOTE_JOBS = 16
@@ -338,6 +370,8 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
         return [output]
     if is_far(output):
         return _below(output, [found.name for found in files], done="written to")
+    for found in files:
+        _check_stays_below(found)
     if os.path.isfile(output):
         raise InvalidArgument(
             f'"{output}" is a file, but there are {len(files)} inputs',
@@ -347,13 +381,30 @@ def _outputs(files: list[InputFile], output: str | None, *, many: bool) -> Seque
     return _below(output, [found.name for found in files], done="written to")
 
 
+def _check_stays_below(found: InputFile) -> None:
+    """Refuse a key of an object that as a path would lead out of the folder of the outputs.
+
+    Raises:
+        InvalidArgument: If it would.
+    """
+    names = found.name.split("/")
+    if is_far(found.path) and not {"", ".", ".."}.isdisjoint(names):
+        raise InvalidArgument(
+            f'the key of "{found.path}" is no path of a file in a folder',
+            remedy="Leave it out, or write it to a file of its own.",
+        )
+
+
 def _below(folder: str, names: list[str], *, done: str) -> list[str]:
     """Paths in a folder, each of one file.
 
     Raises:
         InvalidArgument: If several files would have the same.
     """
-    targets = [os.path.join(folder, name) for name in names]
+    targets = [
+        f"{folder.rstrip('/')}/{name}" if is_far(folder) else os.path.join(folder, name)
+        for name in names
+    ]
     twice = [target for target, count in Counter(targets).items() if count > 1]
     if twice:
         raise InvalidArgument(

@@ -252,6 +252,30 @@ def test_interrupted(
     assert stderr == f"bloomify: {message}\n"
 
 
+INTERRUPTED_WITH_NOTES = """
+from parquet_bloomwriter.rewrite import session
+
+def interrupted(*arguments):
+    interruption = KeyboardInterrupt()
+    interruption.add_note("events.parquet: it is not known whether the new version is in place")
+    raise interruption
+
+session.RewriteSession.begin = interrupted
+from bloomify.main import main
+main()
+"""
+
+
+def test_an_interruption_says_what_is_known_of_files(events: Path) -> None:
+    arguments = [sys.executable, "-c", INTERRUPTED_WITH_NOTES, events.name, "--columns", "id"]
+    done = subprocess.run(arguments, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == (
+        "bloomify: interrupted. events.parquet: it is not known whether the new version is in "
+        "place. Other files that are not reported as done were left unchanged.\n"
+    )
+
+
 def test_a_name_that_the_stream_cannot_spell(events: Path, command: Command) -> None:
     events.rename("名.parquet")
     result = command("名.parquet", "--columns", "id", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")

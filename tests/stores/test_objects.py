@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import bloomify, clear_cache, inspect, repair, strip, verify
+from parquet_bloomwriter import bloomify, inspect, repair, strip, verify
 from parquet_bloomwriter.errors import (
     FileChanged,
     InvalidArgument,
@@ -31,40 +31,14 @@ from tests.stores.proxy import Proxy
 from tests.verbs.files import without_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import TypeAlias
 
     from parquet_bloomwriter.rewrite.plan import Placement
+    from tests.stores.conftest import Use
     from tests.stores.servers import Client, Store
 
-    Use: TypeAlias = Callable[[Store], None]
 
-
-@pytest.fixture(autouse=True)
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    clear_cache()
-
-
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
-    """Make a store the one that the environment names."""
-
-    def name(store: Store) -> None:
-        for variable, value in store.environment.items():
-            monkeypatch.setenv(variable, value)
-        s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
-
-    yield name
-    s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
-
-
-@pytest.fixture
-def client(store: Store, use: Use) -> Client:
-    use(store)
-    return store.client()
+pytestmark = pytest.mark.usefixtures("homes")
 
 
 def written(rows: int = 1000, row_groups: int = 2) -> bytes:

@@ -107,8 +107,11 @@ class Verbs(LazyGroup):
             raise
         except KeyboardInterrupt as error:
             reads_only = self._reads_only(ctx)
-            left = "" if reads_only else " Files that are not reported as done were left unchanged."
-            self._leave(ctx, f"interrupted.{left}", interruption_code(error))
+            notes = [f" {note}." for note in getattr(error, "__notes__", ())]
+            others = "Other files" if notes else "Files"
+            left = f" {others} that are not reported as done were left unchanged."
+            known = "" if reads_only else "".join(notes) + left
+            self._leave(ctx, f"interrupted.{known}", interruption_code(error))
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise

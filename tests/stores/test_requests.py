@@ -1,0 +1,238 @@
+"""What is made of the answers of a store: one that is played, request by request."""
+
+# ruff: noqa: ANN401  arguments and answers as boto3 has them
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.stores import conditions, s3
+from parquet_bloomwriter.stores.attributes import attributes_of
+from parquet_bloomwriter.stores.conditions import Abilities
+from parquet_bloomwriter.stores.s3 import ATTEMPT, ObjectPath, ObjectState, S3Bucket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Answer: TypeAlias = dict[str, Any] | Exception
+    Answering: TypeAlias = Callable[..., Answer]
+
+pytestmark = pytest.mark.usefixtures("homes")
+OLD = '"old"'
+HEAD = {"ETag": OLD, "ContentLength": 3, "Metadata": {}, "ResponseMetadata": {}}
+LOST = ReadTimeoutError(endpoint_url="http://user:secret@store.example/")
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "_FIRST_PAUSE_S", 0.0)
+
+
+def refusal(code: str, status: int, text: str = "") -> ClientError:
+    answer: Any = {
+        "Error": {"Code": code, "Message": text},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+    return ClientError(answer, "of a test")
+
+
+class Client:
+    """Answers each operation by a list, whose last entry is repeated, or by a function."""
+
+    def __init__(self, **answers: list[Answer] | Answering) -> None:
+        self._answers = answers
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def __getattr__(self, operation: str) -> Answering:
+        def ask(**arguments: Any) -> Answer:
+            self.asked.append((operation, arguments))
+            answers = self._answers[operation]
+            if callable(answers):
+                answer = answers(**arguments)
+            else:
+                answer = answers.pop(0) if len(answers) > 1 else answers[0]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return ask
+
+    @property
+    def operations(self) -> list[str]:
+        """What was asked for, in order."""
+        return [operation for operation, _ in self.asked]
+
+
+def bucket_of(client: Client) -> S3Bucket:
+    return S3Bucket(client, "bucket", endpoint="http://store.example")
+
+
+def state(**headers: Any) -> ObjectState:
+    path = ObjectPath("bucket", "key")
+    return ObjectState(path=path, size=3, etag=OLD, version="v1", attempt=None, headers=headers)
+
+
+def test_a_refusal_after_a_lost_answer_leaves_the_outcome_unknown() -> None:
+    denied = refusal("AccessDenied", 403)
+    bucket = bucket_of(Client(put_object=[LOST, denied], head_object=[HEAD]))
+    with pytest.raises(OutcomeUnknown) as caught:
+        bucket.put("key", b"new", attempt="a", replaces=OLD)
+    assert "secret" not in str(caught.value)
+    bucket = bucket_of(Client(put_object=[denied], head_object=[HEAD]))
+    with pytest.raises(StoreProblem, match="forbids it"):
+        bucket.put("key", b"new", attempt="a", replaces=OLD)
+
+
+def test_an_upload_is_begun_again_only_if_the_store_was_busy() -> None:
+    busy, broken = refusal("SlowDown", 503), refusal("InternalError", 500)
+    client = Client(create_multipart_upload=[busy, busy, {"UploadId": "u"}])
+    assert bucket_of(client).begin_upload("key") == "u"
+    for problem in (broken, LOST):
+        client = Client(create_multipart_upload=[problem, {"UploadId": "u"}])
+        with pytest.raises(StoreProblem):
+            bucket_of(client).begin_upload("key")
+        assert len(client.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusal("403", 403), r"s3:GetObject \(or s3:ListBucket, if there is no such object\)"),
+        (
+            refusal("AccessDenied", 403, "Not authorized to perform: kms:Decrypt."),
+            "it says: Not authorized to perform: kms:Decrypt",
+        ),
+        (refusal("RequestTimeTooSkewed", 403, "The difference is too large."), "clock"),
+    ],
+)
+def test_what_is_forbidden_is_said_as_the_store_says_it(answer: ClientError, said: str) -> None:
+    with pytest.raises(StoreProblem, match=said):
+        bucket_of(Client(head_object=[answer])).head("key")
+
+
+def test_what_a_store_does_not_know_is_asked_once() -> None:
+    client = Client(get_bucket_ownership_controls=[refusal("NotImplemented", 501)])
+    assert bucket_of(client).has_acls()
+    assert len(client.asked) == 1
+
+
+def test_a_source_that_changed_is_named() -> None:
+    client = Client(upload_part_copy=[refusal("PreconditionFailed", 412)])
+    with pytest.raises(FileChanged) as caught:
+        bucket_of(client).copy_part("output", "u", 1, of=state(), start=0, stop=1)
+    assert caught.value.path == "s3://bucket/key"
+
+
+def test_copying_needs_no_permission_for_versions() -> None:
+    client = Client(upload_part_copy=[{"CopyPartResult": {"ETag": OLD}}])
+    bucket_of(client).copy_part("key", "u", 1, of=state(), start=0, stop=1)
+    ((_, arguments),) = client.asked
+    assert arguments["CopySource"] == {"Bucket": "bucket", "Key": "key"}
+    assert arguments["CopySourceIfMatch"] == OLD
+
+
+def test_a_store_that_knows_no_conditions_ignores_them() -> None:
+    def put(**arguments: Any) -> Answer:
+        conditional = {"IfMatch", "IfNoneMatch"} & arguments.keys()
+        return refusal("NotImplemented", 501) if conditional else HEAD
+
+    client = Client(put_object=put, head_object=[refusal("404", 404)], delete_object=[HEAD])
+    found = conditions.abilities_of(bucket_of(client), "folder/key")
+    assert found == Abilities(conditions=False, copies=False)
+
+
+def test_a_store_that_ignores_conditions_is_tried_again_by_the_next_run() -> None:
+    client = Client(put_object=[HEAD], head_object=[HEAD], delete_object=[HEAD])
+    assert not conditions.abilities_of(bucket_of(client), "key").conditions
+    assert not conditions._file().exists()  # noqa: SLF001  what the next run reads
+
+
+def test_a_store_that_does_not_answer_a_trial_has_not_touched_the_object() -> None:
+    client = Client(put_object=[LOST], head_object=[LOST], delete_object=[LOST])
+    with pytest.raises(StoreProblem, match="did not answer"):
+        conditions.abilities_of(bucket_of(client), "key")
+
+
+def test_no_scratch_object_is_left_where_the_answer_was_lost() -> None:
+    """The first put is carried out, and Ctrl-C comes before its answer."""
+    keys: dict[str, str] = {}
+
+    def put(**arguments: Any) -> Answer:
+        keys[arguments["Key"]] = arguments["Metadata"][ATTEMPT]
+        raise KeyboardInterrupt
+
+    def delete(**arguments: Any) -> Answer:
+        assert arguments["VersionId"] == "v7"
+        del keys[arguments["Key"]]
+        return HEAD
+
+    client = Client(put_object=put, head_object=[{**HEAD, "VersionId": "v7"}], delete_object=delete)
+    with pytest.raises(KeyboardInterrupt):
+        conditions.abilities_of(bucket_of(client), "key")
+    assert "delete_object" in client.operations
+    assert not keys
+
+
+def test_tags_that_are_hidden_are_not_taken_for_none() -> None:
+    client = Client(
+        get_object_tagging=[refusal("AccessDenied", 403)],
+        get_bucket_ownership_controls=[
+            {
+                "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+                "ResponseMetadata": {},
+            }
+        ],
+    )
+    bucket = bucket_of(client)
+    for _ in range(2):
+        found = attributes_of(bucket, state(), target=bucket)
+        (note,) = found.notes
+        assert "s3:GetObjectTagging" in note
+    assert client.operations.count("get_object_tagging") == 1
+
+
+def test_an_archived_object_that_was_restored_gives_its_class_to_no_other() -> None:
+    client = Client(
+        get_object_tagging=[{"TagSet": [], "ResponseMetadata": {}}],
+        get_bucket_ownership_controls=[refusal("404", 404)],
+        get_object_acl=[{"Owner": {"ID": "me"}, "Grants": [], "ResponseMetadata": {}}],
+    )
+    bucket = bucket_of(client)
+    found = attributes_of(bucket, state(StorageClass="GLACIER"), target=bucket)
+    assert "StorageClass" not in found.arguments
+    assert found.notes == ("its storage class GLACIER was not kept",)
+
+
+def test_grants_are_not_given_where_there_are_none() -> None:
+    enforced = {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    other = S3Bucket(
+        Client(
+            get_bucket_ownership_controls=[{"OwnershipControls": enforced, "ResponseMetadata": {}}]
+        ),
+        "other",
+    )
+    bucket = bucket_of(Client(get_object_tagging=[{"TagSet": [], "ResponseMetadata": {}}]))
+    assert attributes_of(bucket, state(), target=other).notes == ()
+
+
+def test_a_head_that_was_cut_off_is_not_taken_for_another_object() -> None:
+    """The id of the attempt is missing, as the answer ended before it."""
+    ours = {**HEAD, "ETag": '"new"', "Metadata": {ATTEMPT: "a"}}
+    client = Client(
+        put_object=[LOST],
+        head_object=[{**HEAD, "ETag": '"new"'}],
+        get_object=lambda **_: {**ours, "ContentLength": 1, "Body": io.BytesIO(b"n")},
+    )
+    assert bucket_of(client).put("key", b"new", attempt="a", replaces=OLD).attempt == "a"
+    cut = {**HEAD, "ContentLength": None}
+    assert bucket_of(Client(head_object=[cut, HEAD])).head("key") is not None
+
+
+def test_a_condition_that_nobody_set_says_nothing_of_the_object() -> None:
+    client = Client(head_object=[refusal("PreconditionFailed", 412)])
+    with pytest.raises(StoreProblem):
+        bucket_of(client).head("key")
