@@ -80,6 +80,9 @@ class Way(StrEnum):
     CANCEL = auto()
     """Cancel the action of a process that has died."""
 
+    ONE_WRITER = auto()
+    """Promise that no other process changes an index."""
+
 
 class Proposal(NamedTuple):
     """A part of a remedy: what it proposes, and how this library says it."""

@@ -9,6 +9,7 @@
 describe them. `optimize` joins small files of an index, `delete`, `restore` and `vacuum` put it
 away, `cancel` ends an action whose process died.
 
+    storage   where the files of an index are: a disk, or an object store
     log       entries, transactions: what an index consists of, and which version counts
     format    the files of an index: manifest, parts, global filters
     build     from the table's files to filters

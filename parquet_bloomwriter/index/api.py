@@ -18,7 +18,6 @@ from parquet_bloomwriter.index.layout import (
     index_folder,
     index_folders,
     not_found,
-    table_root,
 )
 from parquet_bloomwriter.index.log.log import IndexLog
 
@@ -48,6 +47,7 @@ def create(  # noqa: PLR0913  all by keyword
     max_total_bytes: int = MAX_TOTAL_BYTES,
     contract: Contract = "checked",
     slices: bool = True,
+    one_writer: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -57,10 +57,12 @@ def create(  # noqa: PLR0913  all by keyword
     file that cannot be read, or lacks a column, is always kept by lookups; the report names it.
 
     Args:
-        table: The table's folder, or a single file.
+        table: The table's folder, or a single file; or the URL of a prefix or object on S3,
+            `s3://bucket/prefix`.
         columns: Dotted paths of leaf columns; each gets filters of its own.
         name: One segment of a path: letters, digits, `_`, `.` and `-`.
-        home: Folder for the index instead of `_bloom_index` in the table's folder.
+        home: Folder or URL for the index instead of `_bloom_index` in the table's folder. It may be
+            elsewhere than the table: on a disk for a table on S3, or the other way.
         files: The table's files, if they are not all Parquet files of the folder.
         fpp: False positive probability asked for, in (0, 1); for all columns, or by column.
         expected_num_items: Distinct values in the whole table, for the size of the filter of all
@@ -76,6 +78,9 @@ def create(  # noqa: PLR0913  all by keyword
         slices: Whether columns with filters of a thousand files or more get slices: all bits of
             these filters once more, arranged so that a lookup reads a few long rows instead of a
             block of each filter. They need as many bytes as the filters.
+        one_writer: You promise that no other process changes the index at the same time. Needed
+            where the index lies on a store that ignores conditional requests; others do not need
+            the promise.
         engine: What builds the filters; by default threads of this process.
         progress: Receives how the work goes on.
 
@@ -100,7 +105,7 @@ def create(  # noqa: PLR0913  all by keyword
         contract=contract,
         slices=slices,
     )
-    log = IndexLog(index_folder(table, name, home))
+    log = IndexLog(index_folder(table, name, home), one_writer=one_writer)
     return create_index(log, table, config, files=files, engine=engine, progress=progress)
 
 
@@ -111,6 +116,7 @@ def refresh(  # noqa: PLR0913  all by keyword
     mode: Literal["incremental", "full", "quick"] = "incremental",
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
+    one_writer: bool = False,
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> IndexReport:
@@ -127,6 +133,7 @@ def refresh(  # noqa: PLR0913  all by keyword
             builds everything anew.
         home: As for `create`.
         files: As for `create`.
+        one_writer: As for `create`.
         engine: As for `create`.
         progress: As for `create`.
 
@@ -139,12 +146,17 @@ def refresh(  # noqa: PLR0913  all by keyword
     """
     from parquet_bloomwriter.index.actions.refresh import refresh_index
 
-    log = IndexLog(find_index(table, name, home))
+    log = IndexLog(find_index(table, name, home), one_writer=one_writer)
     return refresh_index(log, table, mode, files=files, engine=engine, progress=progress)
 
 
 def optimize(
-    table: StrPath, *, name: str, home: StrPath | None = None, slices: bool | None = None
+    table: StrPath,
+    *,
+    name: str,
+    home: StrPath | None = None,
+    slices: bool | None = None,
+    one_writer: bool = False,
 ) -> IndexReport:
     """Join small files of an index, and drop the filters of data files that are gone.
 
@@ -157,6 +169,7 @@ def optimize(
         home: As for `create`.
         slices: Whether the index has slices from now on, as for `create`; None leaves that as it
             is.
+        one_writer: As for `create`.
 
     Raises:
         IndexNotFound: If there is no such index.
@@ -166,10 +179,13 @@ def optimize(
     """
     from parquet_bloomwriter.index.actions.optimize import optimize_index
 
-    return optimize_index(IndexLog(find_index(table, name, home)), slices=slices)
+    log = IndexLog(find_index(table, name, home), one_writer=one_writer)
+    return optimize_index(log, slices=slices)
 
 
-def vacuum(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+def vacuum(
+    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+) -> IndexReport:
     """Remove files of an index that are no longer needed; of a deleted index, all.
 
     Queries that still use an older version go on without an index.
@@ -179,10 +195,12 @@ def vacuum(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexRe
         IndexBusy: If another action is changing the index.
         OSError: If a file cannot be removed.
     """
-    return lifecycle.vacuum(IndexLog(find_index(table, name, home)))
+    return lifecycle.vacuum(IndexLog(find_index(table, name, home), one_writer=one_writer))
 
 
-def delete(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+def delete(
+    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+) -> IndexReport:
     """Stop lookups from using an index. Its files stay until `vacuum`; `restore` undoes it.
 
     Raises:
@@ -190,10 +208,12 @@ def delete(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexRe
         InvalidArgument: If the index is deleted already.
         IndexBusy: If another action is changing the index.
     """
-    return lifecycle.delete(IndexLog(find_index(table, name, home)))
+    return lifecycle.delete(IndexLog(find_index(table, name, home), one_writer=one_writer))
 
 
-def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+def restore(
+    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+) -> IndexReport:
     """Let lookups use a deleted index again.
 
     Raises:
@@ -201,10 +221,12 @@ def restore(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexR
         InvalidArgument: If the index is not deleted.
         IndexBusy: If another action is changing the index.
     """
-    return lifecycle.restore(IndexLog(find_index(table, name, home)))
+    return lifecycle.restore(IndexLog(find_index(table, name, home), one_writer=one_writer))
 
 
-def cancel(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexReport:
+def cancel(
+    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+) -> IndexReport:
     """End an action on an index whose process died or takes too long.
 
     The last stable version counts again, and files that were written since are removed. An action
@@ -214,7 +236,7 @@ def cancel(table: StrPath, *, name: str, home: StrPath | None = None) -> IndexRe
         IndexNotFound: If there is no such index.
         IndexBusy: If another process has changed the index at the same time.
     """
-    return lifecycle.cancel(IndexLog(find_index(table, name, home)))
+    return lifecycle.cancel(IndexLog(find_index(table, name, home), one_writer=one_writer))
 
 
 def indexes(
@@ -289,7 +311,6 @@ def lookup(
     """
     from parquet_bloomwriter.index.query.lookup import look_up
 
-    table_root(table)  # raises if there is no such table
     return look_up(table, filters, name=name, home=home, files=files)
 
 

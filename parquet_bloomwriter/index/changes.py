@@ -3,7 +3,7 @@
 Files are compared by path, size and time of modification; paths are relative to the table's root.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH118, PTH202  paths are strings, as in the log
+# ruff: noqa: PTH112, PTH118  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import IndexProblem
-from parquet_bloomwriter.index.files import FileId, file_id, list_files, relative_path
-from parquet_bloomwriter.index.layout import local_path
+from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
+from parquet_bloomwriter.index.files import FileId, file_id, list_files, location, relative_path
+from parquet_bloomwriter.index.layout import absolute_path
+from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,13 +79,13 @@ def known_files(entry: Entry, folder: str) -> FileTable:
     if entry.manifest is None:
         raise IndexProblem("the index's entry names no manifest", path=folder)
     path = os.path.join(folder, entry.manifest.path)
-    if not os.path.isfile(path) or os.path.getsize(path) != entry.manifest.size:
+    if storage_of(folder).size_of(path) != entry.manifest.size:
         raise IndexProblem(
             "the list of the files that the index knows is gone, or not as it was written",
             path=path,
             remedy="Refresh the index in full.",
         )
-    return read_manifest(path)
+    return read_manifest(path, entry.manifest.size)
 
 
 def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
@@ -93,6 +94,8 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
     Returns:
         Shape (files,): 0-based positions; -1 for a file that is not known as it is now.
     """
+    import pyarrow as pa
+
     paths = known.paths.to_pylist()
     place_of = {path: place for place, path in enumerate(paths)}
     found = np.array([place_of.get(file.path, -1) for file in files], dtype=np.int64)
@@ -100,8 +103,13 @@ def positions(files: Sequence[FileId], known: FileTable) -> NDArray[np.int64]:
     times = np.array([file.modified_ms for file in files], dtype=np.int64)
     if not paths:
         return found
-    same = (known.sizes[found] == sizes) & (known.modified_ms[found] == times)
-    return np.where(same, found, -1)
+    same = known.modified_ms[found] == times
+    if known.etags is not None:
+        pairs = zip(known.etags.take(pa.array(found.clip(0))).to_pylist(), files, strict=True)
+        etags = [(known_etag, file.etag) for known_etag, file in pairs]
+        have_both = np.array([bool(one and other) for one, other in etags], np.bool_)
+        same = np.where(have_both, [one == other for one, other in etags], same)
+    return np.where(same & (known.sizes[found] == sizes), found, -1)
 
 
 def current_files(
@@ -116,19 +124,32 @@ def current_files(
 
     Raises:
         OSError: If a folder cannot be listed, or a file does not exist.
+        StoreProblem: If a store refuses or does not answer.
+        InvalidArgument: If some files are on a disk, and some on a store.
     """
-    path = local_path(table)
+    path = absolute_path(table)
     if files is not None:
-        return sorted({file_id(root, local_path(file)) for file in paths_of(files)})
-    if not os.path.isdir(path):
+        paths = [absolute_path(file) for file in paths_of(files)]
+        if len({is_on_store(one) for one in [root, *paths]}) > 1:
+            problem = "some files of the table are on a disk, and some on a store"
+            raise InvalidArgument(problem, remedy="Make an index of each kind.")
+        return sorted({file_id(root, one) for one in paths})
+    if not _is_folder(path, root):
         return [file_id(root, path)]
     return sorted(relative_to(root, list_files(path), folder=path))
+
+
+def _is_folder(path: str, root: str) -> bool:
+    """Return whether a path is a folder; the root of a table is one."""
+    if not is_on_store(path):
+        return os.path.isdir(path)
+    from parquet_bloomwriter.index.table_objects import is_folder
+
+    return path == root or is_folder(path)
 
 
 def relative_to(root: str, files: Iterable[FileId], *, folder: str) -> list[FileId]:
     """Return files with paths relative to `root` instead of `folder`."""
     if root == folder:
         return list(files)
-    return [
-        replace(file, path=relative_path(root, os.path.join(folder, file.path))) for file in files
-    ]
+    return [replace(file, path=relative_path(root, location(folder, file))) for file in files]

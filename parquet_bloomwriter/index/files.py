@@ -1,7 +1,8 @@
 """The files of a table: how they are listed, and how a file is recognised as unchanged.
 
 A file is identified by path, size and time of modification (milliseconds, as Hadoop has it). If any
-of these differs, it is another file, about which an index says nothing.
+of these differs, it is another file, about which an index says nothing. An object on a store is
+identified by path, size and ETag, as far as both sides know the ETag.
 
 Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
 be written again without a sign of it. So a file that is read for the index is looked at again once
@@ -20,8 +21,9 @@ import os
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.source.listing import HIDDEN, has_suffix
 
 if TYPE_CHECKING:
@@ -52,6 +54,25 @@ class FileId:
     modified_ms: int
     """Milliseconds since 1970 UTC, cut, not rounded."""
 
+    etag: ClassVar[str] = ""
+    """Files on a disk have none."""
+
+    def is_same(self, other: FileId) -> bool:
+        """Return whether both are one file in one state."""
+        if (self.path, self.size) != (other.path, other.size):
+            return False
+        if self.etag and other.etag:
+            return self.etag == other.etag
+        return self.modified_ms == other.modified_ms
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectId(FileId):
+    """An object on a store in one state; a class of its own, for there are very many `FileId`."""
+
+    etag: str  # type: ignore[misc]  # the base class has the empty one for all its instances
+    """Without its quotes; empty if it is weak."""
+
 
 def list_files(root: str) -> list[FileId]:
     """List the Parquet files below a folder, ordered by path; there may be none.
@@ -64,7 +85,12 @@ def list_files(root: str) -> list[FileId]:
 
     Raises:
         OSError: If a folder cannot be listed, or a file cannot be looked at.
+        StoreProblem: If it is on a store that refuses or does not answer.
     """
+    if is_on_store(root):
+        from parquet_bloomwriter.index.table_objects import list_objects
+
+        return list(list_objects(root))
     found: list[FileId] = []
     pending = [(root, "")]
     while pending:
@@ -91,7 +117,12 @@ def file_id(root: str, path: str) -> FileId:
 
     Raises:
         OSError: If there is no such file, or it cannot be looked at.
+        StoreProblem: If it is on a store that refuses or does not answer.
     """
+    if is_on_store(path):
+        from parquet_bloomwriter.index.table_objects import object_id
+
+        return object_id(path, relative_path(root, path))
     return identity(relative_path(root, path), os.stat(path))
 
 
@@ -120,7 +151,7 @@ def are_unchanged(
 
 def location(root: str, file: FileId) -> str:
     """Return the absolute path of a file."""
-    return os.path.join(root, file.path)
+    return file.path if is_on_store(file.path) else os.path.join(root, file.path)
 
 
 def relative_path(root: str, path: str) -> str:

@@ -6,9 +6,13 @@ The home of a table's indexes is the folder that they are in. Its underscore hid
 of datasets, which take a folder's files for the table. The root of a table is its folder; the root
 of a single file is the folder that it is in. Paths are made absolute, and symbolic links in them
 are not followed.
+
+Table and home may each be on a disk or on S3 (`s3://bucket/prefix`). There a folder is what keys
+begin with, up to a slash. The absolute path of an object or prefix is its URL, without a slash at
+the end.
 """
 
-# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120, PTH208  paths are strings, as in the log
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120  paths are strings, as in the log
 from __future__ import annotations
 
 import os
@@ -17,6 +21,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
+from parquet_bloomwriter.index.storage.base import LOG as LOG  # noqa: PLC0414  also of this module
+from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +33,9 @@ if TYPE_CHECKING:
 HOME = "_bloom_index"
 """Folder of a table's indexes, in the table's root."""
 
-LOG = "_log"
-"""Folder of the log, in the index's."""
-
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
+_S3 = re.compile(r"s3[an]?://[^/]*", re.IGNORECASE)
 _HERE = ("", "localhost")
 _SHOWN = 5
 """Names that an error lists."""
@@ -65,10 +69,24 @@ def local_path(given: str | os.PathLike[str]) -> str:
     url = urlsplit(text)
     if url.scheme.lower() != "file" or url.netloc not in _HERE:
         raise InvalidArgument(
-            f'"{text}" is not a local path, and indexes are kept on local or mounted disks',
+            f'"{text}" is not a local path, and indexes are kept on local or mounted disks, or S3',
             remedy="Mount the store, or add Bloom filters to the files themselves.",
         )
     return os.path.abspath(unquote(text[text.index(":") + 1 :].removeprefix(f"//{url.netloc}")))
+
+
+def absolute_path(given: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a path, a `file:` URL, or the URL of an object or prefix on S3.
+
+    Raises:
+        InvalidArgument: If the path is empty, or another URL.
+    """
+    text = os.fspath(given)
+    if not _S3.match(text):
+        return local_path(text)
+    from parquet_bloomwriter.stores.s3 import parse_url
+
+    return str(parse_url(text)).rstrip("/")
 
 
 def table_root(table: str | os.PathLike[str]) -> str:
@@ -76,8 +94,13 @@ def table_root(table: str | os.PathLike[str]) -> str:
 
     Raises:
         InvalidArgument: If there is no folder or file of that name.
+        StoreProblem: If it is on a store that refuses or does not answer.
     """
-    path = local_path(table)
+    path = absolute_path(table)
+    if is_on_store(path):
+        from parquet_bloomwriter.index.table_objects import root_on_store
+
+        return root_on_store(path)
     if os.path.isdir(path):
         return path
     if os.path.isfile(path):
@@ -89,7 +112,7 @@ def table_root(table: str | os.PathLike[str]) -> str:
 
 def home_of(table: str | os.PathLike[str], home: str | os.PathLike[str] | None = None) -> str:
     """Return the folder of a table's indexes, whether it exists or not."""
-    return os.path.join(table_root(table), HOME) if home is None else local_path(home)
+    return os.path.join(table_root(table), HOME) if home is None else absolute_path(home)
 
 
 def root_of(folder_of_index: str, entry: Entry) -> str:
@@ -105,7 +128,11 @@ def find_homes(path: str | os.PathLike[str]) -> list[str]:
     of other users' queries.
     """
     found = []
-    own = local_path(path)
+    own = absolute_path(path)
+    if is_on_store(own):
+        first, *others = homes_above(own)
+        homes = [first] if index_folders(first) else []
+        return homes + [home for home in others if index_folders(home, is_above=True)]
     beside = os.path.dirname(own) if os.path.isfile(own) else own
     trusted = {0, os.getuid() if hasattr(os, "getuid") else 0}
     for folder in _upwards(own):
@@ -117,14 +144,28 @@ def find_homes(path: str | os.PathLike[str]) -> list[str]:
     return found
 
 
-def index_folders(home: str) -> list[str]:
-    """Return the folders of the indexes in a home, by name; also those of vacuumed indexes."""
-    try:
-        names = sorted(os.listdir(home))
-    except (FileNotFoundError, NotADirectoryError):
+def homes_above(path: str) -> list[str]:
+    """Return the places of homes for a path on a store, nearest first, whether they exist or not.
+
+    All of them are in its bucket: whoever may write above a table may write into it, too.
+    """
+    bucket = _S3.match(path)
+    if bucket is None:
         return []
-    folders = (os.path.join(home, name) for name in names if _NAME.fullmatch(name))
-    return [folder for folder in folders if os.path.isdir(os.path.join(folder, LOG))]
+    return [f"{folder}/{HOME}" for folder in _upwards(path) if len(folder) >= bucket.end()]
+
+
+def index_folders(home: str, *, is_above: bool = False) -> list[str]:
+    """Return the folders of the indexes in a home, by name; also those of vacuumed indexes.
+
+    On a store, folders without a log may be among them.
+
+    Args:
+        home: The home.
+        is_above: It is above what is asked about, and passed over if a store forbids to list it.
+    """
+    names = storage_of(home).names_in_home(home, is_above=is_above)
+    return [os.path.join(home, name) for name in names if _NAME.fullmatch(name)]
 
 
 def index_folder(
@@ -148,7 +189,7 @@ def find_index(
         InvalidArgument: If the name is malformed, or there is no such table.
     """
     folder = index_folder(table, name, home)
-    if not os.path.isdir(os.path.join(folder, LOG)):
+    if not storage_of(folder).has_log(folder):
         raise not_found(os.path.dirname(folder), name, above=None if home is not None else table)
     return folder
 
@@ -162,7 +203,7 @@ def not_found(
     if names:
         remedy = f"There are: {', '.join(names[:_SHOWN])}."
     for other in [] if above is None else find_homes(above):
-        if os.path.isdir(os.path.join(other, name, LOG)):
+        if storage_of(other).has_log(os.path.join(other, name)):
             remedy = f'There is one of that name of the table "{os.path.dirname(other)}".'
     return IndexNotFound(f'there is no index "{name}"', path=home, remedy=remedy)
 

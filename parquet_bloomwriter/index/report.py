@@ -273,6 +273,9 @@ class LookupReport:
 
     indexes: tuple[IndexUse, ...]
 
+    was_listed: bool = False
+    """Whether the table's files were listed. The contract "immutable" of all indexes saves that."""
+
     def __str__(self) -> str:
         """Return a line for the predicate, one for each index, and one for each file."""
         files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"

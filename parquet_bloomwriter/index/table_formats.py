@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.replace.external_references import ReferenceKind, find_table_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.replace.external_references import Reference
 
 
 _REMEDY = (
@@ -40,7 +42,7 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
             of another format.
     """
     folders = dict.fromkeys([root, *(os.path.dirname(location(root, file)) for file in files)])
-    for found in find_table_records(folders):
+    for found in _records_of(root, folders):
         if found.kind is ReferenceKind.UNLISTED_METADATA:
             problem, remedy = f"{found.path} {found.kind}", "Get the right to list it."
         else:
@@ -58,13 +60,36 @@ def why_not_plain(root: str, asked: Iterable[str] = ()) -> Reason | None:
         asked: The folders and files that the query is about, absolute.
     """
     folders = dict.fromkeys([root, *map(_folder_of, asked)])
-    for found in find_table_records(folders):
+    for found in _records(folders):
         text = (
             f'"{os.path.dirname(found.path)}" has become a table with records of its own, which an'
             f" index does not know: {found.path} ({found.kind}); delete the index"
         )
         return Reason(code=Code.TABLE_FORMAT, text=text)
     return None
+
+
+def _records(folders: Iterable[str]) -> Iterator[Reference]:
+    """Yield the records of other table formats in folders, and in those above them."""
+    folders = list(folders)
+    yield from find_table_records(one for one in folders if not is_on_store(one))
+    on_store = [one for one in folders if is_on_store(one)]
+    if on_store:
+        from parquet_bloomwriter.stores.references import find_records_above
+
+        yield from find_records_above(on_store)
+
+
+def _records_of(root: str, folders: Iterable[str]) -> Iterator[Reference]:
+    """Yield the records of other table formats in a table's folders, and in those above."""
+    if not is_on_store(root):
+        yield from _records(folders)
+        return
+    from parquet_bloomwriter.stores.references import find_records_below
+
+    below = [one for one in folders if one.startswith(f"{root}/")]
+    yield from _records(one for one in folders if one not in below)
+    yield from find_records_below(root, below)
 
 
 def _folder_of(path: str) -> str:

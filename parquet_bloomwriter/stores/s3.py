@@ -342,6 +342,17 @@ class S3Bucket:
             return bool(answer.get("Contents"))
         return any(one.key.endswith(suffix) for one in self.objects(prefix))
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        """Yield the names between a prefix and the next slash of keys, each once, in order."""
+        more: dict[str, Any] = {}
+        while True:
+            answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, Delimiter="/", **more)
+            for one in answer.get("CommonPrefixes", ()):
+                yield one["Prefix"].removeprefix(prefix).removesuffix("/")
+            if not answer.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": answer["NextContinuationToken"]}
+
     def uploads(self, prefix: str) -> Iterator[tuple[str, str]]:
         """Yield key and id of each unfinished upload whose key begins with a prefix."""
         more: dict[str, Any] = {}
@@ -790,6 +801,12 @@ def archived(path: str) -> UnsupportedFile:
     """Return the error for an object that must be restored before it can be read."""
     remedy = "Restore it first, or leave it out."
     return UnsupportedFile("the object is archived", path=path, remedy=remedy)
+
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether an error says that the store forbids a request."""
+    cause = error.__cause__
+    return isinstance(cause, Refusal) and (cause.code in _FORBIDDEN or cause.status in (401, 403))
 
 
 def md5_of(data: bytes) -> str:

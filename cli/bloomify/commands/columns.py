@@ -109,11 +109,17 @@ def first_file(table: str) -> str:
     Raises:
         BloomwriterError, OSError: If there is none, or the folder cannot be read.
     """
-    from parquet_bloomwriter.index.layout import local_path
-    from parquet_bloomwriter.source.listing import find_local
+    from parquet_bloomwriter.index.changes import current_files
+    from parquet_bloomwriter.index.files import location
+    from parquet_bloomwriter.index.layout import absolute_path, table_root
+    from parquet_bloomwriter.index.storage.base import is_on_store
+    from parquet_bloomwriter.source.listing import find_local, none_in
 
-    given = table if Path(table).exists() else local_path(table)
-    return find_local(given)[0]
+    given = table if Path(table).exists() else absolute_path(table)
+    if not is_on_store(given):
+        return find_local(given)[0]
+    files = current_files(given, table_root(given), None)
+    return location(given, files[0]) if files else none_in(table)
 
 
 def _show(

@@ -12,7 +12,6 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.durable import remove_files
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.build.slices import plan_slices, write_slices
 from parquet_bloomwriter.index.build.survey import check_complete
@@ -23,7 +22,8 @@ from parquet_bloomwriter.index.format.manifest import FileTable, write_manifest
 from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.entry import GlobalFilter, IndexFile, State
 from parquet_bloomwriter.index.log.transaction import run_transaction
-from parquet_bloomwriter.index.log.version_files import are_intact, files_of, unreferenced
+from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
     """
     folder = transaction.log.folder
     own = [file for file in files_of(entry) if file.path.startswith(f"v__={transaction.version}/")]
-    if not are_intact(folder, own):
+    if not transaction.log.storage.are_intact(folder, own):
         raise IndexProblem(
             f"not all of the {len(own)} new files of the index are there",
             path=transaction.folder,
@@ -155,7 +155,14 @@ def remove_unreferenced(transaction: Transaction, entry: Entry) -> None:
         )
     waste = unreferenced(folder, entry, before=transaction.version + 1)
     inside = transaction.folder + os.sep
-    remove_files([path for path, _ in waste if path.startswith(inside)])
+    transaction.log.storage.remove_files([path for path, _ in waste if path.startswith(inside)])
+
+
+def manifest_name(transaction: Transaction) -> str:
+    """Return the name of a version's manifest; on a store, where it is cached, it is given once."""
+    if not is_on_store(transaction.folder):
+        return MANIFEST
+    return f"manifest-{transaction.begun.attempt}.bfindex"
 
 
 def _written(
@@ -166,14 +173,14 @@ def _written(
     next_file_id: int,
 ) -> Entry:
     """Write the version's manifest, and return the entry to end with."""
-    path = os.path.join(transaction.folder, MANIFEST)
-    size = write_manifest(path, files)
+    name = manifest_name(transaction)
+    size = write_manifest(os.path.join(transaction.folder, name), files)
     return replace(
         transaction.begun,
         state=State.ACTIVE,
         version=transaction.version,
         columns=columns,
-        manifest=IndexFile(path=f"v__={transaction.version}/{MANIFEST}", size=size),
+        manifest=IndexFile(path=f"v__={transaction.version}/{name}", size=size),
         next_file_id=next_file_id,
         num_files=len(files.ids),
         source_bytes=int(files.sizes.sum()),

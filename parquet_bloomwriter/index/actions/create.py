@@ -43,6 +43,7 @@ def create_index(  # noqa: PLR0913  as `index.create`
     progress: Progress | None,
 ) -> IndexReport:
     """Create an index; see `index.create`."""
+    log.check_writable()
     stable = load_stable(log)
     _check_free(log, stable)
     root = table_root(table)

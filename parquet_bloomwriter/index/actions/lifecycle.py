@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.durable import remove_files, remove_leftovers, sync_folder
 from parquet_bloomwriter.errors import IndexNotFound, IndexProblem
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, State
@@ -19,11 +18,7 @@ from parquet_bloomwriter.index.log.transaction import (
     nonexistent,
     run_transaction,
 )
-from parquet_bloomwriter.index.log.version_files import (
-    is_intact,
-    remove_empty_folders,
-    unreferenced,
-)
+from parquet_bloomwriter.index.log.version_files import is_intact, unreferenced
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.log.entry import Entry
@@ -33,6 +28,7 @@ if TYPE_CHECKING:
 
 def delete(log: IndexLog) -> IndexReport:
     """Stop queries from using the index; all its files stay."""
+    log.check_writable()
     stable = load_existing(log, states=frozenset({State.ACTIVE}), to="deleted")
     begin = replace(stable, state=State.DELETING, action="delete")
     with run_transaction(log, stable, begin) as transaction:
@@ -42,6 +38,7 @@ def delete(log: IndexLog) -> IndexReport:
 
 def restore(log: IndexLog) -> IndexReport:
     """Let queries use a deleted index again."""
+    log.check_writable()
     stable = load_existing(log, states=frozenset({State.DELETED}), to="restored")
     with fail_if_overtaken(log, stable):
         if not is_intact(log.folder, stable):
@@ -55,6 +52,7 @@ def restore(log: IndexLog) -> IndexReport:
 
 def vacuum(log: IndexLog) -> IndexReport:
     """Remove the files that the stable entry does not need; of a deleted index, all files."""
+    log.check_writable()
     stable = load_existing(log, states=frozenset({State.ACTIVE, State.DELETED}), to="vacuumed")
     first_id = next_id(stable)
     begin = replace(stable, state=State.VACUUMING, action="vacuum")
@@ -62,16 +60,18 @@ def vacuum(log: IndexLog) -> IndexReport:
     end = nonexistent(begin) if is_deleted else replace(begin, state=State.ACTIVE)
     with fail_if_overtaken(log, stable):
         waste = unreferenced(log.folder, end, before=first_id)
-    remove_leftovers(log.log_folder)
+    log.storage.remove_leftovers(log.log_folder)
     if not waste and not is_deleted:
-        remove_empty_folders(log.folder, before=first_id)
+        log.storage.finish_removal(log.folder, before=first_id)
         return report_on(log, stable, action="vacuum", changed=False)
     with run_transaction(log, stable, begin) as transaction:
-        for path, _ in waste:
+        paths = [path for path, _ in waste]
+        step = log.storage.removed_at_once
+        for start in range(0, len(paths), step):
             transaction.check_not_cancelled()
-            remove_files([path])
-        remove_empty_folders(log.folder, before=first_id)
-        sync_folder(log.folder)  # no entry refers to the files any more: they must not come back
+            log.storage.remove_files(paths[start : start + step])
+        # No entry refers to the files any more: they must not come back.
+        log.storage.finish_removal(log.folder, before=first_id)
         final = transaction.commit(end)
     return report_on(
         log,
@@ -84,6 +84,7 @@ def vacuum(log: IndexLog) -> IndexReport:
 
 def cancel(log: IndexLog) -> IndexReport:
     """End an unfinished action, and make the last stable version the newest one again."""
+    log.check_writable()
     ids = log.ids()
     if not ids:
         raise IndexNotFound("there is no index", path=log.folder, remedy=CREATE_IT)
@@ -91,7 +92,7 @@ def cancel(log: IndexLog) -> IndexReport:
     is_at_work = entry.id != ids[-1] or entry.state not in STABLE
     if is_at_work:
         entry = cancel_action(log, entry, _stable_or_none(log), cancelling_id=ids[-1] + 1)
-    remove_leftovers(log.log_folder)
+    log.storage.remove_leftovers(log.log_folder)
     return report_on(log, entry, action="cancel", changed=is_at_work)
 
 

@@ -37,7 +37,7 @@ from parquet_bloomwriter.index.log.transaction import (
     run_transaction,
 )
 from parquet_bloomwriter.index.log.version_files import check_intact
-from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.index.storage.base import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,6 +63,7 @@ _REMEDY = "Refresh the index in full."
 
 def optimize_index(log: IndexLog, *, slices: bool | None = None) -> IndexReport:
     """Optimize an index; see `index.optimize`."""
+    log.check_writable()
     stable = load_existing(log, states=frozenset({State.ACTIVE}), to="optimized")
     with fail_if_overtaken(log, stable):
         check_intact(log.folder, stable)
@@ -170,7 +171,7 @@ def _rows(folder: str, parts: Iterable[IndexFile], known: NDArray[np.int64]) -> 
     import pyarrow as pa
 
     for part in parts:
-        with _opened(folder, part) as file:
+        with _opened(folder, part, whole=True) as file:
             for number in range(file.num_row_groups):
                 table = file.read_row_group(number)
                 is_live = np.isin(table[names.FILE_ID].to_numpy(), known)
@@ -206,8 +207,8 @@ def _written(transaction: Transaction, column: str, rows: Iterator[PartRow]) -> 
 
 
 @contextmanager
-def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
-    """Open a part with pyarrow.
+def _opened(folder: str, part: IndexFile, *, whole: bool = False) -> Iterator[pq.ParquetFile]:
+    """Open a part with pyarrow; `whole` if its filters will be read.
 
     Raises:
         IndexProblem: If the part is not as it was written; also while the body reads it.
@@ -217,7 +218,7 @@ def _opened(folder: str, part: IndexFile) -> Iterator[pq.ParquetFile]:
 
     path = os.path.join(folder, part.path)
     try:
-        with open_local(path) as source:
+        with open_file(path, part.size, keep=not whole, whole=whole) as source:
             file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
             if not file.schema_arrow.equals(names.schema()):
                 raise IndexProblem(

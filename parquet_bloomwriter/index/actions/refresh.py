@@ -62,6 +62,7 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     """Refresh an index; see `index.refresh`."""
     if mode not in MODES:
         raise InvalidArgument(f"{mode!r} is not a mode; there are {', '.join(MODES)}")
+    log.check_writable()
     stable = load_existing(log, states=frozenset({State.ACTIVE}), to="refreshed")
     root = root_of(log.folder, stable)
     if table_root(table) != root:

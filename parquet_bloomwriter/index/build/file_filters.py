@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.errors import BloomwriterError, FileChanged
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
 from parquet_bloomwriter.index.files import FileId, identity, settled
 from parquet_bloomwriter.index.format.columns import resolve_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
@@ -44,6 +45,7 @@ from parquet_bloomwriter.values import LeafReader, floating_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -112,6 +114,8 @@ def read_filters_of(
         By column: the filters, or why there are none, a clause. None if the file is not, or no
         longer, in that state, or if a later change of it might not show.
     """
+    if is_on_store(path):
+        return _read_filters_of_object(path, file, request)
     before: os.stat_result | None = None
     found: dict[str, FileFilters | str]
     try:
@@ -125,6 +129,43 @@ def read_filters_of(
     except Exception as error:  # noqa: BLE001  see the head of the module
         found = dict.fromkeys((column.name for column in request.columns), clause(error))
     return found if _is_unchanged(path, before) else None
+
+
+def open_data_file(path: str) -> AbstractContextManager[Source]:
+    """Open a file of a table.
+
+    Args:
+        path: Absolute, or the URL of an object. An object is read in the version that was opened,
+            or not at all.
+
+    Raises:
+        OSError: If there is no such file, or it cannot be read.
+        FileProblem: If it is no regular file, or a store refuses.
+    """
+    if not is_on_store(path):
+        return open_local(path)
+    from parquet_bloomwriter.stores.s3 import open_bucket, parse_url
+    from parquet_bloomwriter.stores.s3_source import open_object
+
+    place = parse_url(path)
+    return open_object(open_bucket(place.bucket), place.key)
+
+
+def _read_filters_of_object(
+    path: str, file: FileId | None, request: FilterRequest
+) -> dict[str, FileFilters | str] | None:
+    """Read or build the filters of an object: all requests carry the ETag of the first."""
+    from parquet_bloomwriter.index.table_objects import is_state_of
+
+    try:
+        with open_data_file(path) as source:
+            if file is not None and not is_state_of(source, file):
+                return None
+            return _read(source, request)
+    except (FileNotFoundError, FileChanged):
+        return None
+    except Exception as error:  # noqa: BLE001  see the head of the module
+        return dict.fromkeys((column.name for column in request.columns), clause(error))
 
 
 def clause(error: Exception) -> str:
@@ -251,6 +292,8 @@ def _column(
         return problem
     try:
         found = _filters(source, footer, leaf, plan, request)
+    except FileChanged:
+        raise
     except Exception as error:  # noqa: BLE001  as above
         return clause(error)
     return found if isinstance(found, str) else FileFilters(leaf=leaf, filters=tuple(found))

@@ -26,22 +26,28 @@ import uuid
 import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from parquet_bloomwriter.durable import make_folders, remove_files, sync_folder
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format import slice_file as layout
 from parquet_bloomwriter.index.format.bit_matrix import transpose
-from parquet_bloomwriter.index.format.part_reader import read_part, state_of
-from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder, relative_path
+from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.format.part_writer import WHOLE_FILE, column_folder
 from parquet_bloomwriter.index.format.slice_file import Directory, Group, Section, SourcePart
 from parquet_bloomwriter.index.log.entry import IndexFile, SliceFile
 from parquet_bloomwriter.index.query.column_filters import gather_filters
+from parquet_bloomwriter.index.storage.base import (
+    is_on_store,
+    open_file,
+    relative_to_folder,
+    relative_to_index,
+    state_of,
+    storage_of,
+)
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.header import encode_header, usual_header_length
-from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
-    from parquet_bloomwriter.source.local import FileSource
+    from parquet_bloomwriter.index.storage.base import IndexSource
 
 _TILE_BYTES = 256 << 20
 _TILE_FILTERS = 1 << 16
@@ -61,9 +67,6 @@ _TURNED_BYTES = 16 << 20
 
 _SLAB_BYTES = 4 << 20
 """Read at once, about."""
-
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-_NEW |= getattr(os, "O_BINARY", 0)
 
 _ALIGNED = 64
 """Filters of a tile are a multiple of this."""
@@ -137,21 +140,12 @@ def write_slices(version_folder: str, column: str, plan: SlicePlan, *, stop: int
             is left of them.
     """
     folder = column_folder(version_folder, column)
-    make_folders(folder)
     path = os.path.join(folder, f"slices-{uuid.uuid4()}.bfslice")
-    fd = os.open(path, _NEW, 0o666)
-    try:
-        try:
-            base = os.path.dirname(version_folder)
-            size, digest = _Writer(fd, plan, base, stop).write()
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        sync_folder(folder)
-    except BaseException:
-        remove_files([path])
-        raise
-    file = IndexFile(path=relative_path(version_folder, path), size=size)
+    with _OpenParts(plan.filters) as parts, storage_of(path).new_file(path) as new:
+        base = os.path.dirname(version_folder)
+        size, digest = _Writer(new.fd, plan, parts, base, stop).write()
+        new.finish()
+    file = IndexFile(path=relative_to_index(version_folder, path), size=size)
     return SliceFile(file=file, digest=digest)
 
 
@@ -204,9 +198,10 @@ def _plan(
 class _Writer:
     """Writes one file of slices."""
 
-    def __init__(self, fd: int, plan: SlicePlan, base: str, stop: int) -> None:
+    def __init__(self, fd: int, plan: SlicePlan, parts: _OpenParts, base: str, stop: int) -> None:
         self._fd = fd
         self._plan = plan
+        self._parts_read = parts
         self._base = base
         self._stop = stop
         self._id = secrets.token_bytes(layout.ID_BYTES)
@@ -232,7 +227,7 @@ class _Writer:
                 row_groups=self._optional(row_groups[number]),
             )
             if group.num_blocks:
-                _GroupWriter(self._fd, one, group.rows, plan.filters, self._id).write()
+                _GroupWriter(self._fd, one, group.rows, self._parts_read, self._id).write()
             groups.append(one)
         directory = Directory(
             id=self._id,
@@ -268,7 +263,7 @@ class _Writer:
         num_others = np.bincount(others, minlength=len(filters.paths))
         return tuple(
             SourcePart(
-                path=os.path.relpath(path, self._base).replace(os.sep, "/"),
+                path=relative_to_folder(self._base, path),
                 size=size,
                 has_others=count > 0,
             )
@@ -306,6 +301,46 @@ class _Writer:
         _pwrite(self._fd, data, start)
 
 
+class _OpenParts:
+    """The parts that filters are read from: of those on a disk, one is open at a time.
+
+    Those on a store are fetched whole, once, and stay on this machine until all is done.
+    """
+
+    def __init__(self, filters: ColumnFilters) -> None:
+        self.filters = filters
+        self._stack = ExitStack()
+        self._open: dict[int, IndexSource] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def source(self, part: int) -> IndexSource:
+        """Return a part, opened.
+
+        Raises:
+            IndexProblem: If the part was changed after it was first opened.
+            OSError: If the part cannot be opened.
+        """
+        found = self._open.get(part)
+        if found is not None:
+            return found
+        filters = self.filters
+        path = filters.paths[part]
+        if not is_on_store(path):
+            self._stack.close()
+            self._open.clear()
+        source = self._stack.enter_context(open_file(path, int(filters.sizes[part]), whole=True))
+        if state_of(source) != filters.states[part]:
+            problem = "a part of the index was changed after it was opened"
+            raise IndexProblem(problem, path=path)
+        self._open[part] = source
+        return source
+
+
 class _GroupWriter:
     """Writes the matrix of one group."""
 
@@ -314,13 +349,14 @@ class _GroupWriter:
         fd: int,
         group: Group,
         rows: NDArray[np.int64],
-        filters: ColumnFilters,
+        parts: _OpenParts,
         file_id: bytes,
     ) -> None:
         self._fd = fd
         self._group = group
         self._rows = rows
-        self._filters = filters
+        self._parts = parts
+        self._filters = parts.filters
         self._id = file_id
         self._header = encode_header(group.num_blocks * BYTES_PER_BLOCK)
 
@@ -346,24 +382,14 @@ class _GroupWriter:
         start, width = first * BYTES_PER_BLOCK, tile.shape[1]
         is_whole = width == self._group.num_blocks * BYTES_PER_BLOCK
         limit = _SLAB_BYTES if is_whole else 0
-        with ExitStack() as stack:
-            source, part = None, -1
-            for run in _runs(filters, rows, limit):
-                if filters.part_of[rows[run.start]] != part:
-                    stack.close()
-                    part = int(filters.part_of[rows[run.start]])
-                    source = stack.enter_context(open_local(filters.paths[part]))
-                    if state_of(source) != filters.states[part]:
-                        problem = "a part of the index was changed after it was opened"
-                        raise IndexProblem(problem, path=filters.paths[part])
-                tile[run] = self._read(source, rows[run], start, width)
+        for run in _runs(filters, rows, limit):
+            source = self._parts.source(int(filters.part_of[rows[run.start]]))
+            tile[run] = self._read(source, rows[run], start, width)
 
     def _read(
-        self, source: FileSource | None, rows: NDArray[np.int64], start: int, width: int
+        self, source: IndexSource, rows: NDArray[np.int64], start: int, width: int
     ) -> NDArray[np.uint8]:
         """Read bytes of the bitsets of filters that lie at equal distances in one part."""
-        if source is None:
-            raise AssertionError
         filters, header = self._filters, self._header
         begin, end = int(filters.starts[rows[0]]), int(filters.starts[rows[-1]])
         if start:  # the header was checked with the first blocks

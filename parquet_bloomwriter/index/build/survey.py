@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way
-from parquet_bloomwriter.index.build.file_filters import clause
+from parquet_bloomwriter.index.build.file_filters import clause, open_data_file
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.format.columns import missing, resolve_column, why_unreadable
 from parquet_bloomwriter.index.report import LeftOut
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.sbbf import expected_fpp, initial_num_blocks
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES
 from parquet_bloomwriter.source import read_footer
-from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.text import count, size
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 _FILES_AT_ONCE = 32
 _LATENCY = 4
 """Threads for each core: a mounted disk makes them wait."""
+
+_REMOTE_THREADS = 32
+"""Footers on a store that are read at the same time."""
 
 _HEADER_BYTES = 20
 """At least as many as the header of a filter has."""
@@ -185,9 +188,11 @@ def _file(pair: tuple[FileId, _FileFacts]) -> FileId:
 
 def _facts_of(root: str, files: Sequence[FileId], columns: Sequence[str]) -> list[_FileFacts]:
     """Read the footers of files, in threads; a file that cannot be read is no error."""
-    batches = [files[at : at + _FILES_AT_ONCE] for at in range(0, len(files), _FILES_AT_ONCE)]
+    step = 1 if is_on_store(root) else _FILES_AT_ONCE
+    batches = [files[at : at + step] for at in range(0, len(files), step)]
     read = partial(_read_all, root, columns)
-    with ThreadPoolExecutor(_LATENCY * default_jobs(), thread_name_prefix="bloomify") as pool:
+    jobs = _REMOTE_THREADS if is_on_store(root) else _LATENCY * default_jobs()
+    with ThreadPoolExecutor(jobs, thread_name_prefix="bloomify") as pool:
         return [one for batch in pool.map(read, batches) for one in batch]
 
 
@@ -198,7 +203,7 @@ def _read_all(root: str, columns: Sequence[str], files: Sequence[FileId]) -> lis
 def _read(path: str, columns: Sequence[str]) -> _FileFacts:
     try:
         path.encode()
-        with open_local(path) as source:
+        with open_data_file(path) as source:
             footer = read_footer(source)
             return _facts(footer, columns)
     except UnicodeEncodeError:

@@ -18,11 +18,11 @@ import numpy as np
 
 from parquet_bloomwriter.index.engine import PartialFilter, PartInfo
 from parquet_bloomwriter.index.format.filter_file import broken, header_of, write_filter
+from parquet_bloomwriter.index.storage.base import open_file
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES
 from parquet_bloomwriter.sbbf.union import FilterUnion
-from parquet_bloomwriter.source.local import open_local
 from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def merge_partials(
 
 def _add_file(union: FilterUnion, path: str) -> None:
     """Add the filter of a file, read in pieces."""
-    with open_local(path) as source:
+    with open_file(path, whole=True) as source:
         header = header_of(source)
         num_blocks = header.num_bytes // BYTES_PER_BLOCK
         if num_blocks & (num_blocks - 1) or header.num_bytes > MAX_BYTES:

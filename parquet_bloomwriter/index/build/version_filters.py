@@ -73,7 +73,11 @@ def make_tasks(survey: Survey, first_id: int) -> list[FileTask]:
 
 
 def make_plan(
-    config: IndexConfig, num_distinct: Mapping[str, int], *, root: str, folder: str
+    config: IndexConfig,
+    num_distinct: Mapping[str, int],
+    *,
+    root: str,
+    folder: str,
 ) -> BuildPlan:
     """Plan the filters of a version.
 

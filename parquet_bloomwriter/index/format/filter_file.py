@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.durable import make_folders, sync_folder
 from parquet_bloomwriter.errors import IndexProblem, MalformedFilter
-from parquet_bloomwriter.index.format.part_writer import column_folder, relative_path
+from parquet_bloomwriter.index.format.part_writer import column_folder
 from parquet_bloomwriter.index.log.entry import IndexFile
+from parquet_bloomwriter.index.storage.base import (
+    open_file,
+    prefetch,
+    relative_to_index,
+    storage_of,
+)
 from parquet_bloomwriter.replace.copying import write_all
 from parquet_bloomwriter.sbbf import Sbbf, block_index, check_block
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.header import decode_header, encode_header
-from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.sbbf.header import decode_header, encode_header, usual_header_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.storage.base import IndexSource
     from parquet_bloomwriter.sbbf.header import FilterHeader
     from parquet_bloomwriter.source import Source
 
@@ -39,7 +44,9 @@ def might_hold(folder: str, file: IndexFile, hashes: NDArray[np.uint64]) -> NDAr
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
-    with open_local(os.path.join(folder, file.path)) as source:
+    with open_file(os.path.join(folder, file.path), file.size) as source:
+        if len(hashes) <= _MAX_HASHES and source.fd < 0:
+            _prefetch(source, hashes)
         header = _check(source, file)
         if len(hashes) > _MAX_HASHES:
             return np.ones(len(hashes), np.bool_)
@@ -57,7 +64,7 @@ def read_global(folder: str, file: IndexFile) -> Sbbf:
         IndexProblem: If the file is not as it was written.
         OSError: If the file cannot be read.
     """
-    with open_local(os.path.join(folder, file.path)) as source:
+    with open_file(os.path.join(folder, file.path), file.size, whole=True) as source:
         _check(source, file)
         filter_ = Sbbf.from_bytes(source.read_at(0, source.size))
         if not filter_.blocks.any():
@@ -79,21 +86,14 @@ def write_filter(version_folder: str, column: str, bits: Sbbf, *, is_kept: bool)
         OSError: If the file cannot be written.
     """
     folder = column_folder(version_folder, column)
-    make_folders(folder)
     kind = "global" if is_kept else "partial"
     path = os.path.join(folder, f"{kind}-{uuid.uuid4()}.bloom")
     header = encode_header(bits.num_bytes)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        write_all(fd, header)
-        write_all(fd, bits.blocks.data.cast("B"))
-        if is_kept:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-    if is_kept:
-        sync_folder(folder)
-    return IndexFile(path=relative_path(version_folder, path), size=len(header) + bits.num_bytes)
+    with storage_of(path).new_file(path) as new:
+        write_all(new.fd, header)
+        write_all(new.fd, bits.blocks.data.cast("B"))
+        size = new.finish(is_kept=is_kept)
+    return IndexFile(path=relative_to_index(version_folder, path), size=size)
 
 
 def header_of(source: Source) -> FilterHeader:
@@ -116,6 +116,18 @@ def header_of(source: Source) -> FilterHeader:
 def broken(source: Source, problem: str) -> IndexProblem:
     """Return the error for a file that is not as it was written."""
     return IndexProblem(problem, path=source.name, remedy="Refresh the index in full.")
+
+
+def _prefetch(source: IndexSource, hashes: NDArray[np.uint64]) -> None:
+    """Fetch the header of a filter on a store, and the blocks of hashes, at the same time.
+
+    It has the usual header, or else its blocks are fetched again.
+    """
+    (start,) = usual_header_length(np.array([source.size])).tolist()
+    num_blocks = (source.size - start) // BYTES_PER_BLOCK
+    places = [start + BYTES_PER_BLOCK * block_index(h, num_blocks) for h in hashes.tolist()]
+    ranges = [(0, min(_HEADER_BYTES, source.size))]
+    prefetch(source, [*ranges, *((place, place + BYTES_PER_BLOCK) for place in places)])
 
 
 def _check(source: Source, file: IndexFile) -> FilterHeader:

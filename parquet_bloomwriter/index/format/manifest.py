@@ -2,7 +2,8 @@
 
     fileId int64    fileName string    size int64    modificationTime int64 (ms)    numRows int64
 
-All are required. The order of rows has no meaning; ids and names occur once.
+All are required. The order of rows has no meaning; ids and names occur once. Of a table on a store,
+there is one column more, `etag string`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
-from parquet_bloomwriter.index.files import FileId, are_unchanged
+from parquet_bloomwriter.index.files import FileId, ObjectId, are_unchanged, location
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut, integers_of
-from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.index.storage.base import is_on_store, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import FileTask
 
 _ID, _NAME, _SIZE, _MODIFIED, _ROWS = "fileId", "fileName", "size", "modificationTime", "numRows"
+_ETAG = "etag"
 _NUMBERS = (_ID, _SIZE, _MODIFIED, _ROWS)
 
 
@@ -46,6 +48,9 @@ class FileTable:
     num_rows: NDArray[np.int64]
     """By their footers."""
 
+    etags: pa.StringArray | None = None
+    """Of objects on a store; None: the files are on a disk."""
+
     @classmethod
     def of(cls, tasks: Sequence[FileTask]) -> Self:
         """Make the table of files that were indexed."""
@@ -57,6 +62,7 @@ class FileTable:
             sizes=np.array([task.file.size for task in tasks], np.int64),
             modified_ms=np.array([task.file.modified_ms for task in tasks], np.int64),
             num_rows=np.array([task.num_rows for task in tasks], np.int64),
+            etags=_etags_of([task.file for task in tasks]),
         )
 
     @classmethod
@@ -70,13 +76,15 @@ class FileTable:
             sizes=np.array([file.size for file in files], np.int64),
             modified_ms=np.array([file.modified_ms for file in files], np.int64),
             num_rows=np.full(len(files), -1),
+            etags=_etags_of(files),
         )
 
     @property
     def num_bytes_held(self) -> int:
         """Memory, bytes."""
         columns = (self.ids, self.paths, self.sizes, self.modified_ms, self.num_rows)
-        return sum(int(column.nbytes) for column in columns)
+        held = sum(int(column.nbytes) for column in columns)
+        return held + (0 if self.etags is None else int(self.etags.nbytes))
 
     def select(self, which: NDArray[np.bool_]) -> Self:
         """Return some of the files; `which` has shape (m,)."""
@@ -88,6 +96,7 @@ class FileTable:
             sizes=self.sizes[which],
             modified_ms=self.modified_ms[which],
             num_rows=self.num_rows[which],
+            etags=None if self.etags is None else self.etags.filter(pa.array(which)),
         )
 
     def take(self, places: NDArray[np.int64]) -> Self:
@@ -100,6 +109,7 @@ class FileTable:
             sizes=self.sizes[places],
             modified_ms=self.modified_ms[places],
             num_rows=self.num_rows[places],
+            etags=None if self.etags is None else self.etags.take(pa.array(places)),
         )
 
     def by_id(self) -> Self:
@@ -118,11 +128,14 @@ class FileTable:
             sizes=np.concatenate([self.sizes, more.sizes]),
             modified_ms=np.concatenate([self.modified_ms, more.modified_ms]),
             num_rows=np.concatenate([self.num_rows, more.num_rows]),
+            etags=_joined_etags(self, more),
         )
 
     def identities(self) -> list[FileId]:
         """Return the files one by one."""
         facts = (self.paths.to_pylist(), self.sizes.tolist(), self.modified_ms.tolist())
+        if self.etags is not None:
+            return list(map(ObjectId, *facts, self.etags.to_pylist()))
         return list(map(FileId, *facts))
 
     def are_unchanged(self, root: str, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -135,6 +148,12 @@ class FileTable:
         Returns:
             Shape (n,).
         """
+        if is_on_store(root):
+            from parquet_bloomwriter.index.table_objects import are_unchanged as are_same_objects
+
+            files = self.take(places).identities()
+            urls = [location(root, file) for file in files]
+            return np.array(are_same_objects(urls, files), np.bool_)
         base = root.rstrip("/") + "/"
         names = self.paths.take(places).to_pylist()
         paths = (name if name.startswith("/") else base + name for name in names)
@@ -165,14 +184,21 @@ def write_manifest(path: str, files: FileTable) -> int:
         ]
     )
     columns = [files.ids, files.paths, files.sizes, files.modified_ms, files.num_rows]
+    if files.etags is not None:
+        schema = schema.append(pa.field(_ETAG, pa.string(), nullable=False))
+        columns.append(files.etags)
     options = {"compression": "zstd", "use_dictionary": False}
     with ParquetOut(path, schema, **options) as out:
         out.write(pa.table(columns, schema=schema))
         return out.finish()
 
 
-def read_manifest(path: str) -> FileTable:
+def read_manifest(path: str, size: int = -1) -> FileTable:
     """Read a manifest.
+
+    Args:
+        path: Absolute.
+        size: Its bytes, as the entry has them; needed on a store.
 
     Raises:
         IndexProblem: If the file is no manifest, or not whole.
@@ -181,24 +207,53 @@ def read_manifest(path: str) -> FileTable:
     import pyarrow.parquet as pq
 
     try:
-        with open_local(path) as source:
+        with open_file(path, size, keep=True) as source:
             file = pq.ParquetFile(source.for_arrow(), pre_buffer=False)
             table = file.read(use_threads=False)
         numbers = [integers_of(table[name], np.int64) for name in _NUMBERS]
-        names = _names(table)
+        names = _names(table, _NAME)
+        etags = _names(table, _ETAG) if _ETAG in table.schema.names else None
     except FileProblem as error:
         raise IndexProblem(error.problem, path=path) from error
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         problem = "the manifest of an index cannot be read: " + " ".join(str(error).split())
         raise IndexProblem(problem, path=path, remedy="Refresh the index in full.") from error
     ids, sizes, modified_ms, num_rows = numbers
-    return FileTable(ids=ids, paths=names, sizes=sizes, modified_ms=modified_ms, num_rows=num_rows)
+    return FileTable(
+        ids=ids,
+        paths=names,
+        sizes=sizes,
+        modified_ms=modified_ms,
+        num_rows=num_rows,
+        etags=etags,
+    )
 
 
-def _names(table: pa.Table) -> pa.StringArray:
+def _etags_of(files: Sequence[FileId]) -> pa.StringArray | None:
+    """Return the ETags of files; None if they are on a disk, and have none."""
     import pyarrow as pa
 
-    column = table[_NAME]
+    if not any(file.etag for file in files):
+        return None
+    return pa.array([file.etag for file in files], pa.string())
+
+
+def _joined_etags(one: FileTable, other: FileTable) -> pa.StringArray | None:
+    import pyarrow as pa
+
+    if one.etags is None and other.etags is None:
+        return None
+    both = [
+        pa.array([""] * len(table.ids), pa.string()) if table.etags is None else table.etags
+        for table in (one, other)
+    ]
+    return pa.concat_arrays(both)
+
+
+def _names(table: pa.Table, name: str) -> pa.StringArray:
+    import pyarrow as pa
+
+    column = table[name]
     if column.null_count or column.type != pa.string():
-        raise ValueError(f"the column {_NAME} holds something else than names")
+        raise ValueError(f"the column {name} holds something else than names")
     return pa.concat_arrays([pa.nulls(0, pa.string()), *column.chunks])

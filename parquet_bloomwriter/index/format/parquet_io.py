@@ -7,8 +7,6 @@ Integers go from Arrow to NumPy by their buffers: `to_numpy` and `numpy.asarray`
 import pandas if it is installed, which costs 0.3 s and 50 MB, and a lookup does not need it.
 """
 
-# ruff: noqa: PTH120  paths are strings, as in the entries
-
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from parquet_bloomwriter.durable import remove_files, sync_folder
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.replace.copying import WriteBack
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 _WRITE_BACK = 16 << 20
 """Bytes between two write-backs."""
-
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 class ParquetOut:
@@ -40,7 +36,7 @@ class ParquetOut:
         """Begin the file.
 
         Args:
-            path: Absolute; the folder must exist, and no file of this name.
+            path: Absolute; there must be no file of this name.
             schema: Of all tables to be written.
             options: For pyarrow's writer.
 
@@ -50,11 +46,10 @@ class ParquetOut:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
-        self._path = path
+        self._new = storage_of(path).new_file(path)
         self._is_finished = False
-        self._file = os.fdopen(fd, "wb")
-        self._write_back = WriteBack(fd, every=_WRITE_BACK)
+        self._file = os.fdopen(self._new.fd, "wb", closefd=False)
+        self._write_back = WriteBack(self._new.fd, every=_WRITE_BACK)
         self._sink = pa.PythonFile(self._file, mode="w")
         self._writer = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
 
@@ -66,8 +61,9 @@ class ParquetOut:
             with contextlib.suppress(Exception):  # the file is thrown away
                 self._writer.close()
             self._write_back.stop()
-            self._sink.close()
-            remove_files([self._path])
+            with contextlib.suppress(OSError):  # what is in its buffer, too
+                self._sink.close()
+            self._new.__exit__(None, None, None)
 
     def write(self, table: pa.Table) -> None:
         """Append a table as one row group.
@@ -90,12 +86,10 @@ class ParquetOut:
         """
         self._writer.close()
         self._file.flush()
-        os.fsync(self._file.fileno())
+        self._sink.close()
         self._write_back.stop()
         self._write_back.check()
-        size = os.fstat(self._file.fileno()).st_size
-        self._sink.close()
-        sync_folder(os.path.dirname(self._path))
+        size = self._new.finish()
         self._is_finished = True
         return size
 

@@ -14,7 +14,6 @@ Source: parquet.thrift, PageHeader; Parquet specification, "Plain: (PLAIN = 0)".
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +33,16 @@ from parquet_bloomwriter.index.format.part_writer import (
     SIZE,
     TYPE,
 )
+from parquet_bloomwriter.index.storage.base import open_file, state_of
 from parquet_bloomwriter.kernels.layout import DATA_PAGE, DATA_PAGE_V2, I32, PLAIN, STRUCT
 from parquet_bloomwriter.metadata.schema import LENGTH_BYTES
-from parquet_bloomwriter.source.identity import FileIdentity
-from parquet_bloomwriter.source.local import FileSource, open_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from parquet_bloomwriter.index.storage.base import IndexSource, ObjectName
+    from parquet_bloomwriter.source.identity import FileIdentity
 
 _DTYPES: dict[str, type[np.signedinteger[Any]]] = {
     FILE_ID: np.int64,
@@ -95,7 +96,7 @@ class Part:
     path: str
     """Absolute."""
 
-    state: FileIdentity
+    state: FileIdentity | ObjectName
     """The file as it was read."""
 
     file_ids: NDArray[np.int64]
@@ -136,7 +137,7 @@ def read_part(path: str, size: int) -> Part:
         BloomwriterError: If the part is broken.
         OSError: If it cannot be read.
     """
-    with open_local(path) as source:
+    with open_file(path, size, keep=True) as source:
         if source.size != size:
             raise _broken(path, f"it has {source.size} bytes, and {size} were written")
         file, table = _opened(source, path)
@@ -163,12 +164,7 @@ def read_part(path: str, size: int) -> Part:
     )
 
 
-def state_of(source: FileSource) -> FileIdentity:
-    """Return the identity of an open file of an index, which never changes."""
-    return FileIdentity.of(os.fstat(source.fd))
-
-
-def _opened(source: FileSource, path: str) -> tuple[Any, pa.Table]:
+def _opened(source: IndexSource, path: str) -> tuple[Any, pa.Table]:
     """Open a part with pyarrow, and read all columns except the filters."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -207,7 +203,7 @@ def _types(table: pa.Table, path: str) -> tuple[tuple[str, ...], NDArray[np.int3
 
 
 def _starts_of(
-    source: FileSource,
+    source: IndexSource,
     file: Any,  # noqa: ANN401  pyarrow has no types
     num_bytes: NDArray[np.int64],
     path: str,
@@ -249,7 +245,7 @@ def _starts_of(
 
 
 def _starts_in(
-    source: FileSource,
+    source: IndexSource,
     chunk: Any,  # noqa: ANN401  as above
     num_bytes: NDArray[np.int64],
     path: str,

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from parquet_bloomwriter.durable import make_folders
 from parquet_bloomwriter.index.engine import PartInfo
 from parquet_bloomwriter.index.format.parquet_io import ParquetOut
 from parquet_bloomwriter.index.log.entry import IndexFile
+from parquet_bloomwriter.index.storage.base import relative_to_index
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,12 +108,6 @@ def column_folder(version_folder: str, column: str) -> str:
     return os.path.join(version_folder, f"column={name}")
 
 
-def relative_path(version_folder: str, path: str) -> str:
-    """Return the path of a version's file as entries have it: relative to the index's folder."""
-    relative = os.path.relpath(path, os.path.dirname(version_folder))  # noqa: PTH120
-    return relative.replace(os.sep, "/")
-
-
 class PartWriter:
     """Writes one part, row by row. A context manager: a part that is not closed is removed.
 
@@ -163,7 +157,7 @@ class PartWriter:
         if self._out is None:
             return None
         size = self._out.finish()
-        path = relative_path(self._version_folder, self._path)
+        path = relative_to_index(self._version_folder, self._path)
         return PartInfo(
             column=self._column, file=IndexFile(path=path, size=size), num_rows=self._num_rows
         )
@@ -179,7 +173,6 @@ class PartWriter:
 
     def _begin(self) -> ParquetOut:
         folder = column_folder(self._version_folder, self._column)
-        make_folders(folder)
         self._path = os.path.join(folder, f"part-{uuid.uuid4()}.bfindex")
         return ParquetOut(self._path, schema(), **_options())
 

@@ -65,17 +65,17 @@ import numpy as np
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.files import FileId
+from parquet_bloomwriter.index.storage.base import open_file, prefetch
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, WORDS_PER_BLOCK
-from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.log.entry import SliceFile
-    from parquet_bloomwriter.source.local import FileSource
+    from parquet_bloomwriter.index.storage.base import IndexSource
 
 MAGIC = b"BFSLICE1"
 HEADER_BYTES = 32
@@ -164,6 +164,10 @@ class Group:
     def num_pages(self) -> int:
         """Pages of the matrix."""
         return self.num_blocks * ROWS_PER_BLOCK // self.rows_per_page
+
+    def page_start(self, row: int) -> int:
+        """Return where the page of a row of the matrix begins, absolute, bytes."""
+        return self.start + row // self.rows_per_page * self.page_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,12 +321,13 @@ class SliceReader:
         """
         self.path = os.path.join(folder, slices.file.path)
         self._size = slices.file.size
-        with self.opened() as source:
+        with self.opened(keep=True) as source:
             try:
                 self.directory = _read_directory(source, slices)
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise self._broken(f"its directory cannot be read: {error}") from error
             found = self.directory
+            prefetch(source, ((one.start, one.start + one.length) for one in _arrays(found)))
             self.file_ids = self._array(source, found.file_ids, np.int64, found.num_files)
             self.without_slices = self._array(source, found.without_slices, np.int32)
             self.owners = tuple(
@@ -345,21 +350,42 @@ class SliceReader:
         return sum(one.nbytes for one in arrays if one is not None)
 
     @contextmanager
-    def opened(self) -> Iterator[FileSource]:
+    def opened(self, *, keep: bool = False) -> Iterator[IndexSource]:
         """Open the file, and close it at the end.
+
+        Args:
+            keep: See `open_file`.
 
         Raises:
             IndexProblem: If the file has another size than it was written with.
             OSError: If the file cannot be opened.
         """
-        with open_local(self.path) as source:
+        with open_file(self.path, self._size, keep=keep) as source:
             if source.size != self._size:
                 problem = f"it has {source.size} bytes, and {self._size} were written"
                 raise self._broken(problem)
             yield source
 
+    def prefetch(self, source: IndexSource, rows: Mapping[int, Iterable[int]]) -> None:
+        """Fetch pages from a store, all at the same time.
+
+        Args:
+            source: The file, opened.
+            rows: By ordinal of a group: rows of its matrix.
+
+        Raises:
+            IndexProblem: If the store refuses, or the file was replaced.
+        """
+        groups = self.directory.groups
+        starts = {
+            (groups[number].page_start(row), groups[number].page_bytes)
+            for number, some in rows.items()
+            for row in some
+        }
+        prefetch(source, ((start, start + length) for start, length in starts))
+
     def rows(
-        self, source: FileSource, group: Group, numbers: Iterable[int]
+        self, source: IndexSource, group: Group, numbers: Iterable[int]
     ) -> Iterable[NDArray[np.uint64]]:
         """Read rows of a matrix, one after the other, each with its page.
 
@@ -387,12 +413,25 @@ class SliceReader:
         """
         with self.opened() as source:
             for group in self.directory.groups:
-                per_page = group.rows_per_page
-                for _ in self.rows(source, group, range(0, group.num_pages * per_page, per_page)):
-                    pass
+                self._check_pages(source, group)
         for first in range(0, self.directory.num_files, _CHECKED_FILES):
             stop = min(first + _CHECKED_FILES, self.directory.num_files)
             self.files(np.arange(first, stop))
+
+    def _check_pages(self, source: IndexSource, group: Group) -> None:
+        stride, step = group.page_bytes, max(1, _RUN_BYTES // group.page_bytes)
+        for first in range(0, group.num_pages, step):
+            count = min(step, group.num_pages - first)
+            start = group.start + first * stride
+            data = memoryview(source.read_at(start, start + count * stride))
+            for number in range(count):
+                page = data[number * stride : (number + 1) * stride]
+                self._check_page(page, group.first_page + first + number)
+
+    def _check_page(self, page: memoryview, number: int) -> None:
+        crc = zlib.crc32(page[:-CHECK_BYTES], page_seed(self.directory.id, number))
+        if page[-CHECK_BYTES:] != check_bytes(crc):
+            raise self._broken("a page of slices is not as it was written")
 
     def files(self, ordinals: NDArray[np.int64]) -> list[FileId]:
         """Read the records of some files.
@@ -449,7 +488,8 @@ class SliceReader:
         """Read the sizes and times of all files, unchecked."""
         num_files = self.directory.num_files
         found = np.empty((2, num_files), np.int64)
-        with self.opened() as source:
+        with self.opened(keep=True) as source:
+            prefetch(source, [(int(self._places[0]), int(self._places[-1]))])
             for start, first in zip(
                 self._places.tolist(), range(0, num_files, RECORD_FILES), strict=False
             ):
@@ -471,6 +511,7 @@ class SliceReader:
         firsts = np.flatnonzero(is_first)
         begins, stops = starts[firsts], ends[np.append(firsts[1:], len(numbers)) - 1]
         with self.opened() as source:
+            prefetch(source, zip(begins.tolist(), stops.tolist(), strict=True))
             runs = zip(begins.tolist(), stops.tolist(), strict=True)
             data = b"".join([source.read_at(begin, stop) for begin, stop in runs])
         lengths = stops - begins
@@ -495,7 +536,7 @@ class SliceReader:
                 raise self._broken("a record of files is not as it was written")
 
     def _array(
-        self, source: FileSource, section: Section, dtype: type[Any], count: int | None = None
+        self, source: IndexSource, section: Section, dtype: type[Any], count: int | None = None
     ) -> NDArray[Any]:
         data = source.read_at(section.start, section.start + section.length)
         width = np.dtype(dtype).itemsize
@@ -522,10 +563,20 @@ def broken(path: str, problem: str) -> IndexProblem:
     return IndexProblem(problem, path=path, remedy="Optimize the index: it writes slices anew.")
 
 
-def _read_directory(source: FileSource, slices: SliceFile) -> Directory:
+def _arrays(directory: Directory) -> Iterator[Section]:
+    """Yield the places of the arrays that are read when slices are opened."""
+    yield from (directory.file_ids, directory.without_slices, directory.records)
+    for group in directory.groups:
+        yield group.owners
+        if group.row_groups is not None:
+            yield group.row_groups
+
+
+def _read_directory(source: IndexSource, slices: SliceFile) -> Directory:
     size = slices.file.size
     if size < HEADER_BYTES + TRAILER_BYTES:
         raise ValueError("the file is too short")
+    prefetch(source, [(0, HEADER_BYTES), (max(0, size - source.tail_bytes), size)])
     trailer = source.read_at(size - TRAILER_BYTES, size)
     length = int.from_bytes(trailer[:8], "little")
     stop = size - TRAILER_BYTES

@@ -9,18 +9,17 @@ An entry that cannot be read (a disk's fault; a writer that died, on a file syst
 links) keeps its id. Queries ignore it; actions stop at it, and `cancel` goes on with the next id.
 """
 
-# ruff: noqa: PTH118, PTH208  paths are strings, as in the entries
+# ruff: noqa: PTH118  paths are strings, as in the entries
 from __future__ import annotations
 
 import os
 import re
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.durable import create_once
 from parquet_bloomwriter.errors import FileProblem, IndexProblem
 from parquet_bloomwriter.index.layout import LOG
 from parquet_bloomwriter.index.log.entry import STABLE, OtherFormat, from_json, to_json
-from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.index.storage.base import storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,15 +34,36 @@ _MAX_ENTRY_BYTES = 1 << 28
 class IndexLog:
     """The log of one index. It keeps nothing in memory: every method reads the folder anew."""
 
-    def __init__(self, folder: str) -> None:
-        """Take the log of the index in `folder`, absolute, which need not exist."""
+    def __init__(self, folder: str, *, one_writer: bool = False) -> None:
+        """Take the log of an index.
+
+        Args:
+            folder: The index's, absolute. It need not exist.
+            one_writer: The caller promises that no other process changes the index, so that a
+                store will do that ignores conditions.
+        """
         self.folder = folder
         self.log_folder = os.path.join(folder, LOG)
+        self.storage = storage_of(folder)
+        self._one_writer = one_writer
 
-    def ids(self) -> list[int]:
-        """Return the ids of all entries, ascending; an empty list if there is no log."""
+    def check_writable(self) -> None:
+        """Check that two processes cannot write the same entry.
+
+        Raises:
+            InvalidArgument: If they can, and the caller does not promise that there is one.
+            IndexProblem: If the store refuses or does not answer.
+        """
+        self.storage.check_writable(self.folder, one_writer=self._one_writer)
+
+    def ids(self, *, just_listed: bool = False) -> list[int]:
+        """Return the ids of all entries, ascending; an empty list if there is no log.
+
+        Args:
+            just_listed: On a store, take them from the last `Storage.log_state` of this thread.
+        """
         try:
-            names = os.listdir(self.log_folder)
+            names = self.storage.log_names(self.log_folder, just_listed=just_listed)
         except FileNotFoundError:
             return []
         return sorted(int(name) for name in names if _ID.fullmatch(name))
@@ -56,7 +76,7 @@ class IndexLog:
             OSError: If the entry cannot be read.
         """
         path = os.path.join(self.log_folder, str(entry_id))
-        entry = from_json(_read(path), path=path)
+        entry = from_json(self._read(path), path=path)
         if entry.id != entry_id:
             raise IndexProblem(f"the entry says that it is number {entry.id}", path=path)
         return entry
@@ -71,8 +91,11 @@ class IndexLog:
         ids = self.ids()
         return self.get(ids[-1]) if ids else None
 
-    def latest_stable(self) -> Entry | None:
+    def latest_stable(self, *, just_listed: bool = False) -> Entry | None:
         """Read the newest stable entry that can be read; None if there was never a stable entry.
+
+        Args:
+            just_listed: As for `ids`.
 
         Raises:
             IndexProblem: If there is none, and some entries cannot be understood.
@@ -80,7 +103,7 @@ class IndexLog:
             OSError: If an entry cannot be read.
         """
         failure = None
-        for entry_id in reversed(self.ids()):
+        for entry_id in reversed(self.ids(just_listed=just_listed)):
             try:
                 entry = self.get(entry_id)
             except OtherFormat:
@@ -105,10 +128,8 @@ class IndexLog:
 
     def is_only_claimed(self) -> bool:
         """Return whether all entries are empty: their writers died after they claimed the names."""
-        return not any(
-            os.stat(os.path.join(self.log_folder, str(number))).st_size  # noqa: PTH116
-            for number in self.ids()
-        )
+        paths = (os.path.join(self.log_folder, str(number)) for number in self.ids())
+        return not any(map(self.storage.size_of, paths))
 
     def write(self, entry: Entry) -> bool:
         """Write an entry, unless its id is taken. The log's folder must exist.
@@ -119,7 +140,12 @@ class IndexLog:
         Raises:
             OSError: If writing fails. `holds` tells whether the entry was written all the same.
         """
-        return create_once(os.path.join(self.log_folder, str(entry.id)), to_json(entry))
+        return self.storage.create_entry(
+            os.path.join(self.log_folder, str(entry.id)),
+            to_json(entry),
+            attempt=entry.attempt,
+            one_writer=self._one_writer,
+        )
 
     def holds(self, entry: Entry) -> bool:
         """Return whether the log has this very entry, not an entry of another attempt."""
@@ -128,15 +154,12 @@ class IndexLog:
         except (IndexProblem, FileNotFoundError):
             return False
 
-
-def _read(path: str) -> bytes:
-    try:
-        with open_local(path) as source:
-            if source.size > _MAX_ENTRY_BYTES:
-                raise IndexProblem(
-                    f"it has {source.size:,} bytes, more than an entry of the log can have",
-                    path=path,
-                )
-            return source.read_at(0, source.size)
-    except FileProblem as error:
-        raise IndexProblem(error.problem, path=path) from error
+    def _read(self, path: str) -> bytes:
+        try:
+            data = self.storage.read_entry(path, _MAX_ENTRY_BYTES)
+        except FileProblem as error:
+            raise IndexProblem(error.problem, path=path) from error
+        if data is None:
+            problem = f"it has more than {_MAX_ENTRY_BYTES:,} bytes, and is no entry of a log"
+            raise IndexProblem(problem, path=path)
+        return data

@@ -17,7 +17,7 @@ Versions have the number of the entry that announces them. A number is never giv
 leftovers of a process that was taken for dead are never in the way of another.
 """
 
-# ruff: noqa: PTH102, PTH114, PTH119, PTH120  paths are strings, as in the log
+# ruff: noqa: PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import contextlib
@@ -28,7 +28,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.durable import make_folders, remove_tree, sync_folder
 from parquet_bloomwriter.errors import (
     IndexBusy,
     IndexNotFound,
@@ -38,7 +37,8 @@ from parquet_bloomwriter.errors import (
     Way,
 )
 from parquet_bloomwriter.index.log.entry import STABLE, Entry, State
-from parquet_bloomwriter.index.log.version_files import discard_versions, is_intact, version_folder
+from parquet_bloomwriter.index.log.version_files import is_intact, version_folder
+from parquet_bloomwriter.index.storage.base import is_on_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,13 +143,7 @@ class Transaction:
         Raises:
             FileExistsError: If a symbolic link stands in its place.
         """
-        try:
-            os.mkdir(self.folder)
-        except FileExistsError:
-            if os.path.islink(self.folder):
-                raise
-            return self.folder
-        sync_folder(self.log.folder)
+        self.log.storage.make_version(self.log.folder, self.folder)
         return self.folder
 
     def check_not_cancelled(self) -> None:
@@ -193,9 +187,7 @@ def run_transaction(log: IndexLog, stable: Entry | None, begin: Entry) -> Iterat
         OSError: If the entry cannot be written.
         Exception: What the body raises.
     """
-    make_folders(log.log_folder)
-    if stable is None:
-        _sync_parents(log)
+    log.storage.make_log(log.log_folder, is_new=stable is None)
     begun = _stamped(begin, next_id(stable), attempt=_new_attempt())
     transaction = Transaction(log=log, begun=begun, stable=stable)
     try:
@@ -236,7 +228,8 @@ def cancel_action(
         raise _changed_meanwhile(log, cancelling)
     if stable is not None and stable.state is State.DELETED and not is_intact(log.folder, stable):
         stable = None
-    discard_versions(log.folder, range(0 if stable is None else stable.id, cancelling_id))
+    numbers = range(0 if stable is None else stable.id, cancelling_id)
+    log.storage.discard_versions(log.folder, numbers)
     after = nonexistent(cancelling) if stable is None else stable
     after = replace(after, action=cancelling.action)
     final = _stamped(after, cancelling_id + 1, attempt=cancelling.attempt)
@@ -271,14 +264,6 @@ def never_written(log: IndexLog, entry_id: int) -> Entry:
     )
 
 
-def _sync_parents(log: IndexLog) -> None:
-    """Sync the names of the folders; a process that made them may have died before syncing them."""
-    folder = log.log_folder
-    for _ in ("_log", "the index", "its home"):
-        folder = os.path.dirname(folder)
-        sync_folder(folder)
-
-
 def _roll_back(transaction: Transaction) -> None:
     """Undo the work of a transaction, unless the log shows that it never began or was committed."""
     log, begun = transaction.log, transaction.begun
@@ -286,11 +271,15 @@ def _roll_back(transaction: Transaction) -> None:
     if not ids or ids[-1] < begun.id or not log.holds(begun):
         return  # it never began
     if ids[-1] == begun.id:
-        with contextlib.suppress(OSError):
-            remove_tree(transaction.folder)
+        if not is_on_store(log.folder):  # it makes room for the entry; `cancel_action` does it, too
+            with contextlib.suppress(OSError):
+                log.storage.remove_version(transaction.folder)
+        # On a store, the entry that commits the action may still be on its way: nothing is removed
+        # before its id is taken.
         cancel_action(log, begun, transaction.stable, cancelling_id=begun.id + 1)
     elif log.get(begun.id + 1).state is State.CANCELLING:
-        remove_tree(transaction.folder)  # else it was committed before writing the entry failed
+        # else it was committed before writing the entry failed
+        log.storage.remove_version(transaction.folder)
 
 
 def _overtaken(log: IndexLog) -> IndexBusy:

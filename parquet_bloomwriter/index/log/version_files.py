@@ -1,26 +1,21 @@
 """The files of an index: those that an entry refers to, and those that can be removed.
 
-Only files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to.
+Only files in folders `v__=<N>` are ever removed.
 """
 
-# ruff: noqa: PTH106, PTH116, PTH118  paths are strings, as in the log
+# ruff: noqa: PTH118  paths are strings, as in the log
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import re
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.durable import remove_tree, sync_folder
 from parquet_bloomwriter.errors import IndexProblem
+from parquet_bloomwriter.index.storage.base import storage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterator
 
     from parquet_bloomwriter.index.log.entry import Entry, IndexFile
-
-_VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
 
 
 def version_folder(folder: str, version: int) -> str:
@@ -53,7 +48,7 @@ def bytes_of(entry: Entry) -> int:
 
 def is_intact(folder: str, entry: Entry) -> bool:
     """Return whether all files of an entry, except slices, exist and have the size noted in it."""
-    return are_intact(folder, _indispensable(entry))
+    return storage_of(folder).are_intact(folder, _indispensable(entry))
 
 
 def check_intact(folder: str, entry: Entry) -> None:
@@ -67,27 +62,6 @@ def check_intact(folder: str, entry: Entry) -> None:
         raise IndexProblem(problem, path=folder, remedy="Refresh it in full.")
 
 
-def are_intact(folder: str, files: Iterable[IndexFile]) -> bool:
-    """Return whether files of an index exist and have the size noted in the log."""
-    return all(_size(os.path.join(folder, file.path)) == file.size for file in files)
-
-
-def versions(folder: str) -> list[int]:
-    """Return the numbers of the versions that have a folder, ascending."""
-    with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return sorted(int(match[1]) for match in map(_VERSION.fullmatch, names) if match)
-
-
-def discard_versions(folder: str, numbers: Container[int]) -> None:
-    """Remove the folders of versions, as far as possible; `vacuum` removes what is left."""
-    for version in versions(folder):
-        if version in numbers:
-            with contextlib.suppress(OSError):
-                remove_tree(version_folder(folder, version))
-                sync_folder(folder)
-
-
 def unreferenced(folder: str, entry: Entry, *, before: int) -> list[tuple[str, int]]:
     """Find the files of versions below `before` that an entry does not refer to.
 
@@ -95,34 +69,5 @@ def unreferenced(folder: str, entry: Entry, *, before: int) -> list[tuple[str, i
         Absolute paths and sizes in bytes.
     """
     kept = {os.path.join(folder, *file.path.split("/")) for file in files_of(entry)}
-    found = (
-        os.path.join(parent, name)
-        for version in versions(folder)
-        if version < before
-        for parent, _, names in os.walk(version_folder(folder, version))
-        for name in names
-    )
-    return [(path, os.lstat(path).st_size) for path in sorted(found) if path not in kept]
-
-
-def remove_empty_folders(folder: str, *, before: int) -> None:
-    """Remove the folders of versions below `before` that hold nothing."""
-    for version in versions(folder):
-        if version < before:
-            for parent, _, _ in os.walk(version_folder(folder, version), topdown=False):
-                _remove_if_empty(parent)
-
-
-def _remove_if_empty(folder: str) -> None:
-    try:
-        os.rmdir(folder)
-    except OSError as error:
-        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}:
-            raise
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return -1
+    found = storage_of(folder).files_of_versions(folder, before=before)
+    return [(path, size) for path, size in found if path not in kept]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.format.part_reader import Part
+    from parquet_bloomwriter.index.storage.base import ObjectName
     from parquet_bloomwriter.source.identity import FileIdentity
 
 
@@ -31,7 +32,7 @@ class ColumnFilters:
     paths: tuple[str, ...]
     """Of the parts, absolute."""
 
-    states: tuple[FileIdentity, ...]
+    states: tuple[FileIdentity | ObjectName, ...]
     """Of the parts, as they were read."""
 
     sizes: NDArray[np.int64]

@@ -1,30 +1,36 @@
 """A lookup: the files of a table that none of its indexes excludes."""
 
-# ruff: noqa: PTH117, PTH118, PTH119  paths are strings, as in the log
+# ruff: noqa: PTH117, PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import IndexNotFound, Proposal, Way
+from parquet_bloomwriter.errors import FileProblem, IndexNotFound, Proposal, Way
 from parquet_bloomwriter.index.changes import current_files, positions, relative_to
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
+    absolute_path,
     check_name,
     find_homes,
     home_of,
+    homes_above,
     index_folders,
-    local_path,
     not_found,
     table_root,
 )
-from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshot, open_snapshots
+from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
 
 if TYPE_CHECKING:
@@ -35,6 +41,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
 
     StrPath = str | os.PathLike[str]
+
+_THREADS = 16
+"""Requests to a store at the same time."""
 
 
 def look_up(
@@ -47,15 +56,18 @@ def look_up(
 ) -> LookupReport:
     """Look files up; see `index.lookup`."""
     expression = parse(filters)
-    root = table_root(table)
-    opened = dict(
-        open_snapshots(_folders(table, name, home), [local_path(table)], with_files=False)
-    )
+    path = absolute_path(table)
+    if not is_on_store(path):
+        table_root(table)  # raises if there is no such table
+    folders = _folders(table, name, home)
+    opened = dict(open_snapshots(folders, [path], with_files=False))
     report = _by_slices(table, name, opened, expression) if files is None else None
     if report is not None:
         return report
+    root = _root_of(path, opened.values())
     opened = {folder: _with_files(folder, one) for folder, one in opened.items()}
     found = _promised_files(table, root, files, opened.values())
+    was_listed = found is None and files is None
     if found is None:
         found = current_files(table, root, files)
     places = _places(root, name)
@@ -74,14 +86,22 @@ def look_up(
     sizes = np.array([file.size for file in found], dtype=np.int64)
     return LookupReport(
         predicate=to_text(expression),
-        root=local_path(table),
-        paths=tuple(os.path.join(root, found[place].path) for place in np.flatnonzero(kept)),
+        root=path,
+        paths=tuple(location(root, found[place]) for place in np.flatnonzero(kept)),
         num_files=len(found),
         num_unknown=int(np.count_nonzero(kept & ~known)),
         num_bytes=int(sizes.sum()),
         kept_bytes=int(sizes[kept].sum()),
         indexes=tuple(answer.use for answer in answers),
+        was_listed=was_listed,
     )
+
+
+def _root_of(path: str, opened: Iterable[Snapshot | Reason]) -> str:
+    """Return the root of a table; a store is not asked for the root of an index."""
+    if is_on_store(path) and any(isinstance(o, Snapshot) and o.root == path for o in opened):
+        return path
+    return table_root(path)
 
 
 def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None) -> bool:
@@ -101,9 +121,9 @@ def is_about(folder: str, opened: Snapshot | Reason, paths: Iterable[str] | None
         if info is None:  # it does not exist any more
             return False
         root = info.root
-    if paths is None or not os.path.isabs(root):
+    if paths is None or not (os.path.isabs(root) or is_on_store(root)):
         return True
-    return any(os.path.commonpath([root, path]) in (root, path) for path in paths)
+    return any(_is_in(path, root) or _is_in(root, path) for path in paths)
 
 
 def _by_slices(
@@ -121,7 +141,7 @@ def _by_slices(
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
     if len(snapshots) != 1:
         return None
-    (snapshot,), path = snapshots, local_path(table)
+    (snapshot,), path = snapshots, absolute_path(table)
     entry = snapshot.entry
     if path != snapshot.root or entry.contract != "immutable" or not entry.num_files:
         return None
@@ -140,7 +160,7 @@ def _by_slices(
     return LookupReport(
         predicate=to_text(expression),
         root=path,
-        paths=tuple(os.path.join(path, file.path) for file in kept),
+        paths=tuple(location(path, file) for file in kept),
         num_files=entry.num_files,
         num_unknown=0,
         num_bytes=entry.source_bytes,
@@ -155,7 +175,7 @@ def _path_of(file: FileId) -> str:
 
 def _with_files(folder: str, opened: Snapshot | Reason) -> Snapshot | Reason:
     """Return an index whose files have been read, or why that cannot be done."""
-    return opened if isinstance(opened, Reason) else open_snapshot(folder)
+    return opened if isinstance(opened, Reason) else with_files(folder, opened)
 
 
 def _places(root: str, name: str | None) -> list[str] | None:
@@ -173,11 +193,27 @@ class _Answer:
 
 
 def _folders(table: StrPath, name: str | None, home: StrPath | None) -> list[str]:
-    homes = find_homes(table) if home is None else [local_path(home)]
-    folders = [folder for one in homes for folder in index_folders(one)]
+    path = absolute_path(table)
+    if is_on_store(path):
+        folders = _folders_on_store(path, None if home is None else absolute_path(home))
+    else:
+        homes = find_homes(path) if home is None else [absolute_path(home)]
+        folders = [folder for one in homes for folder in index_folders(one)]
     if name is None:
         return folders
     return [folder for folder in folders if os.path.basename(folder) == check_name(name)]
+
+
+def _folders_on_store(path: str, home: str | None) -> list[str]:
+    """Find indexes of a table on a store; records of other tables are looked for meanwhile."""
+    first, *others = homes_above(path) if home is None else [home]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        records = pool.submit(why_not_plain, path)  # what it finds is kept, and asked for later
+        above = pool.map(partial(index_folders, is_above=True), others)
+        found = index_folders(first) + [folder for some in above for folder in some]
+        with suppress(OSError, FileProblem):
+            records.result()
+    return found
 
 
 def _promised_files(
@@ -191,7 +227,7 @@ def _promised_files(
     It need not be listed if the contract of all indexes of the table is "immutable", and they know
     some of the files that are asked about.
     """
-    path = local_path(table)
+    path = absolute_path(table)
     about = [one for one in opened if isinstance(one, Snapshot) and _is_in(path, one.root)]
     if not about or any(one.entry.contract != "immutable" for one in about):
         return None
@@ -204,7 +240,7 @@ def _promised_files(
                 return None  # two indexes know different files of this name: one promise is broken
     if files is None:
         return sorted(promised.values()) or None
-    wanted = {local_path(file) for file in paths_of(files)}
+    wanted = {absolute_path(file) for file in paths_of(files)}
     return sorted(promised.get(relative_path(root, one)) or file_id(root, one) for one in wanted)
 
 

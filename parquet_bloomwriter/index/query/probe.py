@@ -20,13 +20,12 @@ import numpy as np
 from parquet_bloomwriter import kernels
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.format.filter_file import might_hold
-from parquet_bloomwriter.index.format.part_reader import state_of
+from parquet_bloomwriter.index.storage.base import is_on_store, open_file, prefetch, state_of
 from parquet_bloomwriter.kernels.layout import MIGHT_BE_IN, ODD, PIECE_BYTES, TASK_WORDS
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK, mask
 from parquet_bloomwriter.sbbf.header import usual_header_at, usual_header_length
-from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +34,16 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.query.column_filters import ColumnFilters
-    from parquet_bloomwriter.source.local import FileSource
+    from parquet_bloomwriter.index.storage.base import IndexSource
 
 _FEW_FILTERS = 16
 """Up to so many filters it costs no more to look in them than in the global filter first."""
 
 _MAX_OPEN = 128
+_REMOTE_THREADS = 16
+_AT_ONCE = 7
+"""Hashes up to which a store is not asked first whether the filter of all values excludes them."""
+
 _MANY = 8
 """Hashes from which reading whole filters may pay."""
 
@@ -122,6 +125,8 @@ class ColumnProbe:
         covering = self._covering
         if covering is None or len(rows) <= self._few:
             return self._might_contain(rows, hashes)
+        if is_on_store(covering.folder) and len(hashes) <= _AT_ONCE:
+            return self._with_covering(covering, rows, hashes)
         held = might_hold(covering.folder, covering.file, hashes)
         if held.all():
             return self._might_contain(rows, hashes)
@@ -129,6 +134,21 @@ class ColumnProbe:
         found = np.empty(len(rows), np.bool_)
         found[is_covered] = self._might_contain(rows[is_covered], hashes[held])
         found[~is_covered] = self._might_contain(rows[~is_covered], hashes)
+        return found
+
+    def _with_covering(
+        self, covering: Covering, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Ask the filter of all values and the other filters on a store at the same time."""
+        found = np.zeros(len(rows), np.bool_)
+        with ThreadPoolExecutor(1 + len(hashes)) as pool:
+            held = pool.submit(might_hold, covering.folder, covering.file, hashes)
+            each = pool.map(
+                lambda number: self._might_contain(rows, hashes[number : number + 1]),
+                range(len(hashes)),
+            )
+            for number, one in enumerate(each):
+                found |= one if held.result()[number] else one & ~covering.is_covered[rows]
         return found
 
     def _might_contain(
@@ -157,7 +177,10 @@ class ColumnProbe:
         filters = self.filters
         with ExitStack() as stack:
             sources = _open_parts(stack, filters, rows)
-            if not kernels.HAS_PREAD:
+            is_remote = any(source.fd < 0 for source in sources.values())
+            if is_remote:
+                _prefetch(filters, rows, hashes, sources)
+            if is_remote or not kernels.HAS_PREAD:
                 return _look_up_without_kernel(filters, rows, hashes, sources)
             descriptors = np.full(len(filters.paths), -1, np.int64)
             descriptors[list(sources)] = [source.fd for source in sources.values()]
@@ -176,7 +199,7 @@ class ColumnProbe:
         rows: NDArray[np.int64],
         hashes: NDArray[np.uint64],
         descriptors: NDArray[np.int64],
-        sources: dict[int, FileSource],
+        sources: dict[int, IndexSource],
     ) -> NDArray[np.bool_]:
         """Look all hashes up in some filters; `descriptors` has one for each part, -1 for none."""
         found = self._look_up_one(rows, hashes[0], descriptors, sources)
@@ -190,7 +213,7 @@ class ColumnProbe:
         rows: NDArray[np.int64],
         h: np.uint64,
         descriptors: NDArray[np.int64],
-        sources: dict[int, FileSource],
+        sources: dict[int, IndexSource],
     ) -> NDArray[np.bool_]:
         filters = self.filters
         starts, lengths, parts = (
@@ -226,7 +249,7 @@ class ColumnProbe:
             def look_up(slab: NDArray[np.int64]) -> list[bool]:
                 return _look_up_slab(filters, slab, hashes, sources[int(filters.part_of[slab[0]])])
 
-            with ThreadPoolExecutor(default_jobs()) as pool:
+            with ThreadPoolExecutor(jobs_in(filters.paths[0])) as pool:
                 found = [one for slab in pool.map(look_up, _slabs(filters, rows)) for one in slab]
         self._is_checked[rows] = True
         return np.array(found, np.bool_)
@@ -266,18 +289,55 @@ def _waves(
 
 def _open_parts(
     stack: ExitStack, filters: ColumnFilters, rows: NDArray[np.int64]
-) -> dict[int, FileSource]:
+) -> dict[int, IndexSource]:
     """Open the parts of some filters, and check that they are unchanged."""
     parts = filters.part_of[rows]
-    sources: dict[int, FileSource] = {}
+    sources: dict[int, IndexSource] = {}
     for part in parts[np.diff(parts, prepend=-1) != 0].tolist():
-        source = stack.enter_context(open_local(filters.paths[part]))
+        opened = open_file(filters.paths[part], int(filters.sizes[part]))
+        source = stack.enter_context(opened)
         if state_of(source) != filters.states[part]:
             raise IndexProblem(
                 "a part of the index was changed after it was opened", path=filters.paths[part]
             )
         sources[part] = source
     return sources
+
+
+def _prefetch(
+    filters: ColumnFilters,
+    rows: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    sources: dict[int, IndexSource],
+) -> None:
+    """Fetch the header of each filter and the blocks of all hashes from a store, at the same time.
+
+    Filters have the usual header, or else the lookup fails.
+    """
+    starts, lengths = filters.starts[rows], filters.num_bytes[rows]
+    headers = usual_header_length(lengths)
+    num_blocks = ((lengths - headers) // BYTES_PER_BLOCK).astype(np.uint64)
+    places = [starts]
+    for h in hashes:
+        block = ((h >> np.uint64(32)) * num_blocks) >> np.uint64(32)
+        places.append(starts + headers + BYTES_PER_BLOCK * block.astype(np.int64))
+    parts = filters.part_of[rows]
+
+    def fetch(part: int) -> None:
+        source, mine = sources[part], parts == part
+        if source.fd < 0:
+            begins = np.unique(np.concatenate([one[mine] for one in places])).tolist()
+            ends = (min(one + PIECE_BYTES, source.size) for one in begins)
+            prefetch(source, zip(begins, ends, strict=True))
+
+    with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
+        for _ in pool.map(fetch, sources):
+            pass
+
+
+def jobs_in(path: str) -> int:
+    """Return how many threads are worth it where an index is: a store makes them wait."""
+    return _REMOTE_THREADS if is_on_store(path) else default_jobs()
 
 
 def _malformed(filters: ColumnFilters, row: int) -> IndexProblem:
@@ -293,7 +353,7 @@ def _look_up_without_kernel(
     filters: ColumnFilters,
     rows: NDArray[np.int64],
     hashes: NDArray[np.uint64],
-    sources: dict[int, FileSource],
+    sources: dict[int, IndexSource],
 ) -> NDArray[np.bool_]:
     """Look hashes up in filters, on systems without `pread`, or where the kernel could not."""
     ordinals = np.zeros(len(filters.paths), np.int64)
@@ -324,7 +384,7 @@ def _raise_first(reader: BatchReader) -> None:
 
 
 def _look_up_slab(
-    filters: ColumnFilters, slab: NDArray[np.int64], hashes: NDArray[np.uint64], source: FileSource
+    filters: ColumnFilters, slab: NDArray[np.int64], hashes: NDArray[np.uint64], source: IndexSource
 ) -> list[bool]:
     """Look hashes up in neighbouring filters of one part, read together."""
     lengths = filters.num_bytes[slab].tolist()

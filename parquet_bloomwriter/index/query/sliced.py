@@ -49,12 +49,13 @@ from parquet_bloomwriter.index.query.conditions import (
     condition_of,
     scope_of,
 )
-from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
+from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering, jobs_in
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, WORDS_PER_BLOCK, block_index, mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,12 +63,15 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.format.slice_file import Group
     from parquet_bloomwriter.index.log.entry import Entry, GlobalFilter, IndexedColumn
     from parquet_bloomwriter.index.query.conditions import Condition, Scope
+    from parquet_bloomwriter.index.storage.base import IndexSource
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
-    from parquet_bloomwriter.source.local import FileSource
 
 _MANY_BYTES = 1 << 20
 """Bytes to read from which several threads share the work."""
+
+_REMOTE_THREADS = 32
+"""Requests at the same time."""
 
 _MAX_SCOPES = 8
 """Combinations of columns for which the files without slices are kept."""
@@ -116,14 +120,29 @@ class SlicedIndex:
         columns = self._concerned(expression)
         if columns is None:
             return None
-        ordinals = _ordinals(columns, expression)
+        if is_on_store(self._folder):
+            with ThreadPoolExecutor(2) as pool:
+                ordinals = pool.submit(_ordinals, columns, expression)
+                others, rest = self._rest(columns, expression)
+                found = others.known(columns[0].reader.file_ids[ordinals.result()])
+        else:
+            found = _ordinals(columns, expression)
+            others, rest = self._rest(columns, expression)
+            found = others.known(columns[0].reader.file_ids[found])
+        return found if rest is None else np.sort(np.concatenate([found, rest]))
+
+    def _rest(
+        self, columns: Sequence[SlicedColumn], expression: Expression
+    ) -> tuple[_OtherFiles, NDArray[np.int64] | None]:
+        """Look in the parts; return the files that are not in slices, and ids of those that match.
+
+        The ids are None if there are no such files.
+        """
         others = self._others_of(columns[0])
-        found = others.known(columns[0].reader.file_ids[ordinals])
         if others.files is None:
-            return found
+            return others, None
         scope, probes = self._scope(columns, others.files)
-        rest = others.files.ids[scope.might_match(expression, probes)]
-        return np.sort(np.concatenate([found, rest]))
+        return others, others.files.ids[scope.might_match(expression, probes)]
 
     def check_files(self, expression: Expression, files: FileTable) -> None:
         """Check that ids of a predicate's answer mean the same files in the manifest.
@@ -165,6 +184,9 @@ class SlicedIndex:
         if columns is None:
             raise IndexProblem("its slices tell nothing of this predicate", path=self._folder)
         reader, others = columns[0].reader, self._others_of(columns[0]).files
+        if is_on_store(self._folder):  # the manifest is on this machine, the records are not
+            known = self._read_files().by_id()
+            return known.take(np.searchsorted(known.ids, ids)).identities()
         if others is None:
             return reader.files(np.searchsorted(reader.file_ids, ids))
         place = np.minimum(np.searchsorted(others.ids, ids), len(others.ids) - 1)
@@ -265,7 +287,10 @@ def _other_files(
     directory, ordinals = reader.directory, reader.without_slices.astype(np.int64)
     if entry.next_file_id == directory.stop and entry.num_files == directory.num_files:
         ids, files = reader.file_ids[ordinals], None
-        if len(ids):
+        if len(ids) and is_on_store(reader.path):
+            known = read_files().by_id()
+            files = known.select(np.isin(known.ids, ids))
+        elif len(ids):
             files = FileTable.of_identities(ids, reader.files(ordinals))
         return _OtherFiles(files=files, all_ids=None)
     known = read_files().by_id()
@@ -331,7 +356,7 @@ class SlicedColumn:
         done = {part.path for part in self.reader.directory.parts if not part.has_others}
         parts = [part for part in self.column.parts if part.path not in done]
         paths = [os.path.join(self._folder, part.path) for part in parts]
-        with ThreadPoolExecutor(default_jobs()) as pool:
+        with ThreadPoolExecutor(jobs_in(self._folder)) as pool:
             found = list(pool.map(read_part, paths, [part.size for part in parts]))
         filters = gather_filters(found, files)
         whole, covering = self.column.global_filter, None
@@ -351,6 +376,9 @@ class SlicedColumn:
         # Once for each type: there may be many groups, and many values to hash.
         conditions = {leaf: condition_of(expression, [leaf]) for leaf in set(self.leaves)}
         with self.reader.opened() as source:
+            self._prefetch(
+                {n: conditions[leaf] for n, leaf in enumerate(self.leaves)}, source, held
+            )
             for number, leaf in enumerate(self.leaves):
                 owners = self.reader.owners[number]
                 condition = conditions[leaf]
@@ -364,6 +392,7 @@ class SlicedColumn:
         reader, found = self.reader, [np.zeros(0, np.int64)]
         held = _Held(self._folder, self.column.global_filter)
         with reader.opened() as source:
+            self._prefetch(dict.fromkeys(range(len(reader.owners)), contains), source, held)
             for number, (owners, row_groups) in enumerate(
                 zip(reader.owners, reader.row_groups, strict=True)
             ):
@@ -372,8 +401,47 @@ class SlicedColumn:
                 found.append(unit_keys(owners[which], of_units))
         return np.sort(np.concatenate(found))
 
+    def _prefetch(
+        self, conditions: Mapping[int, Condition | None], source: IndexSource, held: _Held
+    ) -> None:
+        """Fetch from a store all that a lookup reads, at the same time if that is not much.
+
+        Args:
+            conditions: By ordinal of a group: what will be looked up in it.
+            source: The slices, opened.
+            held: The filter of all values. If many pages are at stake, it is asked first.
+        """
+        if source.fd >= 0:
+            return
+        groups, whole = self.reader.directory.groups, self.column.global_filter
+        asked = {
+            number: contained
+            for number, condition in conditions.items()
+            if groups[number].num_blocks and (contained := list(_contained(condition)))
+        }
+        num_bytes = sum(
+            groups[number].page_bytes * WORDS_PER_BLOCK * sum(len(one.hashes) for one in some)
+            for number, some in asked.items()
+        )
+        are_all = whole is None or whole.stop < self.reader.directory.stop
+        with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
+            every = {id(one): one for some in asked.values() for one in some}.values()
+            answers = {id(one): pool.submit(held.by_whole, one) for one in every}
+            rows: dict[int, set[int]] = {}
+            for number, some in asked.items():
+                for one in some:
+                    hashes = one.hashes
+                    if num_bytes > _MANY_BYTES and not are_all:
+                        hashes = hashes[answers[id(one)].result()]
+                    of_group = rows.setdefault(number, set())
+                    for h in hashes.tolist():
+                        of_group.update(rows_of(h, groups[number].num_blocks))
+            self.reader.prefetch(source, rows)
+            for answer in answers.values():
+                answer.result()
+
     def _bits(
-        self, condition: Condition, number: int, source: FileSource, held: _Held
+        self, condition: Condition, number: int, source: IndexSource, held: _Held
     ) -> NDArray[np.uint64]:
         """Return which filters of a group might meet a condition, one bit for each."""
         if isinstance(condition, Contains):
@@ -389,7 +457,7 @@ class SlicedColumn:
         return found
 
     def _matches(
-        self, contains: Contains, number: int, source: FileSource, held: _Held
+        self, contains: Contains, number: int, source: IndexSource, held: _Held
     ) -> NDArray[np.uint64]:
         """Return which filters of a group might contain a hash, one bit for each."""
         reader, whole, hashes = self.reader, self.column.global_filter, contains.hashes
@@ -404,7 +472,7 @@ class SlicedColumn:
         return found
 
     def _any_of(
-        self, group: Group, hashes: Sequence[int], source: FileSource
+        self, group: Group, hashes: Sequence[int], source: IndexSource
     ) -> NDArray[np.uint64]:
         """Return which filters might contain any of the hashes, one bit for each."""
         if not group.num_blocks:  # filters without values
@@ -419,7 +487,7 @@ class SlicedColumn:
         return joined
 
     def _joined(
-        self, group: Group, hashes: Sequence[int], source: FileSource
+        self, group: Group, hashes: Sequence[int], source: IndexSource
     ) -> NDArray[np.uint64]:
         found = np.zeros(group.row_bytes // 8, np.uint64)
         each = np.empty_like(found)
@@ -470,21 +538,41 @@ def _ordinals(columns: Sequence[SlicedColumn], expression: Expression) -> NDArra
     condition = condition_of(expression, [one.leaves[0] for one in columns])
     if condition is None:
         return np.unique(np.concatenate(columns[0].reader.owners)).astype(np.int64)
-    return np.unique(owner_of(_keys(condition, by_name)))
+    known: dict[int, NDArray[np.int64]] = {}
+    if is_on_store(columns[0].reader.path):
+        contained = list(_contained(condition))
+        with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
+            found = pool.map(lambda one: by_name[one.column].keys(one), contained)
+            known = dict(zip(map(id, contained), found, strict=True))
+    return np.unique(owner_of(_keys(condition, by_name, known)))
 
 
-def _keys(condition: Condition, columns: Mapping[str, SlicedColumn]) -> NDArray[np.int64]:
-    """Return the units that might meet a condition, ascending."""
+def _contained(condition: Condition | None) -> Iterator[Contains]:
+    """Yield the parts of a condition that are answered by filters."""
     if isinstance(condition, Contains):
-        return columns[condition.column].keys(condition)
+        yield condition
+    elif condition is not None:
+        for part in condition.parts:
+            yield from _contained(part)
+
+
+def _keys(
+    condition: Condition,
+    columns: Mapping[str, SlicedColumn],
+    known: Mapping[int, NDArray[np.int64]],
+) -> NDArray[np.int64]:
+    """Return the units that might meet a condition, ascending; some are `known`, by `id`."""
+    if isinstance(condition, Contains):
+        found = known.get(id(condition))
+        return columns[condition.column].keys(condition) if found is None else found
     if not condition.parts:
         return np.zeros(0, np.int64)
-    found = _keys(condition.parts[0], columns)
+    found = _keys(condition.parts[0], columns, known)
     for part in condition.parts[1:]:
         if isinstance(condition, AnyOf):
-            found = np.union1d(found, _keys(part, columns))
+            found = np.union1d(found, _keys(part, columns, known))
         elif len(found):
-            found = np.intersect1d(found, _keys(part, columns), assume_unique=True)
+            found = np.intersect1d(found, _keys(part, columns, known), assume_unique=True)
     return found
 
 

@@ -9,19 +9,20 @@ Snapshots that were opened lately are kept in `SNAPSHOTS`. Entries are written o
 log's folder is the same folder and lists the same names, the newest stable entry is the same.
 """
 
-# ruff: noqa: PTH116, PTH118, PTH208  paths are strings, as in the entries
+# ruff: noqa: PTH116, PTH118  paths are strings, as in the entries
 from __future__ import annotations
 
 import os
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.errors import BloomwriterError, IndexProblem
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
@@ -31,12 +32,11 @@ from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.conditions import columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
-from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering
+from parquet_bloomwriter.index.query.probe import ColumnProbe, Covering, jobs_in
 from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 from parquet_bloomwriter.index.table_formats import why_not_plain
-from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ T = TypeVar("T")
 
 _MAX_BYTES = 512 * 1024 * 1024
 """Memory of all snapshots that are kept, except the newest."""
+
+_REMOTE_THREADS = 16
+"""Requests at the same time."""
 
 _MAX_SCOPES = 8
 """Combinations of columns whose scope is kept."""
@@ -79,8 +82,13 @@ def open_snapshots(
         The index's folder, and its newest stable version; or why it must not be used.
     """
     reasons: dict[str, Reason | None] = {}
-    for folder in folders:
-        snapshot = open_snapshot(folder, with_files=with_files)
+    folders = list(folders)
+    if len(folders) > 1 and is_on_store(folders[0]):
+        with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
+            opened = list(pool.map(partial(open_snapshot, with_files=with_files), folders))
+    else:
+        opened = [open_snapshot(folder, with_files=with_files) for folder in folders]
+    for folder, snapshot in zip(folders, opened, strict=True):
         if isinstance(snapshot, Snapshot):
             if snapshot.root not in reasons:
                 reasons[snapshot.root] = _why_not_plain(snapshot, asked)
@@ -108,6 +116,22 @@ def open_snapshot(folder: str, *, with_files: bool = True) -> Snapshot | Reason:
     except Exception as error:  # noqa: BLE001  see the head of the module
         return _reason_of(error, folder)
     return snapshot
+
+
+def with_files(folder: str, opened: Snapshot) -> Snapshot | Reason:
+    """Return an index whose files have been read, or why that cannot be done.
+
+    Args:
+        folder: The index's.
+        opened: What `open_snapshot` returned. On a disk, its log is looked at again.
+    """
+    if not is_on_store(folder) or opened.problem is not None:
+        return open_snapshot(folder)
+    try:
+        _ = opened.files
+    except Exception as error:  # noqa: BLE001  see the head of the module
+        return _reason_of(error, folder)
+    return opened
 
 
 class Snapshot:
@@ -256,7 +280,12 @@ class Snapshot:
             return self._files
         if self.entry.manifest is None:
             raise IndexProblem("the index's entry names no manifest", path=self.folder)
-        return read_manifest(os.path.join(self.folder, self.entry.manifest.path))
+        manifest = self.entry.manifest
+        files = read_manifest(os.path.join(self.folder, manifest.path), manifest.size)
+        if is_on_store(self.folder):
+            self._files = files.by_id()
+            return self._files
+        return files
 
     def _scope(self, expression: Expression) -> Scope | None:
         """Return the scope of a predicate; None if none of its columns is indexed."""
@@ -279,7 +308,7 @@ class Snapshot:
             if column.name not in self._probes:
                 paths = [os.path.join(self.folder, part.path) for part in column.parts]
                 sizes = [part.size for part in column.parts]
-                with ThreadPoolExecutor(default_jobs()) as pool:
+                with ThreadPoolExecutor(jobs_in(self.folder)) as pool:
                     parts = list(pool.map(read_part, paths, sizes))
                 filters, covering = gather_filters(parts, self.files), None
                 if column.global_filter is not None:
@@ -353,30 +382,30 @@ class _NotActiveError(Exception):
 
 def _open(folder: str, before: Snapshot | None) -> Snapshot:
     """Open the newest version, unless it is still the same."""
-    entry = IndexLog(folder).latest_stable()
+    entry = IndexLog(folder).latest_stable(just_listed=is_on_store(folder))
     if before is not None and before.problem is None and before.entry == entry:
         return before
     if entry is None:
         raise _NotActiveError(f'the index in "{folder}" was never finished; create it')
     if entry.state is not State.ACTIVE or entry.manifest is None:
         raise _NotActiveError(f'the index "{entry.name}" is {entry.state}; restore or create it')
-    path = os.path.join(folder, entry.manifest.path)
-    size = os.stat(path).st_size
-    if size != entry.manifest.size:
-        raise IndexProblem(f"it has {size} bytes, not {entry.manifest.size}", path=path)
+    if not is_on_store(folder):  # there it is looked at when it is read
+        path = os.path.join(folder, entry.manifest.path)
+        size = os.stat(path).st_size
+        if size != entry.manifest.size:
+            raise IndexProblem(f"it has {size} bytes, not {entry.manifest.size}", path=path)
     return Snapshot(entry, folder)
 
 
 def _state_of(folder: str) -> Hashable:
     """Return a value that changes when the log does."""
-    log = os.path.join(folder, LOG)
-    return FileIdentity.of(os.stat(log)), frozenset(os.listdir(log))
+    return storage_of(folder).log_state(os.path.join(folder, LOG))
 
 
 def _why_not_plain(snapshot: Snapshot, asked: Iterable[str]) -> Reason | None:
     try:
         return why_not_plain(snapshot.root, asked)
-    except OSError as error:
+    except (OSError, FileProblem) as error:
         return _reason_of(error, snapshot.folder)
 
 

@@ -28,6 +28,7 @@ from parquet_bloomwriter.index.log.transaction import (
     next_id,
     run_transaction,
 )
+from parquet_bloomwriter.index.storage import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -335,7 +336,7 @@ def test_vacuuming_that_is_cancelled_stops_removing(
         lifecycle.cancel(made)
         remove_files(paths)
 
-    monkeypatch.setattr(lifecycle, "remove_files", cancelled)
+    monkeypatch.setattr(local, "remove_files", cancelled)
     with pytest.raises(IndexBusy, match=r"\(vacuum\) was cancelled"):
         lifecycle.vacuum(made)
     assert "v__=0/data" in tree(made.folder)

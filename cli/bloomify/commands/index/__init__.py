@@ -69,7 +69,7 @@ def index(ctx: click.Context) -> None:
     which readers of Parquet folders pass over; data files are only read. Files that were added or
     changed since are always among the answers, until `refresh` indexes them.
 
-    DIR is the folder of a table, on a local or mounted disk.
+    DIR is the folder of a table, on a local or mounted disk, or on S3 (s3://bucket/prefix).
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

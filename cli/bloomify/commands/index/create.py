@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, cast
 import click
 
 from bloomify.commands.index.options import (
-    NamedOptions,
+    ChangeOptions,
     home_option,
     name_option,
+    one_writer_option,
     table_argument,
 )
 from bloomify.commands.index.runner import IndexRun, change
@@ -50,6 +51,7 @@ Examples:
   bloomify index create warehouse/ --columns id,email --name ids
   bloomify index create warehouse/ --columns id,email --name ids --fpp 0.05,id=0.001
   bloomify index create warehouse/ --columns id --name ids --from embedded
+  bloomify index create s3://bucket/warehouse --columns id --name ids
 """
 
 
@@ -138,7 +140,7 @@ _filter_options = all_of(
 )
 
 
-class CreateOptions(NamedOptions):
+class CreateOptions(ChangeOptions):
     """All options."""
 
     columns: tuple[str, ...]
@@ -162,6 +164,7 @@ class _Settings(TypedDict):
     max_total_bytes: int
     contract: Contract
     slices: bool
+    one_writer: bool
 
 
 @click.command(
@@ -173,6 +176,7 @@ class _Settings(TypedDict):
     "What to call the index: letters, digits, _ . and -.  [default: the names of its columns]"
 )
 @home_option
+@one_writer_option
 @jobs_option
 @printing_options
 @click.pass_context
@@ -251,6 +255,7 @@ def _settings(options: CreateOptions, columns: Sequence[str], names: dict[str, s
         "max_total_bytes": options["max_index_size"],
         "contract": cast("Contract", options["contract"]),
         "slices": options["slices"],
+        "one_writer": options["one_writer"],
     }
 
 

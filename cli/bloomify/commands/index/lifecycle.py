@@ -7,7 +7,7 @@ from typing import Unpack
 
 import click
 
-from bloomify.commands.index.options import NamedOptions, named_options, table_argument
+from bloomify.commands.index.options import ChangeOptions, change_options, table_argument
 from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb
 from parquet_bloomwriter import index
@@ -18,15 +18,16 @@ def _command(verb: str, short_help: str, help_: str) -> click.Command:
 
     @click.command(verb, cls=Verb, short_help=short_help, help=help_)
     @table_argument
-    @named_options
+    @change_options
     @click.pass_context
-    def command(ctx: click.Context, /, table: str, **options: Unpack[NamedOptions]) -> None:
-        change(IndexRun.of(ctx, table, options), getattr(index, verb))
+    def command(ctx: click.Context, /, table: str, **options: Unpack[ChangeOptions]) -> None:
+        action = partial(getattr(index, verb), one_writer=options["one_writer"])
+        change(IndexRun.of(ctx, table, options), action)
 
     return command
 
 
-class OptimizeOptions(NamedOptions):
+class OptimizeOptions(ChangeOptions):
     """The options of `optimize`."""
 
     slices: bool | None
@@ -34,7 +35,7 @@ class OptimizeOptions(NamedOptions):
 
 @click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")
 @table_argument
-@named_options
+@change_options
 @click.option(
     "--slices/--no-slices",
     default=None,
@@ -47,7 +48,7 @@ def optimize(ctx: click.Context, /, table: str, **options: Unpack[OptimizeOption
     Slices that are missing, damaged or too old are written anew. No data is read. The old parts
     stay until `vacuum`, for lookups that are under way.
     """
-    action = partial(index.optimize, slices=options["slices"])
+    action = partial(index.optimize, slices=options["slices"], one_writer=options["one_writer"])
     change(IndexRun.of(ctx, table, options), action)
 
 

@@ -27,6 +27,12 @@ class NamedOptions(IndexOptions):
     name: str | None
 
 
+class ChangeOptions(NamedOptions):
+    """The options of commands that change an index: `change_options`."""
+
+    one_writer: bool
+
+
 class IndexConditionOptions(NamedOptions, ConditionOptions):
     """The options of commands that take a condition: `condition_options`."""
 
@@ -37,7 +43,15 @@ home_option = _index(
     "--home",
     metavar="PATH",
     shell_complete=complete_path,
-    help="Folder that the indexes of this table are kept in.  [default: DIR/_bloom_index]",
+    help="Folder or s3:// URL that the indexes of this table are kept in.  "
+    "[default: DIR/_bloom_index]",
+)
+
+one_writer_option = _index(
+    "--one-writer",
+    is_flag=True,
+    help="You promise that no other process changes the index at the same time. Only needed where "
+    "it lies on a store that ignores conditional requests.",
 )
 
 
@@ -49,6 +63,8 @@ def name_option(
 
 
 named_options = all_of(name_option(), home_option, printing_options)
+
+change_options = all_of(name_option(), home_option, one_writer_option, printing_options)
 
 condition_options = all_of(
     _condition_options,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 import click
 
 from bloomify.commands.index.options import (
-    NamedOptions,
+    ChangeOptions,
     home_option,
     name_option,
+    one_writer_option,
     table_argument,
 )
 from bloomify.commands.index.runner import IndexRun, change
@@ -29,7 +30,7 @@ Examples:
 """
 
 
-class RefreshOptions(NamedOptions):
+class RefreshOptions(ChangeOptions):
     """All options."""
 
     mode: str
@@ -50,6 +51,7 @@ class RefreshOptions(NamedOptions):
     "use; quick: index new files only; full: build everything anew.",
 )
 @home_option
+@one_writer_option
 @jobs_option
 @printing_options
 @click.pass_context
@@ -67,7 +69,13 @@ def refresh(ctx: click.Context, /, table: str, **options: Unpack[RefreshOptions]
 
         mode, engine = cast("Mode", options["mode"]), ThreadEngine(options["jobs"])
         return index.refresh(
-            table, name=name, mode=mode, home=home, engine=engine, progress=run.progress
+            table,
+            name=name,
+            mode=mode,
+            home=home,
+            one_writer=options["one_writer"],
+            engine=engine,
+            progress=run.progress,
         )
 
     change(run, bring_up_to_date)

@@ -38,6 +38,12 @@ _CONDITION_HEADINGS = (
 )
 
 
+_LISTED = (
+    "The table was listed on the store to see that its files are as they were indexed: an index "
+    "with the contract immutable saves that."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """What lookups of a condition and of its parts found."""
@@ -62,6 +68,8 @@ class ExplanationText:
         rows = [row for part in explanation.parts for row in _condition_rows(part)]
         if rows:
             parts.append(self._table(_CONDITION_HEADINGS, rows))
+        if whole.was_listed and "://" in whole.root:
+            parts.append(_LISTED)
         return "\n\n".join(parts)
 
     def _table(

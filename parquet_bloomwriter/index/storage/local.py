@@ -1,0 +1,225 @@
+"""Indexes on a local or mounted disk.
+
+An entry of the log is a file that only one of several writers gets (`durable.create_once`). Only
+files in folders `v__=<N>` are ever removed, and never what a symbolic link leads to.
+"""
+
+# ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH120, PTH208  system calls
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.durable import (
+    create_once,
+    make_folders,
+    remove_files,
+    remove_leftovers,
+    remove_tree,
+    sync_folder,
+)
+from parquet_bloomwriter.index.storage.base import LOG
+from parquet_bloomwriter.source.identity import FileIdentity
+from parquet_bloomwriter.source.local import open_local
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Hashable, Iterable
+    from contextlib import AbstractContextManager
+    from typing import Self
+
+    from parquet_bloomwriter.index.log.entry import IndexFile
+    from parquet_bloomwriter.source.local import FileSource
+
+_VERSION = re.compile(r"v__=(0|[1-9][0-9]*)")
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_NEW |= getattr(os, "O_BINARY", 0)
+
+
+class LocalStorage:
+    """See `Storage`."""
+
+    removed_at_once = 1
+
+    def check_writable(self, folder: str, *, one_writer: bool) -> None:
+        """Do nothing: every file system can create a file exclusively."""
+
+    def has_log(self, folder: str) -> bool:
+        """See `Storage`."""
+        return os.path.isdir(os.path.join(folder, LOG))
+
+    def names_in_home(self, home: str, *, is_above: bool = False) -> list[str]:  # noqa: ARG002
+        """See `Storage`."""
+        try:
+            names = sorted(os.listdir(home))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [name for name in names if self.has_log(os.path.join(home, name))]
+
+    def log_names(self, log_folder: str, *, just_listed: bool = False) -> list[str]:  # noqa: ARG002
+        """See `Storage`."""
+        return os.listdir(log_folder)
+
+    def log_state(self, log_folder: str) -> Hashable:
+        """Return the state of the folder, and all names in it."""
+        return FileIdentity.of(os.stat(log_folder)), frozenset(os.listdir(log_folder))
+
+    def make_log(self, log_folder: str, *, is_new: bool) -> None:
+        """Make the folders, and sync their names.
+
+        A process that made them before may have died before it synced them.
+        """
+        make_folders(log_folder)
+        if is_new:
+            folder = log_folder
+            for _ in ("_log", "the index", "its home"):
+                folder = os.path.dirname(folder)
+                sync_folder(folder)
+
+    def read_entry(self, path: str, most: int) -> bytes | None:
+        """See `Storage`."""
+        with open_local(path) as source:
+            return None if source.size > most else source.read_at(0, source.size)
+
+    def create_entry(self, path: str, data: bytes, *, attempt: str, one_writer: bool) -> bool:  # noqa: ARG002
+        """See `Storage`."""
+        return create_once(path, data)
+
+    def remove_leftovers(self, log_folder: str) -> None:
+        """See `Storage`."""
+        remove_leftovers(log_folder)
+
+    def open(
+        self,
+        path: str,
+        size: int,  # noqa: ARG002  it is seen when the file is open
+        *,
+        keep: bool = False,  # noqa: ARG002  it is here
+        whole: bool = False,  # noqa: ARG002  as above
+    ) -> AbstractContextManager[FileSource]:
+        """See `Storage`."""
+        return open_local(path)
+
+    def new_file(self, path: str) -> LocalNewFile:
+        """See `Storage`."""
+        make_folders(os.path.dirname(path))
+        return LocalNewFile(path)
+
+    def make_version(self, folder: str, version_folder: str) -> None:
+        """See `Storage`.
+
+        Raises:
+            FileExistsError: If a symbolic link stands in its place.
+        """
+        try:
+            os.mkdir(version_folder)
+        except FileExistsError:
+            if os.path.islink(version_folder):
+                raise
+            return
+        sync_folder(folder)
+
+    def are_intact(self, folder: str, files: Iterable[IndexFile]) -> bool:
+        """See `Storage`."""
+        return all(self.size_of(os.path.join(folder, file.path)) == file.size for file in files)
+
+    def size_of(self, path: str) -> int:
+        """See `Storage`."""
+        try:
+            return os.stat(path).st_size
+        except OSError:
+            return -1
+
+    def files_of_versions(self, folder: str, *, before: int) -> list[tuple[str, int]]:
+        """See `Storage`."""
+        found = (
+            os.path.join(parent, name)
+            for version in _versions(folder)
+            if version < before
+            for parent, _, names in os.walk(_version_folder(folder, version))
+            for name in names
+        )
+        return [(path, os.lstat(path).st_size) for path in sorted(found)]
+
+    def discard_versions(self, folder: str, numbers: Container[int]) -> None:
+        """See `Storage`."""
+        for version in _versions(folder):
+            if version in numbers:
+                with contextlib.suppress(OSError):
+                    remove_tree(_version_folder(folder, version))
+                    sync_folder(folder)
+
+    def remove_version(self, version_folder: str) -> None:
+        """See `Storage`."""
+        remove_tree(version_folder)
+
+    def remove_files(self, paths: Iterable[str]) -> None:
+        """See `Storage`."""
+        remove_files(paths)
+
+    def finish_removal(self, folder: str, *, before: int) -> None:
+        """See `Storage`."""
+        for version in _versions(folder):
+            if version < before:
+                for parent, _, _ in os.walk(_version_folder(folder, version), topdown=False):
+                    _remove_if_empty(parent)
+        sync_folder(folder)
+
+
+class LocalNewFile:
+    """See `NewFile`. It is opened once, so that no other file can take its place meanwhile."""
+
+    def __init__(self, path: str) -> None:
+        """Make the file.
+
+        Raises:
+            OSError: If that fails, or there is a file of this name.
+        """
+        self.path = path
+        self.fd = os.open(path, _NEW, 0o666)
+        self._is_finished = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+        if not self._is_finished:
+            remove_files([self.path])
+
+    def finish(self, *, is_kept: bool = True) -> int:
+        """See `NewFile`."""
+        if is_kept:
+            os.fsync(self.fd)
+        size = os.fstat(self.fd).st_size
+        self._close()
+        if is_kept:
+            sync_folder(os.path.dirname(self.path))
+        self._is_finished = True
+        return size
+
+    def _close(self) -> None:
+        if self.fd >= 0:
+            fd, self.fd = self.fd, -1
+            os.close(fd)
+
+
+def _version_folder(folder: str, version: int) -> str:
+    return os.path.join(folder, f"v__={version}")
+
+
+def _versions(folder: str) -> list[int]:
+    """Return the numbers of the versions that have a folder, ascending."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return sorted(int(match[1]) for match in map(_VERSION.fullmatch, names) if match)
+
+
+def _remove_if_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT}:
+            raise

@@ -1,0 +1,374 @@
+"""The files of an index on a store, read by ranges and kept on this machine.
+
+Names of these files are random and given once, so what was fetched of one is right for ever; the
+cache (`stores.object_cache`) remembers the ETag, and later requests carry it.
+
+    up to 8 MiB, or read whole    fetched by one request, or in pieces at the same time; then it is
+                                  a file here, read as fast as that of a local index
+    larger                        read by ranges. What every lookup needs (`keep`) is kept: the
+                                  directory of slices, the columns of a part but the filters
+
+`prefetch` is how a lookup saves round trips: it names all ranges that it will read, and these are
+fetched at the same time, close ones by one request.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import tempfile
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem, StoreProblem
+from parquet_bloomwriter.index.storage.base import ObjectName
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader, merge
+from parquet_bloomwriter.source.local import FileSource
+from parquet_bloomwriter.source.stream import as_arrow_file
+from parquet_bloomwriter.stores.object_cache import KeptObject, NewKept, crc_of, default_cache
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from parquet_bloomwriter.source.base import Range
+    from parquet_bloomwriter.stores.s3 import S3Bucket
+
+WHOLE_BYTES = 8 << 20
+"""Up to so many bytes, a file is fetched whole."""
+
+_PIECE_BYTES = 8 << 20
+"""Longer ranges are fetched in pieces of so many bytes at the same time."""
+
+_THREADS = 32
+"""Requests at the same time for one file."""
+
+_MAX_WASTE_BYTES = 1 << 20
+"""Bytes between ranges that one request may return in all."""
+
+_MAX_KEPT_BYTES = 256 << 20
+"""Of the ranges of one file; if there are more, they are fetched again."""
+
+_WHOLE, _RANGES, _ENTRY = "whole", "ranges", "entry"
+
+_MAX_ETAGS = 100_000
+
+_etags: dict[str, str] = {}
+"""ETags of files that were read, by URL."""
+
+register(_etags.clear)
+
+
+class CachedObject(FileSource):
+    """A file of an index on a store, of which this machine has all bytes."""
+
+    def __init__(self, kept: KeptObject, url: str) -> None:
+        super().__init__(kept.path, kept.fd, kept.size, name=url)
+        self.object_name = ObjectName(url, kept.size)
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads this very file, which may have no name any more."""
+        return as_arrow_file(self)
+
+
+class ObjectSource(RangeReader):
+    """A file of an index on a store, of which ranges are read. Safe in threads."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    fd = -1
+    """It has none."""
+
+    def __init__(self, bucket: S3Bucket, key: str, size: int, *, keep: bool) -> None:
+        """Read an object of which the log says that it has `size` bytes."""
+        url = bucket.spell(key)
+        super().__init__(size, name=url)
+        self.object_name = ObjectName(url, size)
+        self._bucket = bucket
+        self._key = key
+        self._keep = keep
+        self._lock = Lock()
+        self._starts: list[int] = []
+        self._pieces: list[bytes] = []
+        self._num_loaded = 0
+        if keep:
+            self._load()
+
+    def prefetch(self, ranges: Iterable[Range]) -> None:
+        """Fetch ranges, all at the same time; reading them costs no request then.
+
+        Raises:
+            IndexProblem: If the store refuses, or the object is not as it was written.
+            OSError: If there is no such object.
+        """
+        wanted = sorted({one for one in ranges if one[0] < one[1] and self._known(*one) is None})
+        if wanted:
+            requests, _ = merge(wanted, gap=self.gap, max_waste=_MAX_WASTE_BYTES)
+            for (start, _), data in zip(requests, self._fetch_all(requests), strict=True):
+                self._add(start, data)
+
+    def close(self) -> None:
+        """Keep what was read, if it is to be kept."""
+        held = sum(map(len, self._pieces))
+        if self._keep and held != self._num_loaded and held <= _MAX_KEPT_BYTES:
+            pieces = list(zip(self._starts, self._pieces, strict=True))
+            with suppress(OSError):
+                _keep_ranges(self._bucket, self._key, self.size, pieces)
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+    def _known(self, start: int, stop: int) -> bytes | None:
+        found = super()._known(start, stop)
+        if found is not None:
+            return found
+        with self._lock:
+            place = bisect.bisect_right(self._starts, start) - 1
+            while place >= 0:
+                first, data = self._starts[place], self._pieces[place]
+                if first <= start and stop <= first + len(data):
+                    return data[start - first : stop - first]
+                if first + len(data) <= start:
+                    return None
+                place -= 1
+        return None
+
+    def _add(self, start: int, data: bytes) -> None:
+        with self._lock:
+            place = bisect.bisect_left(self._starts, start)
+            if place < len(self._starts) and self._starts[place] == start:
+                if len(data) > len(self._pieces[place]):
+                    self._pieces[place] = data
+                return
+            self._starts.insert(place, start)
+            self._pieces.insert(place, data)
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        (data,) = self._fetch_all([(start, stop)])
+        return data
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        found = fetch_ranges(self._bucket, self._key, self.size, ranges)
+        if self._keep:
+            for (start, _), data in zip(ranges, found, strict=True):
+                self._add(start, data)
+        return found
+
+    def _load(self) -> None:
+        """Take the ranges that are kept on this machine."""
+        kept = default_cache().get(_name_of(self._bucket, self._key, _RANGES))
+        if kept is None:
+            return
+        try:
+            if kept.size != self.size:
+                return
+            _etags.setdefault(self.object_name.url, kept.etag)
+            data, at = os.pread(kept.fd, kept.num_bytes, 0), 0
+            for start, stop in kept.ranges:
+                self._add(start, data[at : at + stop - start])
+                at += stop - start
+            self._num_loaded = kept.num_bytes
+        finally:
+            os.close(kept.fd)
+
+
+@contextmanager
+def open_object_file(
+    bucket: S3Bucket, key: str, size: int, *, keep: bool, whole: bool
+) -> Iterator[CachedObject | ObjectSource]:
+    """Open a file of an index on a store. See `storage.base.open_file`.
+
+    Raises:
+        FileNotFoundError: If there is no such object.
+        IndexProblem: If it has another size, or the store refuses.
+    """
+    if whole or size <= WHOLE_BYTES:
+        kept = _whole(bucket, key, size)
+        try:
+            yield CachedObject(kept, bucket.spell(key))
+        finally:
+            os.close(kept.fd)
+        return
+    source = ObjectSource(bucket, key, size, keep=keep)
+    yield source
+    source.close()
+
+
+def fetch_ranges(bucket: S3Bucket, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
+    """Fetch ranges of an object at the same time, and check that it is as the log says.
+
+    Raises:
+        FileNotFoundError: If there is no such object.
+        IndexProblem: If it has another size, was replaced meanwhile, or the store refuses.
+    """
+    url = bucket.spell(key)
+    if len(_etags) > _MAX_ETAGS:
+        _etags.clear()
+    cuts = [list(_cut(start, stop)) for start, stop in ranges]
+    pieces = [piece for one in cuts for piece in one]
+
+    def fetch(piece: Range) -> bytes:
+        data, state = bucket.read(key, *piece, if_match=_etags.get(url))
+        if state.size != size:
+            problem = f"it has {state.size} bytes, and {size} were written"
+            raise IndexProblem(problem, path=url, remedy="Refresh the index in full.")
+        if _etags.setdefault(url, state.etag) != state.etag:
+            raise IndexProblem("another program replaced it meanwhile", path=url)
+        return data
+
+    try:
+        if len(pieces) == 1:
+            found = [fetch(pieces[0])]
+        else:
+            with ThreadPoolExecutor(min(_THREADS, max(1, len(pieces)))) as pool:
+                found = list(pool.map(fetch, pieces))
+    except StoreProblem as error:
+        raise problem_of(error, url) from error
+    except FileProblem as error:  # its ETag is another one; its bytes may be the same
+        forget(bucket, key)
+        raise problem_of(error, url) from error
+    except (IndexProblem, OSError):
+        forget(bucket, key)
+        raise
+    parts = iter(found)
+    return [b"".join(next(parts) for _ in one) for one in cuts]
+
+
+def problem_of(error: BloomwriterError, path: str) -> IndexProblem:
+    """Return the error of a store as one of an index."""
+    problem = error.problem
+    return IndexProblem(problem, path=error.path or path, remedy=error.remedy)
+
+
+def begin_file() -> NewKept | Any:  # noqa: ANN401  a file object of `tempfile`
+    """Begin a file in the cache; if there is no place, a temporary file without a name."""
+    try:
+        return default_cache().begin()
+    except OSError:
+        return _Nameless()
+
+
+def keep_whole(bucket: S3Bucket, key: str, new: NewKept, *, etag: str, size: int) -> None:
+    """Keep a file that holds all bytes of an object.
+
+    Raises:
+        OSError: If that fails.
+    """
+    _etags[bucket.spell(key)] = etag
+    ranges, crc = [(0, size)], crc_of(new.fd, size)
+    name = _name_of(bucket, key, _WHOLE)
+    default_cache().keep(new, name, etag=etag, size=size, ranges=ranges, crc=crc)
+
+
+def kept_entry(bucket: S3Bucket, key: str, etag: str) -> bytes | None:
+    """Return an entry of a log that was kept on this machine, if it has this ETag."""
+    kept = default_cache().get(_name_of(bucket, key, _ENTRY))
+    if kept is None:
+        return None
+    try:
+        return os.pread(kept.fd, kept.num_bytes, 0) if kept.etag == etag else None
+    finally:
+        os.close(kept.fd)
+
+
+def keep_entry(bucket: S3Bucket, key: str, etag: str, data: bytes) -> None:
+    """Keep an entry of a log on this machine, if there is a place."""
+    with suppress(OSError):
+        new = default_cache().begin()
+        try:
+            _write(new.fd, data)
+            size, crc = len(data), zlib.crc32(data)
+            name = _name_of(bucket, key, _ENTRY)
+            default_cache().keep(new, name, etag=etag, size=size, ranges=[(0, size)], crc=crc)
+        finally:
+            new.discard()
+
+
+def forget(bucket: S3Bucket, key: str) -> None:
+    """Remove what is kept of an object that was deleted."""
+    _etags.pop(bucket.spell(key), None)
+    for kind in (_WHOLE, _RANGES):
+        default_cache().forget(_name_of(bucket, key, kind))
+
+
+class _Nameless:
+    """A temporary file, where nothing can be kept."""
+
+    path = ""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  `discard` closes it
+        self.fd = self._file.fileno()
+
+    def discard(self) -> None:
+        """Close the file, which removes it."""
+        self._file.close()
+
+
+def _cut(start: int, stop: int) -> Iterator[Range]:
+    for first in range(start, stop, _PIECE_BYTES):
+        yield first, min(first + _PIECE_BYTES, stop)
+
+
+def _whole(bucket: S3Bucket, key: str, size: int) -> KeptObject:
+    """Return all bytes of an object as a file on this machine, fetched if need be."""
+    name = _name_of(bucket, key, _WHOLE)
+    kept = default_cache().get(name)
+    if kept is not None:
+        if kept.size == size == kept.num_bytes:
+            return kept
+        os.close(kept.fd)
+    new = begin_file()
+    try:
+        for start in range(0, size, _THREADS * _PIECE_BYTES):
+            stop = min(start + _THREADS * _PIECE_BYTES, size)
+            (data,) = fetch_ranges(bucket, key, size, [(start, stop)])
+            _write(new.fd, data)
+        etag = _etags.get(bucket.spell(key), "")
+        if isinstance(new, NewKept):
+            with suppress(OSError):
+                keep_whole(bucket, key, new, etag=etag, size=size)
+        return KeptObject(
+            fd=os.dup(new.fd), path=new.path, num_bytes=size, etag=etag, size=size, ranges=()
+        )
+    finally:
+        new.discard()
+
+
+def _keep_ranges(
+    bucket: S3Bucket, key: str, size: int, pieces: Sequence[tuple[int, bytes]]
+) -> None:
+    etag = _etags.get(bucket.spell(key))
+    if etag is None:
+        return
+    new = default_cache().begin()
+    try:
+        crc = 0
+        for _, data in pieces:
+            _write(new.fd, data)
+            crc = zlib.crc32(data, crc)
+        default_cache().keep(
+            new,
+            _name_of(bucket, key, _RANGES),
+            etag=etag,
+            size=size,
+            ranges=[(start, start + len(data)) for start, data in pieces],
+            crc=crc,
+        )
+    finally:
+        new.discard()
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _name_of(bucket: S3Bucket, key: str, kind: str) -> str:
+    return f"{bucket.endpoint}\n{bucket.name}\n{key}\n{kind}"

@@ -1,0 +1,122 @@
+"""Tables on S3: their files as the store lists them, and what is at a URL.
+
+A file is identified by path, size and ETag: the ETag of an object changes with its bytes, so that
+no clock matters. A listing returns it for every object. A weak ETag (RFC 9110, 8.8.1) is none: then
+the time of the last change counts.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, cast
+
+from parquet_bloomwriter.errors import FileProblem, InvalidArgument
+from parquet_bloomwriter.index.files import ObjectId
+from parquet_bloomwriter.source.listing import is_listed
+from parquet_bloomwriter.stores.s3 import open_bucket, parse_url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.index.files import FileId
+    from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.stores.s3 import S3Bucket
+    from parquet_bloomwriter.stores.s3_source import S3Source
+
+_NS_PER_MS = 1_000_000
+_MS_PER_S = 1000
+_THREADS = 16
+"""Requests at the same time."""
+
+
+def is_folder(url: str) -> bool:
+    """Return whether any key lies below a URL.
+
+    Raises:
+        StoreProblem: If the store refuses or does not answer.
+    """
+    bucket, key = _place(url)
+    return bucket.has_prefix(f"{key}/" if key else "")
+
+
+def root_on_store(url: str) -> str:
+    """Return the root of a table: the prefix, or the prefix that the single object is in.
+
+    Raises:
+        InvalidArgument: If there is no such prefix or object.
+        StoreProblem: If the store refuses or does not answer.
+    """
+    if is_folder(url):
+        return url
+    bucket, key = _place(url)
+    if key and bucket.head(key) is not None:
+        return url.rpartition("/")[0]
+    raise InvalidArgument(
+        f'there is no object, and nothing below "{url}"', remedy="Name the prefix of the table."
+    )
+
+
+def list_objects(root: str) -> list[ObjectId]:
+    """List the Parquet files below a prefix, ordered by path; there may be none.
+
+    Names that begin with `.` or `_` are left out, as by readers of datasets.
+
+    Raises:
+        StoreProblem: If the store refuses or does not answer.
+    """
+    bucket, key = _place(root)
+    prefix = f"{key}/" if key else ""
+    return sorted(
+        ObjectId(path, one.size, one.changed_ns // _NS_PER_MS, _bare(one.etag))
+        for one in bucket.objects(prefix)
+        if is_listed((path := one.key.removeprefix(prefix)).split("/"))
+    )
+
+
+def object_id(url: str, path: str) -> ObjectId:
+    """Return the identity of an object as it is now.
+
+    Args:
+        url: Of the object.
+        path: Its path in the identity.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        StoreProblem: If the store refuses or does not answer.
+    """
+    bucket, key = _place(url)
+    found = bucket.head(key)
+    if found is None:
+        raise FileNotFoundError(2, "No such object", url)
+    changed = found.headers["LastModified"].timestamp()
+    return ObjectId(path, found.size, int(changed) * _MS_PER_S, _bare(found.etag))
+
+
+def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
+    """Look at objects, and say of each whether it is the file now; False if it cannot be asked."""
+
+    def is_unchanged(pair: tuple[str, FileId]) -> bool:
+        url, file = pair
+        try:
+            return object_id(url, file.path).is_same(file)
+        except (OSError, FileProblem):
+            return False
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(is_unchanged, zip(urls, files, strict=True)))
+
+
+def is_state_of(source: Source, file: FileId) -> bool:
+    """Return whether an open object is in the state that a file was listed in."""
+    state = cast("S3Source", source).state
+    return state.size == file.size and _bare(state.etag) == file.etag
+
+
+def _bare(etag: str) -> str:
+    """Return an ETag without its quotes; "" for a weak one."""
+    return "" if etag.startswith("W/") else etag.strip('"')
+
+
+def _place(url: str) -> tuple[S3Bucket, str]:
+    path = parse_url(url)
+    return open_bucket(path.bucket), path.key

@@ -1,0 +1,341 @@
+"""Lookups on a store: round trips, what is kept on this machine, and objects that changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from parquet_bloomwriter import index
+from parquet_bloomwriter.caches import clear_cache
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.build import file_filters
+from parquet_bloomwriter.index.format import slice_file
+from parquet_bloomwriter.index.format.filter_file import read_global, write_filter
+from parquet_bloomwriter.index.storage import object_file
+from parquet_bloomwriter.sbbf import Sbbf
+from parquet_bloomwriter.stores import s3
+from parquet_bloomwriter.stores.object_cache import default_cache
+from tests.index.stores.support import data_of, ids
+from tests.stores.traffic import round_trips
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.index.stores.support import Twins
+    from tests.stores.proxy import Proxy
+    from tests.stores.traffic import Request
+
+
+def _requests(proxy: Proxy, operation: str) -> list[Request]:
+    return [one for one in proxy.requests if one.operation == operation]
+
+
+def _two_groups(twins: Twins) -> None:
+    """Write files of two sizes of filters, the larger ones of 128 KiB."""
+    for n in range(24):
+        rows = 4 if n % 2 else 50_000
+        values = pa.array(range(n * 100_000, n * 100_000 + rows), pa.int64())
+        twins.write(f"f{n:02}.parquet", pa.table({"id": values}))
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_a_lookup_takes_three_round_trips(
+    through_proxy: Twins, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, *, is_cold: bool
+) -> None:
+    """Slices are read by ranges: at most 8 for each group, or one block where that is cheaper."""
+    monkeypatch.setattr(slice_file, "MIN_FILTERS", 4)
+    monkeypatch.setattr(object_file, "WHOLE_BYTES", 64 << 10)
+    twins = through_proxy
+    _two_groups(twins)
+    index.create(twins.url, ["id"], name="ids", contract="immutable")
+    assert twins.on_store("id = 600003") == ["f06.parquet"]  # keeps the manifest, and so on
+    proxy.latency = 0.25
+    for predicate, most in (("id = 800007", 16), ("id IN (1, 200001, 900001, 12, 77)", 80)):
+        if is_cold:
+            clear_cache()  # as in a new process
+        proxy.forget()
+        assert twins.on_store(predicate) == twins_answer(twins, predicate)
+        seen = proxy.requests
+        assert round_trips(seen) <= 3
+        ranges = _requests(proxy, "GetObject")
+        slices = [one for one in ranges if one.key.endswith(".bfslice")]
+        assert 1 <= len(slices) <= most
+        assert all(one.range for one in ranges)
+        assert not [one for one in seen if one.operation == "HeadObject"]
+        listed = {one.query["prefix"] for one in _requests(proxy, "ListObjectsV2")}
+        assert f"{twins.prefix}/" not in listed
+
+
+def twins_answer(twins: Twins, predicate: str) -> list[str]:
+    """Return what the table on disk answers, whose index is made at the first call."""
+    if not (twins.local / "_bloom_index").exists():
+        index.create(twins.local, ["id"], name="ids", contract="immutable")
+    return twins.on_disk(predicate)
+
+
+def test_the_contract_checked_costs_a_listing(through_proxy: Twins, proxy: Proxy) -> None:
+    index.create(through_proxy.url, ["id"], name="ids")
+    proxy.forget()
+    assert through_proxy.on_store("id = 3") == ["day=1/f3.parquet"]
+    listed = [one.query["prefix"] for one in _requests(proxy, "ListObjectsV2")]
+    assert listed.count(f"{through_proxy.prefix}/") == 1
+    assert not _requests(proxy, "HeadObject")
+
+
+def test_parts_without_slices_are_read_by_ranges(
+    through_proxy: Twins, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_file, "WHOLE_BYTES", 64 << 10)
+    _two_groups(through_proxy)
+    index.create(through_proxy.url, ["id"], name="ids", contract="immutable")
+    predicate = "id IN (1, 200001, 900001)"
+    assert through_proxy.on_store(predicate) == twins_answer(through_proxy, predicate)
+    proxy.latency = 0.25
+    clear_cache()
+    proxy.forget()
+    assert through_proxy.on_store("id = 1000001") == twins_answer(through_proxy, "id = 1000001")
+    assert round_trips(proxy.requests) <= 3
+    parts = [one for one in _requests(proxy, "GetObject") if ".bfindex" in one.key]
+    assert sum(one.bytes_down for one in parts) < 200_000
+
+
+def test_what_was_read_is_kept_for_other_processes(through_proxy: Twins, proxy: Proxy) -> None:
+    index.create(through_proxy.url, ["id"], name="ids")
+    through_proxy.on_store("id = 3")
+    clear_cache()
+    proxy.forget()
+    assert through_proxy.on_store("id = 104") == ["day=0/f4.parquet"]
+    assert not _requests(proxy, "GetObject")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "gone"])
+def test_what_is_kept_is_checked(through_proxy: Twins, proxy: Proxy, damage: str) -> None:
+    index.create(through_proxy.url, ["id"], name="ids")
+    through_proxy.on_store("id = 3")
+    for path in default_cache().folder.iterdir():
+        data = bytearray(path.read_bytes())
+        if damage == "cut":
+            del data[len(data) // 2 :]
+        elif damage == "emptied":
+            data.clear()
+        data[10:11] = b"\xff" if data[10:11] != b"\xff" else b"\0"
+        path.unlink()
+        if damage != "gone":
+            path.write_bytes(data)
+    clear_cache()
+    proxy.forget()
+    assert through_proxy.on_store("id = 3") == ["day=1/f3.parquet"]
+    assert _requests(proxy, "GetObject")
+
+
+def test_what_is_kept_is_bounded(table: Twins) -> None:
+    cache = default_cache()
+    cache.max_bytes = 20_000
+    for n in range(12):
+        index.create(table.url, ["id"], name=f"ids-{n}")
+        assert table.on_store("id = 3", name=f"ids-{n}") == ["day=1/f3.parquet"]
+        sizes = [path.stat().st_size for path in cache.folder.iterdir()]
+        assert sum(sizes) <= 20_000 + 2_000
+    clear_cache()
+    assert table.on_store("id = 3", name="ids-0") == ["day=1/f3.parquet"]
+
+
+@pytest.mark.parametrize("place", ["a file", "no home"])
+def test_nothing_can_be_kept(
+    table: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("there is no home")
+
+    (tmp_path / "file").write_text("in the way")
+    if place == "a file":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    else:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setattr("pathlib.Path.home", no_home)
+    clear_cache()
+    index.create(table.url, ["id"], name="ids")
+    assert table.on_store("id = 3") == ["day=1/f3.parquet"]
+
+
+def test_an_index_made_anew_at_the_same_place_is_not_taken_for_the_old_one(table: Twins) -> None:
+    index.create(table.url, ["id"], name="ids", contract="immutable")
+    assert table.on_store("id = 3") == ["day=1/f3.parquet"]
+    before = set(table.all_keys("_bloom_index/"))
+    for key in before:
+        table.client.delete_object(Bucket=table.bucket, Key=f"{table.prefix}/{key}")
+    table.put("day=1/f3.parquet", data_of(ids(4)))
+    table.put("day=0/f4.parquet", data_of(ids(3)))
+    index.create(table.url, ["id"], name="ids", contract="immutable")
+    assert table.on_store("id = 3") == ["day=0/f4.parquet"]
+    clear_cache()
+    assert table.on_store("id = 3") == ["day=0/f4.parquet"]
+    manifests = {one for one in table.all_keys("_bloom_index/") if "manifest" in one}
+    assert len(manifests) == 1
+    assert not manifests & before
+
+
+def test_an_object_that_changed_is_read(table: Twins) -> None:
+    """A new object of the same size, in the same second as the old one."""
+    for n in range(20):
+        table.put("same.parquet", data_of(ids(n + 1000)))
+        index.create(table.url, ["id"], name=f"ids{n}")
+        table.put("same.parquet", data_of(ids(n + 2000)))
+        assert "same.parquet" in table.on_store(f"id = {n + 2000}", name=f"ids{n}")
+        assert index.index(table.url, name=f"ids{n}").deleted == 1
+        index.refresh(table.url, name=f"ids{n}")
+        assert table.on_store(f"id = {n + 1000}", name=f"ids{n}") == []
+
+
+def test_an_object_that_changes_while_it_is_read_is_left_out(
+    table: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = file_filters.read_filters_of
+
+    def changed_before(path: str, *rest: object) -> object:
+        if path.endswith("f3.parquet"):
+            table.put("day=1/f3.parquet", data_of(ids(77)))
+        return read(path, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("parquet_bloomwriter.index.build.group.read_filters_of", changed_before)
+    report = index.create(table.url, ["id"], name="ids")
+    assert [one.path for one in report.left_out] == ["day=1/f3.parquet"]
+    assert table.on_store("id = 77") == ["day=1/f3.parquet"]
+
+
+@pytest.mark.parametrize("is_table_local", [False, True])
+def test_the_index_may_lie_elsewhere_than_the_table(
+    table: Twins, tmp_path: Path, *, is_table_local: bool
+) -> None:
+    place = str(table.local) if is_table_local else table.url
+    home = f"s3://{table.bucket}/homes" if is_table_local else str(tmp_path / "home")
+    index.create(place, ["id"], name="ids", home=home)
+    report = index.lookup(place, "id = 3", home=home)
+    assert list(report.paths) == [f"{place}/day=1/f3.parquet"]
+    inside = index.lookup(f"{place}/day=1", "id = 3", home=home)
+    assert list(inside.paths) == [f"{place}/day=1/f3.parquet"]
+    table.write("more.parquet", ids(3))
+    assert index.lookup(place, "id = 3", home=home).num_kept == 2
+    index.refresh(place, name="ids", home=home)
+    index.optimize(place, name="ids", home=home)
+    index.vacuum(place, name="ids", home=home)
+    assert index.lookup(place, "id = 2", home=home).num_kept == 1
+    assert not table.all_keys("_bloom_index/")
+    assert not (table.local / "_bloom_index").exists()
+
+
+def test_folders_and_objects_of_a_table_are_asked_about(table: Twins) -> None:
+    index.create(table.url, ["id"], name="ids", contract="immutable")
+    day = index.lookup(f"{table.url}/day=1/", "id = 3")
+    assert list(day.paths) == [f"{table.url}/day=1/f3.parquet"]
+    assert day.num_files == 3
+    for contract_of_scheme in ("s3a", "S3"):
+        url = f"{contract_of_scheme}{table.url[2:]}/day=1/f3.parquet"
+        one = index.lookup(url, "id = 2")
+        assert (one.num_files, one.num_kept) == (1, 0)
+    named = index.lookup(table.url, "id = 3", files=[f"{table.url}/day=0/f2.parquet"])
+    assert (named.num_files, named.num_kept) == (1, 0)
+
+
+def test_what_is_not_there_is_refused(table: Twins) -> None:
+    with pytest.raises(InvalidArgument, match="there is no object"):
+        index.create(f"s3://{table.bucket}/nowhere", ["id"], name="ids")
+    with pytest.raises(InvalidArgument, match="there is no object"):
+        index.lookup(f"s3://{table.bucket}/nowhere", "id = 1")
+    with pytest.raises(InvalidArgument, match="user or a password"):
+        index.create("s3://me:secret@bucket/x", ["id"], name="ids")
+
+
+@pytest.mark.parametrize("record", ["_delta_log/0.json", "day=0/_delta_log/0.json"])
+def test_tables_of_other_formats_are_refused(table: Twins, record: str) -> None:
+    index.create(table.url, ["id"], name="ids")
+    table.put(record, b"{}")
+    clear_cache()
+    with pytest.raises(InvalidArgument, match="another format"):
+        index.create(table.url, ["id"], name="more")
+    if record.startswith("_"):
+        (use,) = index.lookup(table.url, "id = 3").indexes
+        assert use.reason is not None
+        assert use.reason.code == "TABLE_FORMAT"
+
+
+@pytest.mark.parametrize("whole_bytes", [0, 1 << 20])
+@pytest.mark.parametrize("damage", ["gone", "longer", "shorter"])
+@pytest.mark.parametrize("what", ["part-", "manifest-"])
+def test_a_file_of_the_index_that_is_not_as_it_was_excludes_nothing(
+    table: Twins, monkeypatch: pytest.MonkeyPatch, what: str, damage: str, whole_bytes: int
+) -> None:
+    monkeypatch.setattr(object_file, "WHOLE_BYTES", whole_bytes)
+    index.create(table.url, ["id"], name="ids")
+    for key in table.all_keys("_bloom_index/"):
+        if what in key:
+            place = {"Bucket": table.bucket, "Key": f"{table.prefix}/{key}"}
+            data = table.client.get_object(**place)["Body"].read()
+            table.client.delete_object(**place)
+            if damage == "longer":
+                table.client.put_object(**place, Body=data + b"more")
+            elif damage == "shorter":
+                table.client.put_object(**place, Body=data[:-1])
+    for path in default_cache().folder.iterdir():
+        path.unlink()
+    clear_cache()
+    report = index.lookup(table.url, "id = 3")
+    assert report.num_kept == 6
+    assert report.indexes[0].reason is not None
+    assert report.indexes[0].reason.code == "INDEX_BROKEN"
+
+
+def test_a_large_file_of_the_index_is_sent_in_parts(through_proxy: Twins, proxy: Proxy) -> None:
+    bits = Sbbf.empty(1 << 20)  # 32 MiB
+    bits.insert_hashes(np.arange(1, 1000, dtype=np.uint64) << np.uint64(50))
+    folder = f"{through_proxy.url}/_bloom_index/ids"
+    file = write_filter(f"{folder}/v__=0", "id", bits, is_kept=True)
+    assert len(_requests(proxy, "UploadPart")) > 1
+    assert len(_requests(proxy, "CompleteMultipartUpload")) == 1
+    assert through_proxy.all_keys("_bloom_index/") == [f"_bloom_index/ids/{file.path}"]
+    assert read_global(folder, file).to_bytes() == bits.to_bytes()
+    assert not _requests(proxy, "GetObject")  # what was sent is kept here
+    for path in default_cache().folder.iterdir():
+        path.unlink()
+    assert read_global(folder, file).to_bytes() == bits.to_bytes()
+    assert len(_requests(proxy, "GetObject")) > 1
+
+
+def test_an_index_that_was_copied_over_itself_is_used_again(
+    table: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are the same, the ETags are not: those of uploads in parts are others."""
+    monkeypatch.setattr(object_file, "WHOLE_BYTES", 0)
+    index.create(table.url, ["id"], name="ids")
+    assert table.on_store("id = 3") == ["day=1/f3.parquet"]
+    for key in table.all_keys("_bloom_index/"):
+        place = {"Bucket": table.bucket, "Key": f"{table.prefix}/{key}"}
+        data = table.client.get_object(**place)["Body"].read()
+        upload = {**place, "UploadId": table.client.create_multipart_upload(**place)["UploadId"]}
+        etag = table.client.upload_part(**upload, PartNumber=1, Body=data)["ETag"]
+        parts = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
+        table.client.complete_multipart_upload(**upload, MultipartUpload=parts)
+    clear_cache()
+    for _ in range(4):  # what was kept of a file goes when its ETag is found to be another one
+        assert f"{table.url}/day=1/f3.parquet" in index.lookup(table.url, "id = 3").paths
+    assert table.on_store("id = 3") == ["day=1/f3.parquet"]
+
+
+def test_rights_may_be_for_the_table_alone(table: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a policy that allows listing below one prefix."""
+    once = s3.S3Bucket._once  # noqa: SLF001
+
+    def restricted(self: s3.S3Bucket, operation: str, **arguments: Any) -> Any:  # noqa: ANN401
+        prefix = str(arguments.get("Prefix", table.prefix))
+        if operation == "list_objects_v2" and not prefix.startswith(table.prefix):
+            raise s3.Refusal("AccessDenied", 403, "Access Denied")
+        return once(self, operation, **arguments)
+
+    monkeypatch.setattr(s3.S3Bucket, "_once", restricted)
+    index.create(table.url, ["id"], name="ids")
+    assert table.on_store("id = 3") == ["day=1/f3.parquet"]
+    inside = index.lookup(f"{table.url}/day=1", "id = 3")
+    assert inside.num_kept == 1
