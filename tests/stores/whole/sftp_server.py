@@ -161,7 +161,7 @@ class _Server(paramiko.ServerInterface):  # type: ignore[misc]
         return "password"
 
     def check_auth_password(self, username: str, password: str) -> int:
-        right = username in ("ada", "bob") and password == "secret-word"
+        right = username in ("ada", "bob") and password == "secret-word"  # noqa: S105  no secret
         return int(paramiko.AUTH_SUCCESSFUL if right else paramiko.AUTH_FAILED)
 
     def check_channel_request(self, _kind: str, _number: int) -> int:
