@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
 """A scheme of two letters at least, for a single one is a drive; fsspec chains several by `::`."""
 
-_SECRETS = re.compile(r"(?<=://)[^/@]*@|\?.*")
+_SECRETS = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@]*@)|\?.*")
 
 
 class ResolvedPath(NamedTuple):

@@ -68,6 +68,7 @@ _THREADS = 16
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
 _PARAMETERS = re.compile(r"\?\S*")
+_SIGNATURE = re.compile(r"\?(?:.*&)?(?:sig|x-goog-signature)=", re.IGNORECASE)
 _NEW = {"Content-Type": "application/vnd.apache.parquet"}
 _MAX_WORDS = 300
 
@@ -94,7 +95,7 @@ def split_url(url: str) -> ConditionalUrl:
     """Split a URL; the key stands as it is, without escapes.
 
     Raises:
-        InvalidArgument: If it names no bucket, or has a password in it.
+        InvalidArgument: If it names no bucket, or has a password or a signature in it.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
@@ -104,6 +105,11 @@ def split_url(url: str) -> ConditionalUrl:
             f"the URL {problem}",
             remedy="Name the object as gs://bucket/key or abfss://container@account.dfs.core."
             "windows.net/key; credentials are taken from the environment.",
+        )
+    if _SIGNATURE.search(key):
+        raise InvalidArgument(
+            "the URL has a signature in it, which would end up in messages and process lists",
+            remedy="Leave it out, and set AZURE_STORAGE_SAS_TOKEN.",
         )
     scheme = "gs" if scheme.lower() in _GOOGLE else scheme.lower()
     return ConditionalUrl(f"{scheme}://{bucket}", key)
@@ -180,7 +186,15 @@ class ConditionalStore(WholeStore):
             for page in obstore.list(self._store, prefix=prefix or None):
                 for one in page:
                     yield one["path"], int(one["size"])
+        except ValueError as error:
+            raise self._misspelled(prefix) from error
         except _errors() as error:
+            if "invalid path" in str(error):
+                raise StoreProblem(
+                    f"an object there has a key that obstore cannot name: {_words(error)}",
+                    path=self.spell(prefix),
+                    remedy="Name the other objects one by one.",
+                ) from error
             raise self._refused(error, prefix, "list") from error
 
     def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
@@ -197,15 +211,22 @@ class ConditionalStore(WholeStore):
             found = obstore.get(self._store, path, options=options)
         except FileNotFoundError:
             raise FileNotFoundError(2, os.strerror(2), self.spell(path)) from None
+        except ValueError as error:
+            raise self._misspelled(path) from error
         except _errors() as error:
             if isinstance(error, _precondition()):
                 raise self.changed(path) from error
             raise self._refused(error, path, "get") from error
         if found.meta["path"] != path:  # obstore has corrected it
-            raise InvalidArgument(
-                f'"{self.spell(path)}" is no object', remedy="Name its key, without // in it."
-            )
+            raise self._misspelled(path)
         return found
+
+    def _misspelled(self, path: str) -> InvalidArgument:
+        return InvalidArgument(
+            f'"{self.spell(path)}" is no object that obstore can name',
+            remedy='Name a key without empty names, "." and ".." between slashes, and without '
+            "control characters.",
+        )
 
     # ------------------------------------------------------------ writing
 

@@ -325,6 +325,8 @@ class NewNameStore(FileSystemStore):
         try:
             with self.named(temporary):
                 with self._create(temporary) as file:
+                    if like is not None:
+                        self._hide(temporary, like)
                     self._send(data, file)
                 self._check(temporary, data)
                 if like is not None:
@@ -401,6 +403,9 @@ class NewNameStore(FileSystemStore):
             if isinstance(error, FileProblem):
                 error.remedy = f"{error.remedy} Remove {self.spell(temporary)}.".strip()
 
+    def _hide(self, temporary: str, like: FileState) -> None:
+        """Let nobody else read a file that `_carry_over` has not yet given its mode."""
+
     def _carry_over(self, temporary: str, like: FileState) -> None:
         """Give a file the attributes of another one."""
 
@@ -425,11 +430,13 @@ class SftpStore(NewNameStore):
     def __init__(self, place: ResolvedPath) -> None:
         super().__init__(place)
         self.kind = "SFTP"
-        self._check_host()
         self._lock = RLock()
         self._notes: list[str] = []
         self._limit_waiting()
         self._reconnect_if_lost()  # fsspec keeps connections, which servers end
+        self._check_host()
+        # One path may be another file for another user, whose root is another folder.
+        self.endpoint = f"{self.kind} {self._fs.client.get_transport().get_username()}"
 
     def notes(self) -> tuple[str, ...]:
         """Return what could not be kept, a clause each."""
@@ -450,7 +457,7 @@ class SftpStore(NewNameStore):
         key = transport.get_remote_server_key()
         host, port = self._fs.host, transport.getpeername()[1]
         entry = known.lookup(host if port == _SSH_PORT else f"[{host}]:{port}") or {}
-        if key.get_name() in entry and entry[key.get_name()] != key:
+        if entry and entry.get(key.get_name()) != key:
             raise StoreProblem(
                 "the server's key is not the one in ~/.ssh/known_hosts",
                 path=self._base,
@@ -518,13 +525,17 @@ class SftpStore(NewNameStore):
         while answers:
             self._fs.ftp._read_response(answers.popleft())  # noqa: SLF001  raises the error
 
+    def _hide(self, temporary: str, like: FileState) -> None:
+        if like.attributes.get("mode") is not None:
+            self._fs.ftp.chmod(temporary, 0o600)
+
     def _carry_over(self, temporary: str, like: FileState) -> None:
         ftp = self._fs.ftp
         mode, owner = like.attributes.get("mode"), like.attributes.get("owner")
-        if mode is None or owner is None:
+        if mode is None:
             return
         found = ftp.stat(temporary)
-        if (found.st_uid, found.st_gid) != owner:
+        if owner is not None and (found.st_uid, found.st_gid) != owner:
             try:
                 ftp.chown(temporary, *owner)
             except OSError:
@@ -543,6 +554,7 @@ class SftpStore(NewNameStore):
                 self._fs.client.close()
             self._fs._connect()  # noqa: SLF001  there is no other way
             self._limit_waiting()
+            self._check_host()
 
     def _reconnect_if_lost(self) -> None:
         try:

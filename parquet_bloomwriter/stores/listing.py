@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.filesystems import locate, without_secrets
 from parquet_bloomwriter.source.listing import (
     find_sources,
     is_listed,
@@ -65,12 +66,13 @@ def find_remote(url: str) -> list[RemoteFile]:
         ]
     check_url(url)
     with reaching(url):
+        folder = locate(url).path
         places = find_sources(url)
     return [
         RemoteFile(
-            url=_spelled(url, str(place)),
+            url=url if place.path == folder else _spelled(url, folder, place.path),
             size=_size_of(place.found),
-            is_found=str(place) != without_secrets(url),
+            is_found=place.path != folder,
             inner=place.inner or place.path.rpartition("/")[2],
         )
         for place in places
@@ -83,12 +85,36 @@ def _size_of(found: object) -> int:
     return int(size or 0)
 
 
-def _spelled(given: str, shown: str) -> str:
-    """Put the user back, whom names for messages leave out."""
-    scheme, _, rest = given.partition("://")
-    user, found, _ = rest.partition("/")[0].rpartition("@")
-    start = f"{scheme}://"
-    return f"{start}{user}@{shown.removeprefix(start)}" if found else shown
+def _spelled(given: str, folder: str, found: str) -> str:
+    """Return the URL of a file that was found below a folder or by a pattern.
+
+    Args:
+        given: URL of the folder or pattern. In a chain, the first link with a path names it:
+            `zip://*.parquet::archive.zip`.
+        folder: Its path, as the file system spells it.
+        found: Path of the file, likewise.
+
+    Raises:
+        InvalidArgument: If the file system spells paths otherwise than URLs. A bare path would
+            name a file on this machine.
+    """
+    links = given.split("::")
+    n = next(i for i, link in enumerate(links) if "://" in link)
+    link = links[n]
+    if folder.strip("/"):
+        start, ends_so, _ = link.rstrip("/").rpartition(folder.rstrip("/"))
+        is_clear = bool(ends_so) and link.rstrip("/").endswith(folder.rstrip("/"))
+        file = f"/{found.lstrip('/')}" if folder.startswith("/") else found
+    else:
+        start = link if link.endswith("/") else f"{link}/"
+        is_clear, file = True, found.lstrip("/")
+    links[n] = f"{start}{file}"
+    if not (is_clear and "://" in links[n]):
+        raise InvalidArgument(
+            f'no URL is known for a file that "{without_secrets(given)}" names',
+            remedy="Name each file by its own URL.",
+        )
+    return "::".join(links)
 
 
 def _find_objects(url: str) -> list[RemoteFile]:

@@ -16,7 +16,7 @@ from parquet_bloomwriter.source.listing import (
     split_pattern,
 )
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
-from parquet_bloomwriter.stores.file_systems import store_of
+from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +45,8 @@ def open_store(url: str) -> OpenedUrl:
         base, key = split_url(url)
         if not key or key.endswith("/"):
             raise InvalidArgument(f'"{url}" is no object', remedy="Name its key, too.")
+        if key.startswith("/"):  # which obstore would leave out, and write to another key
+            raise InvalidArgument(f'"{url}" is no object', remedy="Name its key, without // in it.")
         return OpenedUrl(ConditionalStore(base), key)
     with reaching(url):
         place = locate(url)
@@ -52,6 +54,11 @@ def open_store(url: str) -> OpenedUrl:
     if store is None:
         raise InvalidArgument(
             f'"{without_secrets(url)}" is a file here', remedy="Name it by its path."
+        )
+    if isinstance(store, SftpStore) and not url.endswith(place.path):
+        raise InvalidArgument(
+            f'"{without_secrets(url)}" has characters that fsspec leaves out',
+            remedy="Rename the file: without control characters, and without # at its end.",
         )
     return OpenedUrl(store, place.path)
 

@@ -268,3 +268,36 @@ def test_urls(cloud: Cloud, plain: bytes) -> None:
     assert bloomify("gs://bucket/a b%20ü.parquet", ["id"]).written
     with pytest.raises(InvalidArgument, match="backups are kept on disks only"):
         bloomify("gs://bucket/a b%20ü.parquet", ["id"], replace=True, backup_suffix=".old")
+
+
+def test_signatures_have_no_place_in_urls(cloud: Cloud, plain: bytes) -> None:
+    cloud.put("bucket/a.parquet", plain)
+    for url in (
+        "az://bucket/a.parquet?sv=1&sig=SECRET",
+        "abfss://bucket@account.dfs.core.windows.net/a.parquet?SIG=SECRET",
+    ):
+        runs: list[Callable[[], object]] = [
+            lambda url=url: bloomify(url, ["id"]),  # type: ignore[misc]
+            lambda url=url: strip("az://bucket/a.parquet", output=url),  # type: ignore[misc]
+            lambda url=url: find_tasks([url]),  # type: ignore[misc]
+        ]
+        for run in runs:
+            with pytest.raises(InvalidArgument, match="signature") as caught:
+                run()
+            assert "SECRET" not in str(caught.value)
+    cloud.put("bucket/a?b.parquet", plain)
+    assert bloomify("az://bucket/a?b.parquet", ["id"]).written
+
+
+@pytest.mark.parametrize("key", ["/a.parquet", "x//a.parquet", "x/../a.parquet", "x/a\n.parquet"])
+def test_keys_that_obstore_cannot_name_are_refused(cloud: Cloud, plain: bytes, key: str) -> None:
+    cloud.put("bucket/old.parquet", plain)
+    for base in BASES.values():
+        with pytest.raises(InvalidArgument, match="is no object"):
+            bloomify(f"{base}/old.parquet", ["id"], output=f"{base}/{key}")
+        with pytest.raises(InvalidArgument, match="is no object"):
+            bloomify(f"{base}/{key}", ["id"])
+    assert list(cloud.objects) == ["bucket/old.parquet"]
+    cloud.put(f"bucket/folder/{key}", plain)
+    with pytest.raises(StoreProblem, match="cannot name"):
+        find_tasks(["gs://bucket/folder/"])

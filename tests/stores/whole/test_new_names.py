@@ -15,12 +15,14 @@ from parquet_bloomwriter import (
     InvalidArgument,
     UnsafeTarget,
     bloomify,
+    for_each_file,
     strip,
     verify,
 )
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.rewrite.session import rewrite_session
 from parquet_bloomwriter.stores import file_systems
+from parquet_bloomwriter.stores.listing import find_remote
 from tests.stores.whole.outcome import error_of
 
 if TYPE_CHECKING:
@@ -241,3 +243,49 @@ def test_urls_that_lead_nowhere(tmp_path: Path, plain: bytes) -> None:
     with pytest.raises(StoreProblem):
         bloomify("ftp://127.0.0.1:9/a.parquet", ["id"])
     assert [one.name for one in tmp_path.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("memory://d/a?.parquet", "memory://d/ab.parquet"),
+        ("memory://d/*.parquet", "memory://d/ab.parquet"),
+        ("memory://d/", "memory://d/ab.parquet"),
+        ("simplecache::memory://d", "simplecache::memory://d/ab.parquet"),
+        ("zip://*.parquet::{zip}", "zip://ab.parquet::{zip}"),
+        ("zip://::{zip}", "zip://ab.parquet::{zip}"),
+        ("zip://d/*.parquet::{zip}", "zip://d/ab.parquet::{zip}"),
+        ("zip://d::{zip}", "zip://d/ab.parquet::{zip}"),
+        ("memory://d/a.parquet?sig=x", "memory://d/a.parquet?sig=x"),
+    ],
+)
+def test_what_is_found_on_a_store_is_never_taken_for_a_file_here(
+    named: str, found: str, plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "ab.parquet"
+    here.write_bytes(plain)
+    monkeypatch.chdir(tmp_path)
+    archive = tmp_path / "x.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("d/ab.parquet" if "zip://d" in named else "ab.parquet", plain)
+    memory = MemoryFileSystem()
+    memory.pipe_file("/d/a.parquet?sig=x" if "sig=" in named else "/d/ab.parquet", plain)
+    try:
+        (one,) = find_remote(named.format(zip=archive))
+        assert one.url == found.format(zip=archive)
+        (outcome,) = for_each_file(
+            named.format(zip=archive), lambda path, output, jobs: bloomify(path, ["id"])
+        )
+        assert outcome.error is not None
+    finally:
+        memory.rm("/d", recursive=True)
+    assert here.read_bytes() == plain
+
+
+def test_no_part_of_a_password_is_shown() -> None:
+    for word in ("secret", "p@secret", "@secret@", "a:b@secret"):
+        for scheme in ("ftp", "simplecache::ftp"):
+            with pytest.raises(InvalidArgument, match="given with a password") as caught:
+                bloomify(f"{scheme}://ada:{word}@127.0.0.1:1/x@y.parquet", ["id"])
+            assert "secret" not in str(caught.value)
+            assert "127.0.0.1:1/x@y.parquet" in str(caught.value)

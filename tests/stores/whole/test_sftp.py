@@ -201,3 +201,85 @@ def test_a_server_with_another_key_is_refused(
         error = error_of(lambda: bloomify(url, ["id"], dry_run=True))
         assert (error is None) == is_right
     assert "known_hosts" in str(error)
+
+
+def test_a_connection_that_the_server_has_ended_is_opened_anew(
+    sshd: Sshd, url: str, plain: bytes
+) -> None:
+    file = sshd.root / "a.parquet"
+    file.write_bytes(plain)
+    bloomify(url, ["id"])
+    for one in SFTPFileSystem._cache.values():  # noqa: SLF001
+        transport = one.client.get_transport()
+        transport.sock.close()
+        transport.join(10)
+    assert strip(url).written
+    assert file.read_bytes() == plain
+
+
+def test_a_host_is_known_by_any_kind_of_key_and_checked_again(
+    sshd: Sshd, url: str, plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = sshd.root / "a.parquet"
+    file.write_bytes(plain)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    known = tmp_path / ".ssh" / "known_hosts"
+    host = f"[127.0.0.1]:{sshd.port}"
+    other = paramiko.RSAKey.generate(1024)
+    line = f"{host} {other.get_name()} {other.get_base64()}\n"
+
+    def turn_up(operation: str) -> None:
+        if operation == "posix_rename":
+            known.write_text(line)
+
+    sshd.before = turn_up
+    sshd.fault = lambda _number, operation: "cut" if operation == "posix_rename" else ""
+    assert isinstance(error_of(lambda: bloomify(url, ["id"])), OutcomeUnknown)
+    assert file.read_bytes() == plain
+    known.write_text(line)
+    sshd.fault = lambda _number, _operation: ""
+    sshd.before = lambda _operation: None
+    with pytest.raises(StoreProblem, match="known_hosts"):
+        bloomify(url, ["id"])
+    known.write_text(f"{line}{host} {sshd.key.get_name()} {sshd.key.get_base64()}\n")
+    assert bloomify(url, ["id"]).written
+
+
+def test_another_user_s_path_is_another_file(
+    sshd: Sshd, url: str, plain: bytes, with_filters: bytes
+) -> None:
+    file = sshd.root / "a.parquet"
+    file.write_bytes(plain)
+    with pytest.raises(UnsafeTarget, match="exists already"):
+        bloomify(url, ["id"], output=url.replace("ada@", "bob@"))
+    assert file.read_bytes() == plain
+    bloomify(url, ["id"], output=url)
+    assert file.read_bytes() == with_filters
+
+
+def test_a_private_file_is_private_on_its_way(sshd: Sshd, url: str, plain: bytes) -> None:
+    file = sshd.root / "a.parquet"
+    file.write_bytes(plain)
+    file.chmod(0o600)
+    modes = set()
+
+    def look(operation: str) -> None:
+        if operation == "write":
+            modes.update(one.stat().st_mode & 0o777 for one in sshd.root.iterdir())
+
+    sshd.before = look
+    assert bloomify(url, ["id"]).written
+    assert modes == {0o600}
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["a.parquet#", "a\n.parquet", "a\t.parquet"])
+def test_names_that_fsspec_would_change_are_refused(
+    sshd: Sshd, url: str, plain: bytes, name: str
+) -> None:
+    (sshd.root / "a.parquet").write_bytes(plain)
+    (sshd.root / name).write_bytes(b"theirs")
+    with pytest.raises(InvalidArgument, match="characters that fsspec leaves out"):
+        bloomify(url.replace("a.parquet", name), ["id"])
+    assert (sshd.root / "a.parquet").read_bytes() == plain
