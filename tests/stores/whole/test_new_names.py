@@ -274,7 +274,7 @@ def test_what_is_found_on_a_store_is_never_taken_for_a_file_here(
         (one,) = find_remote(named.format(zip=archive))
         assert one.url == found.format(zip=archive)
         (outcome,) = for_each_file(
-            named.format(zip=archive), lambda path, output, jobs: bloomify(path, ["id"])
+            named.format(zip=archive), lambda path, _output, _jobs: bloomify(path, ["id"])
         )
         assert outcome.error is not None
     finally:

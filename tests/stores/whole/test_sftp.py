@@ -262,7 +262,7 @@ def test_a_private_file_is_private_on_its_way(sshd: Sshd, url: str, plain: bytes
     file = sshd.root / "a.parquet"
     file.write_bytes(plain)
     file.chmod(0o600)
-    modes = set()
+    modes: set[int] = set()
 
     def look(operation: str) -> None:
         if operation == "write":
