@@ -178,17 +178,29 @@ wrote last is never lost.
     # ------------------------------------------------------------ kills
 
     def _kills(self, key: str, number: str) -> str:
+        """Kill a server of its own: one that was killed often goes wrong by itself."""
         chance = random.Random(f"{self.plan.seed} {number}")  # noqa: S311  no secret
-        trial = Trial(self, chance.choice(_VERBS[:3]), chance.choice(list(_ROWS)), key)
+        verb, size = chance.choice(_VERBS[:3]), chance.choice(list(_ROWS))
         outcomes: list[BaseException | None] = []
-        thread = threading.Thread(target=lambda: outcomes.append(trial.run()))
-        thread.start()
-        threading.Event().wait(chance.random() * 0.3)
-        self._server.kill()
-        thread.join()
-        self._server.start()
-        seen = trial.judge(outcomes[0])
-        trial.finish()
+        kept = self._server, self._client, self._bucket
+        with SeaweedFS(self.plan.scratch / f"killed-{key}") as server, Proxy(server.store) as proxy:
+            self._server, self._client = server, server.store.client(attempts=10)
+            self._bucket = server.store.new_bucket()
+            try:
+                with mock.patch.dict(os.environ, proxy.store.environment):
+                    s3._client.cache_clear()  # noqa: SLF001  it knows the other server
+                    trial = Trial(self, verb, size, key)
+                    thread = threading.Thread(target=lambda: outcomes.append(trial.run()))
+                    thread.start()
+                    threading.Event().wait(chance.random() * 0.3)
+                    server.kill()
+                    thread.join()
+                    server.start()
+                    seen = trial.judge(outcomes[0])
+                    trial.finish()
+            finally:
+                self._server, self._client, self._bucket = kept
+                s3._client.cache_clear()  # noqa: SLF001  as above
         return seen
 
     # ------------------------------------------------------------ the store
