@@ -151,13 +151,18 @@ def are_unchanged(
 
 def location(root: str, file: FileId) -> str:
     """Return the absolute path of a file."""
-    return file.path if is_on_store(file.path) else os.path.join(root, file.path)
+    if is_on_store(file.path):
+        return file.path
+    # Names in keys may be empty: of "s3://bucket/table//a", the path is "/a".
+    return f"{root}/{file.path}" if is_on_store(root) else os.path.join(root, file.path)
 
 
 def relative_path(root: str, path: str) -> str:
     """Return an absolute path as an index has it: relative to the table's root, if it is inside."""
     base = root if root.endswith(os.sep) else root + os.sep
-    return path[len(base) :].replace(os.sep, "/") if path.startswith(base) else path
+    if not path.startswith(base) or is_on_store(path[len(base) :]):
+        return path
+    return path[len(base) :].replace(os.sep, "/")
 
 
 def identity(path: str, found: os.stat_result) -> FileId:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, cast
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
-from parquet_bloomwriter.index.files import ObjectId
+from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.source.listing import is_listed
 from parquet_bloomwriter.stores.s3 import open_bucket, parse_url
 
@@ -67,9 +67,14 @@ def list_objects(root: str) -> list[ObjectId]:
     bucket, key = _place(root)
     prefix = f"{key}/" if key else ""
     return sorted(
-        ObjectId(path, one.size, one.changed_ns // _NS_PER_MS, _bare(one.etag))
+        ObjectId(
+            relative_path(root, bucket.spell(one.key)),
+            one.size,
+            one.changed_ns // _NS_PER_MS,
+            _bare(one.etag),
+        )
         for one in bucket.objects(prefix)
-        if is_listed((path := one.key.removeprefix(prefix)).split("/"))
+        if is_listed(one.key.removeprefix(prefix).split("/"))
     )
 
 

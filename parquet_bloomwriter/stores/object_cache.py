@@ -8,7 +8,8 @@ NAME is the SHA-256 of endpoint, bucket, key and kind. The JSON has the ETag and
 object, the CRC-32 of the bytes, and the ranges of the object that they are, one behind the other.
 A file is written under a temporary name and renamed, so no process sees a part of it. It is
 checked when a process opens it for the first time: its length and its checksum. A file that is
-broken is not used.
+broken is not used. Nothing is read or written where another user could have put something else: the
+folder must be the user's own, with no right for others to write into it.
 
 The files together have at most `MAX_BYTES`; those that were not used for the longest time go
 first. Any file may be removed at any time: what is open stays readable, and what is missing is
@@ -18,10 +19,12 @@ fetched again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import secrets
+import stat
 import time
 import zlib
 from dataclasses import dataclass
@@ -47,6 +50,9 @@ _ABANDONED_S = 86_400.0
 
 _SWEEPS = 16
 """How often files are removed while `MAX_BYTES` are written."""
+
+_MAX_CHECKED = 10_000
+"""Files of which it is remembered that they were checked."""
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -82,6 +88,8 @@ class NewKept:
             OSError: If there is no place for it.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not _is_own(folder.stat()):
+            raise PermissionError(errno.EPERM, "others can write into it", str(folder))
         self.path = str(folder / f"{_TEMPORARY}{secrets.token_hex(8)}")
         self.fd = os.open(self.path, _NEW, 0o600)
 
@@ -109,6 +117,8 @@ class ObjectCache:
         """Open what is kept under a name; None if that is nothing, or broken."""
         path = self.folder / _file_name(name)
         try:
+            if not _is_own(self.folder.stat()):
+                return None
             fd = os.open(path, _FLAGS)
         except OSError:
             return None
@@ -154,8 +164,8 @@ class ObjectCache:
             file.write(data + len(data).to_bytes(_LENGTH_BYTES, "little"))
         Path(new.path).replace(self.folder / _file_name(name))
         found = os.fstat(new.fd)
+        self._note_checked(found)
         with self._lock:
-            self._checked.add(_state_of(found))
             self._written += found.st_size
             is_due = self._written >= self.max_bytes // _SWEEPS
             if is_due:
@@ -170,6 +180,8 @@ class ObjectCache:
 
     def _opened(self, fd: int, path: str) -> KeptObject | None:
         found = os.fstat(fd)
+        if not _is_own(found):
+            return None
         end = found.st_size - _LENGTH_BYTES
         length = int.from_bytes(_read(fd, end, _LENGTH_BYTES), "little")
         facts = json.loads(_read(fd, end - length, length))
@@ -181,13 +193,11 @@ class ObjectCache:
         if state not in self._checked:
             if crc_of(fd, num_bytes) != facts["crc"]:
                 return None
-            with self._lock:
-                self._checked.add(state)
+            self._note_checked(found)
         if time.time() - found.st_mtime > _USED_S:
             with contextlib.suppress(OSError):
                 os.utime(path)
-                with self._lock:
-                    self._checked.add(_state_of(os.fstat(fd)))
+                self._note_checked(os.fstat(fd))
         return KeptObject(
             fd=fd,
             path=path,
@@ -196,6 +206,12 @@ class ObjectCache:
             size=int(facts["size"]),
             ranges=ranges,
         )
+
+    def _note_checked(self, found: os.stat_result) -> None:
+        with self._lock:
+            if len(self._checked) >= _MAX_CHECKED:
+                self._checked.clear()
+            self._checked.add(_state_of(found))
 
     def _sweep(self) -> None:
         """Remove the files that were not used for the longest time, down to `max_bytes`."""
@@ -248,6 +264,13 @@ def crc_of(fd: int, num_bytes: int) -> int:
     for start in range(0, num_bytes, _PIECE_BYTES):
         crc = zlib.crc32(_read(fd, start, min(_PIECE_BYTES, num_bytes - start)), crc)
     return crc
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Return whether a file or folder is this user's, and nobody else can write to it."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _state_of(found: os.stat_result) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """The files of an index on a store, read by ranges and kept on this machine.
 
 Names of these files are random and given once, so what was fetched of one is right for ever; the
-cache (`stores.object_cache`) remembers the ETag, and later requests carry it.
+cache (`stores.object_cache`) remembers the ETag, and later requests carry it. Only the manifest of
+an index that was copied from a disk has a name that others have, too: its ETag is asked for first.
 
     up to 8 MiB, or read whole    fetched by one request, or in pieces at the same time; then it is
                                   a file here, read as fast as that of a local index
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +55,9 @@ _MAX_KEPT_BYTES = 256 << 20
 """Of the ranges of one file; if there are more, they are fetched again."""
 
 _WHOLE, _RANGES, _ENTRY = "whole", "ranges", "entry"
+
+_GIVEN_ONCE = re.compile(r".*-[0-9a-f-]{32,36}\.[a-z]+")
+"""Names with a random id."""
 
 _MAX_ETAGS = 100_000
 
@@ -187,6 +192,8 @@ def open_object_file(
         FileNotFoundError: If there is no such object.
         IndexProblem: If it has another size, or the store refuses.
     """
+    if not _GIVEN_ONCE.fullmatch(key.rpartition("/")[2]):
+        _forget_if_replaced(bucket, key)
     if whole or size <= WHOLE_BYTES:
         kept = _whole(bucket, key, size)
         try:
@@ -294,6 +301,24 @@ def forget(bucket: S3Bucket, key: str) -> None:
     _etags.pop(bucket.spell(key), None)
     for kind in (_WHOLE, _RANGES):
         default_cache().forget(_name_of(bucket, key, kind))
+
+
+def _forget_if_replaced(bucket: S3Bucket, key: str) -> None:
+    """Remove what is kept of an object, unless it still has the same ETag."""
+    url = bucket.spell(key)
+    try:
+        state = bucket.head(key)
+    except FileProblem as error:
+        raise problem_of(error, url) from error
+    etag = None if state is None else state.etag
+    found = {_etags.get(url, etag)}
+    for kind in (_WHOLE, _RANGES):
+        kept = default_cache().get(_name_of(bucket, key, kind))
+        if kept is not None:
+            os.close(kept.fd)
+            found.add(kept.etag)
+    if found != {etag}:
+        forget(bucket, key)
 
 
 class _Nameless:

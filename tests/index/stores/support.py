@@ -67,6 +67,14 @@ class Twins:
         (self.local / name).unlink()
         self.client.delete_object(Bucket=self.bucket, Key=f"{self.prefix}/{name}")
 
+    def copy_indexes(self) -> None:
+        """Copy the indexes on the disk to the store, in place of those that are there."""
+        for key in self.all_keys("_bloom_index/"):
+            self.client.delete_object(Bucket=self.bucket, Key=f"{self.prefix}/{key}")
+        for path in (self.local / "_bloom_index").rglob("*"):
+            if path.is_file():
+                self.put(str(path.relative_to(self.local)), path.read_bytes())
+
     def all_keys(self, below: str = "") -> list[str]:
         """List the keys below the table."""
         prefix = f"{self.prefix}/{below}"

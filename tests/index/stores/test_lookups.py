@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +14,12 @@ from parquet_bloomwriter import index
 from parquet_bloomwriter.caches import clear_cache
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.build import file_filters
+from parquet_bloomwriter.index.files import list_files, location, relative_path
 from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.format.filter_file import read_global, write_filter
 from parquet_bloomwriter.index.storage import object_file
 from parquet_bloomwriter.sbbf import Sbbf
-from parquet_bloomwriter.stores import s3
+from parquet_bloomwriter.stores import object_cache, s3
 from parquet_bloomwriter.stores.object_cache import default_cache
 from tests.index.stores.support import data_of, ids
 from tests.stores.traffic import round_trips
@@ -141,6 +144,16 @@ def test_what_is_kept_is_bounded(table: Twins) -> None:
         assert sum(sizes) <= 20_000 + 2_000
     clear_cache()
     assert table.on_store("id = 3", name="ids-0") == ["day=1/f3.parquet"]
+
+
+def test_little_is_remembered_of_what_was_checked(
+    table: Twins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_cache, "_MAX_CHECKED", 3)
+    for n in range(4):
+        index.create(table.url, ["id"], name=f"ids-{n}")
+        assert table.on_store("id = 3", name=f"ids-{n}") == ["day=1/f3.parquet"]
+    assert len(default_cache()._checked) <= 3  # noqa: SLF001
 
 
 @pytest.mark.parametrize("place", ["a file", "no home"])
@@ -322,6 +335,76 @@ def test_an_index_that_was_copied_over_itself_is_used_again(
     for _ in range(4):  # what was kept of a file goes when its ETag is found to be another one
         assert f"{table.url}/day=1/f3.parquet" in index.lookup(table.url, "id = 3").paths
     assert table.on_store("id = 3") == ["day=1/f3.parquet"]
+
+
+@pytest.mark.parametrize("whole_bytes", [0, 1 << 20])
+def test_indexes_copied_from_a_disk_are_not_taken_for_each_other(
+    table: Twins, monkeypatch: pytest.MonkeyPatch, whole_bytes: int
+) -> None:
+    """Their manifests have the same name, and here the same size; names of files are others."""
+    monkeypatch.setattr(object_file, "WHOLE_BYTES", whole_bytes)
+    home, sizes = table.local / "_bloom_index", []
+    for letter in "ab":
+        files = [table.local / f"{letter}{n}.parquet" for n in range(3)]
+        for old in table.local.rglob("*.parquet"):
+            table.remove(str(old.relative_to(table.local)))
+        for n, path in enumerate(files):
+            table.write(path.name, ids(n))
+        while True:
+            for n, path in enumerate(files):
+                os.utime(path, ns=(0, (1_700_000_000_000 + n) * 1_000_000))
+            index.create(table.local, ["id"], name="ids", contract="immutable")
+            (manifest,) = home.rglob("manifest*")
+            sizes.append(manifest.stat().st_size)
+            if sizes[0] == sizes[-1]:
+                break
+            shutil.rmtree(home)
+        table.copy_indexes()
+        for _ in range(2):
+            assert table.on_store("id = 1") == [f"{letter}1.parquet"]
+            clear_cache()
+        shutil.rmtree(home)
+
+
+def test_nothing_is_taken_from_where_others_can_write(through_proxy: Twins, proxy: Proxy) -> None:
+    index.create(through_proxy.url, ["id"], name="ids")
+    folder = default_cache().folder
+    kept = sorted(folder.iterdir())
+    assert kept
+    for place, mode in ((folder, 0o777), (folder, 0o770), (None, 0o666)):
+        for path in kept if place is None else [place]:
+            path.chmod(mode)
+        clear_cache()
+        proxy.forget()
+        assert through_proxy.on_store("id = 3") == ["day=1/f3.parquet"]
+        assert _requests(proxy, "GetObject")
+        folder.chmod(0o700)
+
+
+def test_nothing_is_taken_from_a_folder_of_another_user(
+    through_proxy: Twins, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.create(through_proxy.url, ["id"], name="ids")
+    kept = sorted(default_cache().folder.iterdir())
+    someone = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: someone)
+    clear_cache()
+    proxy.forget()
+    assert through_proxy.on_store("id = 3") == ["day=1/f3.parquet"]
+    assert _requests(proxy, "GetObject")
+    assert sorted(default_cache().folder.iterdir()) == kept
+
+
+@pytest.mark.parametrize("name", ["/a.parquet", "s3://other/a.parquet", "//a.parquet"])
+def test_odd_names_of_keys_are_spelled_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    root, key = "s3://bucket/table", f"table/{name}"
+    listed = [s3.Listed(key, 9, '"e"', 0)]
+    monkeypatch.setattr(s3.S3Bucket, "objects", lambda *_, **__: iter(listed))
+    (file,) = list_files(root)
+    assert location(root, file) == f"s3://bucket/{key}"
+    assert relative_path(root, f"s3://bucket/{key}") == file.path
 
 
 def test_rights_may_be_for_the_table_alone(table: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
