@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.local import OpenedFile
 
 
+REMOTE_JOBS = 8
+"""Column chunks of a file on a store that are read at the same time: waiting takes longer than
+decoding."""
+
+
 @contextmanager
 def open_place(
     path: StrPath, destination: Destination, progress: Callable[[int], None] | None
@@ -131,6 +136,56 @@ class _BufferPlace(Place):
 
     def begin(self, old: Readable) -> Rewrite:
         return _BufferRewrite(old)
+
+
+class DownloadPlace(Place):
+    """A file on a store, whose new version goes to disk."""
+
+    jobs = REMOTE_JOBS
+
+    def __init__(
+        self,
+        source: Source,
+        name: str,
+        destination: Destination,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        """Work on an open file.
+
+        Args:
+            source: The old version.
+            name: Its URL, as the caller gave it.
+            destination: Where the new one goes.
+            progress: Called after each write with the number of bytes.
+        """
+        self.source = source
+        self._name = name
+        self._destination = destination
+        self._progress = progress
+
+    @property
+    def path(self) -> str:
+        """The URL as the caller gave it."""
+        return self._name
+
+    @property
+    def output(self) -> str:
+        """The path that will be written."""
+        return os.fspath(self._destination.output or "")
+
+    def choose_target(self) -> None:
+        """Decide where on disk the new version goes."""
+        target_of(None, self._destination)
+
+    def begin(self, old: Readable) -> Rewrite:
+        """Open the new version."""
+        return FileRewrite(
+            old,
+            self.source,
+            target_of(None, self._destination),
+            progress=self._progress,
+            regenerates_crc=self._destination.regenerate_crc,
+        )
 
 
 class FileRewrite(Rewrite):

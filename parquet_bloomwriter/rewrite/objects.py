@@ -35,7 +35,7 @@ from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
-from parquet_bloomwriter.rewrite.files import FileRewrite, target_of
+from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
 from parquet_bloomwriter.rewrite.session import Place, Rewrite
 from parquet_bloomwriter.rewrite.whole_files import CopiedSource, open_far
@@ -60,9 +60,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.local import OpenedFile
     from parquet_bloomwriter.stores.parts import Segment
     from parquet_bloomwriter.stores.s3 import ObjectState
-
-_JOBS = 8
-"""Column chunks that are read at the same time: on stores, waiting takes longer than decoding."""
 
 _COMPARED_BYTES = 64
 _COMPARED_PLACES = 8
@@ -119,50 +116,10 @@ def _hold_if_small(source: S3Source) -> None:
         source.hold_all()
 
 
-class _DownloadPlace(Place):
+class _DownloadPlace(DownloadPlace):
     """An object whose new version goes to disk."""
 
-    jobs = _JOBS
-
-    def __init__(
-        self,
-        source: S3Source,
-        name: str,
-        destination: Destination,
-        progress: Callable[[int], None] | None,
-    ) -> None:
-        """Work on an open object.
-
-        Args:
-            source: The old version.
-            name: Its URL, as the caller gave it.
-            destination: Where the new one goes.
-            progress: Called after each write with the number of bytes.
-        """
-        self.source: S3Source = source
-        self._name = name
-        self._destination = destination
-        self._progress = progress
-
-    @property
-    def path(self) -> str:
-        return self._name
-
-    @property
-    def output(self) -> str:
-        return os.fspath(self._destination.output or "")
-
-    def choose_target(self) -> None:
-        target_of(None, self._destination)
-
-    def begin(self, old: Readable) -> Rewrite:
-        return FileRewrite(
-            old,
-            self.source,
-            target_of(None, self._destination),
-            progress=self._progress,
-            regenerates_crc=self._destination.regenerate_crc,
-        )
+    source: S3Source
 
     def store_report(self, plan: Plan | None) -> StoreReport:
         del plan
@@ -191,7 +148,7 @@ class _ObjectPlace(Place):
     """A file or an object whose new version is an object."""
 
     placement = "end"
-    jobs = _JOBS
+    jobs = REMOTE_JOBS
 
     def __init__(  # noqa: PLR0913  made by `open_objects` only
         self,

@@ -31,7 +31,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
-from parquet_bloomwriter.rewrite.files import FileRewrite, target_of
+from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
 from parquet_bloomwriter.rewrite.session import Place, Rewrite
 from parquet_bloomwriter.rewrite.write import tail_of
 from parquet_bloomwriter.source.base import not_found
@@ -54,9 +54,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source.base import Range, Traffic
     from parquet_bloomwriter.source.local import OpenedFile
     from parquet_bloomwriter.stores.whole import FileState
-
-_JOBS = 8
-"""Column chunks that are read at the same time: on stores, waiting takes longer than decoding."""
 
 _SMALL = 1024 * 1024
 """Files of fewer bytes are copied here when they are opened."""
@@ -241,44 +238,15 @@ def open_far(url: str) -> Iterator[CopiedSource]:
         yield source
 
 
-class _DownloadPlace(Place):
+class _DownloadPlace(DownloadPlace):
     """A file on a store whose new version goes to disk."""
 
-    jobs = _JOBS
-
-    def __init__(
-        self,
-        source: CopiedSource,
-        name: str,
-        destination: Destination,
-        progress: Callable[[int], None] | None,
-    ) -> None:
-        self.source: CopiedSource = source
-        self._name = name
-        self._destination = destination
-        self._progress = progress
-
-    @property
-    def path(self) -> str:
-        return self._name
-
-    @property
-    def output(self) -> str:
-        return os.fspath(self._destination.output or "")
-
-    def choose_target(self) -> None:
-        target_of(None, self._destination)
+    source: CopiedSource
 
     def begin(self, old: Readable) -> Rewrite:
-        target = target_of(None, self._destination)
+        self.choose_target()  # before the whole file is read
         self.source.copy_here()
-        return FileRewrite(
-            old,
-            self.source,
-            target,
-            progress=self._progress,
-            regenerates_crc=self._destination.regenerate_crc,
-        )
+        return super().begin(old)
 
     def check_source_unchanged(self) -> None:
         self.source.check_unchanged()
@@ -301,7 +269,7 @@ class _WholePlace(Place):
     """A file whose new version goes to a store as a whole."""
 
     placement = "end"
-    jobs = _JOBS
+    jobs = REMOTE_JOBS
 
     def __init__(  # noqa: PLR0913  made by `open_whole` only
         self,

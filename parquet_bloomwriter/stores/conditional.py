@@ -383,7 +383,7 @@ def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401
         raise InvalidArgument(
             "files on Google Cloud Storage and Azure are written with obstore, which is not "
             "installed",
-            remedy="Install it: pip install 'parquet-bloomwriter[stores]'.",
+            remedy="Install it: pip install obstore.",
         ) from error
     is_plain = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
     try:

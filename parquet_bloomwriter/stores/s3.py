@@ -822,7 +822,7 @@ def _client(endpoint: str | None, region: str | None, profile: str | None) -> An
     except ImportError as error:
         raise InvalidArgument(
             "files on S3 are written with boto3, which is not installed",
-            remedy="Install it: pip install 'parquet-bloomwriter[s3]'.",
+            remedy="Install it: pip install boto3.",
         ) from error
     from botocore.exceptions import BotoCoreError
 

@@ -185,7 +185,7 @@ class _Session:
             waits = "expect" in head.fields
             if not waits:
                 self._discard(self._client, _length_of_request(head))
-            self._answer(fault, request)
+            self._answer(fault, request, closes=waits)
             return not waits
         received = self._ask(head, request)
         if received is None:
@@ -270,9 +270,11 @@ class _Session:
             self._client.send(raw[half:])
         return True
 
-    def _answer(self, fault: Fault | None, request: Request) -> None:
+    def _answer(self, fault: Fault | None, request: Request, *, closes: bool = False) -> None:
         assert fault is not None
         _, head, body = answer(fault, request)
+        if closes:  # else the client may send the next request into the end of the connection
+            head = head.removesuffix(b"\r\n") + b"Connection: close\r\n\r\n"
         self._send_head(head, request)
         self._send_body(memoryview(body), request)
 
