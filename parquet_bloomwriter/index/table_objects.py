@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, cast
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.source.listing import is_listed
-from parquet_bloomwriter.stores.s3 import open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.bucket import open_bucket, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.stores.s3 import S3Bucket
-    from parquet_bloomwriter.stores.s3_source import S3Source
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+    from parquet_bloomwriter.stores.s3.source import S3Source
 
 _NS_PER_MS = 1_000_000
 _MS_PER_S = 1000

@@ -42,14 +42,14 @@ from parquet_bloomwriter.rewrite.whole_files import CopiedSource, open_far
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
-from parquet_bloomwriter.stores.attributes import Attributes, attributes_of, check_writable
-from parquet_bloomwriter.stores.conditions import Abilities, abilities_of
-from parquet_bloomwriter.stores.journal import abort_abandoned, foreign_uploads
-from parquet_bloomwriter.stores.new_object import NewObject
-from parquet_bloomwriter.stores.parts import SMALLEST, NewBytes, OldBytes, cost_of
 from parquet_bloomwriter.stores.references import find_references
-from parquet_bloomwriter.stores.s3 import ObjectPath, S3Bucket, is_s3, open_bucket, parse_url
-from parquet_bloomwriter.stores.s3_source import S3Source, open_object
+from parquet_bloomwriter.stores.s3.attributes import Attributes, attributes_of, check_writable
+from parquet_bloomwriter.stores.s3.bucket import ObjectPath, S3Bucket, is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.conditions import Abilities, abilities_of
+from parquet_bloomwriter.stores.s3.journal import abort_abandoned, foreign_uploads
+from parquet_bloomwriter.stores.s3.new_object import NewObject
+from parquet_bloomwriter.stores.s3.parts import SMALLEST, NewBytes, OldBytes, cost_of
+from parquet_bloomwriter.stores.s3.source import S3Source, open_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.rewrite.session import Destination, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source.local import OpenedFile
-    from parquet_bloomwriter.stores.parts import Segment
-    from parquet_bloomwriter.stores.s3 import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import ObjectState
+    from parquet_bloomwriter.stores.s3.parts import Segment
 
 _COMPARED_BYTES = 64
 _COMPARED_PLACES = 8

@@ -21,12 +21,12 @@ from parquet_bloomwriter.source.listing import (
     none_matches,
     split_pattern,
 )
-from parquet_bloomwriter.stores.s3 import ObjectPath, is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.bucket import ObjectPath, is_s3, open_bucket, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from parquet_bloomwriter.stores.s3 import Listed
+    from parquet_bloomwriter.stores.s3.bucket import Listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from parquet_bloomwriter.errors import (
     Unfinished,
     UnsupportedFile,
 )
-from parquet_bloomwriter.stores import s3
-from parquet_bloomwriter.stores.conditions import _try_upload
-from parquet_bloomwriter.stores.journal import journal_folder
-from parquet_bloomwriter.stores.new_object import NewObject
-from parquet_bloomwriter.stores.s3 import ObjectState, S3Bucket, open_bucket
+from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket, open_bucket
+from parquet_bloomwriter.stores.s3.conditions import _try_upload
+from parquet_bloomwriter.stores.s3.journal import journal_folder
+from parquet_bloomwriter.stores.s3.new_object import NewObject
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.stores.test_objects import LARGE, SMALL, body

@@ -22,10 +22,10 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.rewrite import objects
-from parquet_bloomwriter.stores import s3
-from parquet_bloomwriter.stores.attributes import check_writable
-from parquet_bloomwriter.stores.journal import Entry, journal_folder
-from parquet_bloomwriter.stores.s3 import ATTEMPT, ObjectPath, ObjectState, open_bucket
+from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3.attributes import check_writable
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, ObjectPath, ObjectState, open_bucket
+from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.verbs.files import without_length

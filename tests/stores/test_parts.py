@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.errors import UnsupportedFile
-from parquet_bloomwriter.stores import parts
-from parquet_bloomwriter.stores.parts import Cutter, NewBytes, OldBytes, Part, Segment, cost_of
+from parquet_bloomwriter.stores.s3 import parts
+from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part, Segment, cost_of
 
 MIB = 1024 * 1024
 

@@ -10,10 +10,11 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
-from parquet_bloomwriter.stores import conditions, s3
-from parquet_bloomwriter.stores.attributes import attributes_of
-from parquet_bloomwriter.stores.conditions import Abilities
-from parquet_bloomwriter.stores.s3 import ATTEMPT, ObjectPath, ObjectState, S3Bucket
+from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import conditions
+from parquet_bloomwriter.stores.s3.attributes import attributes_of
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, ObjectPath, ObjectState, S3Bucket
+from parquet_bloomwriter.stores.s3.conditions import Abilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.source.base import Range
-    from parquet_bloomwriter.stores.s3 import S3Bucket
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 WHOLE_BYTES = 8 << 20
 """Up to so many bytes, a file is fetched whole."""

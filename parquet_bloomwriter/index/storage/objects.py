@@ -42,10 +42,10 @@ from parquet_bloomwriter.index.storage.object_file import (
     problem_of,
 )
 from parquet_bloomwriter.source.stream import BufferSource
-from parquet_bloomwriter.stores.conditions import abilities_of
-from parquet_bloomwriter.stores.new_object import NewObject
 from parquet_bloomwriter.stores.object_cache import NewKept
-from parquet_bloomwriter.stores.s3 import is_forbidden, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.bucket import is_forbidden, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.conditions import abilities_of
+from parquet_bloomwriter.stores.s3.new_object import NewObject
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Iterator
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
-    from parquet_bloomwriter.stores.s3 import Listed, S3Bucket
+    from parquet_bloomwriter.stores.s3.bucket import Listed, S3Bucket
 
 _THREADS = 16
 """Requests at the same time."""

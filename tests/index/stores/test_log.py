@@ -13,8 +13,8 @@ import pytest
 from parquet_bloomwriter import index
 from parquet_bloomwriter.errors import FileChanged, IndexBusy, IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.stores import s3
 from parquet_bloomwriter.stores.object_cache import default_cache
+from parquet_bloomwriter.stores.s3 import bucket as s3
 from tests.index.stores.support import Twins, ids, use
 from tests.stores.faults import Fault, Rule
 

@@ -19,8 +19,9 @@ from parquet_bloomwriter.index.format import slice_file
 from parquet_bloomwriter.index.format.filter_file import read_global, write_filter
 from parquet_bloomwriter.index.storage import object_file
 from parquet_bloomwriter.sbbf import Sbbf
-from parquet_bloomwriter.stores import object_cache, s3
+from parquet_bloomwriter.stores import object_cache
 from parquet_bloomwriter.stores.object_cache import default_cache
+from parquet_bloomwriter.stores.s3 import bucket as s3
 from tests.index.stores.support import data_of, ids
 from tests.stores.traffic import round_trips
 

@@ -23,8 +23,8 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     Unfinished,
 )
-from parquet_bloomwriter.stores import s3
-from parquet_bloomwriter.stores.journal import journal_folder
+from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3.journal import journal_folder
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.stores.servers import SeaweedFS

@@ -23,17 +23,17 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     UnsupportedFile,
 )
-from parquet_bloomwriter.stores.journal import Entry
-from parquet_bloomwriter.stores.parts import Cutter, NewBytes, OldBytes, Part
-from parquet_bloomwriter.stores.s3 import ATTEMPT
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
+from parquet_bloomwriter.stores.s3.journal import Entry
+from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
 
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.stores.parts import Segment
-    from parquet_bloomwriter.stores.s3 import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.parts import Segment
 
 _THREADS = 8
 """Parts on their way at the same time; as many more may wait in memory."""

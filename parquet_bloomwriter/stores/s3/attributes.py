@@ -20,12 +20,12 @@ from urllib.parse import urlencode
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
-from parquet_bloomwriter.stores.s3 import ATTEMPT, Refusal, with_own_key
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, Refusal, with_own_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from parquet_bloomwriter.stores.s3 import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
 
 _KEPT = (
     "CacheControl",

@@ -28,12 +28,12 @@ from urllib.parse import urlsplit
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
-from parquet_bloomwriter.stores.journal import Entry
-from parquet_bloomwriter.stores.parts import SMALLEST
-from parquet_bloomwriter.stores.s3 import ATTEMPT, Refusal
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, Refusal
+from parquet_bloomwriter.stores.s3.journal import Entry
+from parquet_bloomwriter.stores.s3.parts import SMALLEST
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.stores.s3 import S3Bucket
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
 _KEPT_S = 30 * 86_400

@@ -22,7 +22,7 @@ from parquet_bloomwriter.replace.temporary import Lock, try_lock
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.stores.s3 import S3Bucket
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 
 def journal_folder() -> Path:

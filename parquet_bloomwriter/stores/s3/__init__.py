@@ -1,0 +1,12 @@
+"""S3, and stores that speak its language: objects read by ranges, and put together on the server.
+
+    bucket       the requests, their repetition, and their errors
+    source       an object as a source of bytes: every range is of one version
+    parts        how a new object is cut into parts that the store copies and parts that are sent
+    new_object   sends the parts, and publishes the object under a condition
+    attributes   what an object has beside its bytes
+    conditions   whether a store honours conditions
+    journal      uploads that were begun and not ended
+
+boto3 is imported when the first bucket is opened.
+"""
