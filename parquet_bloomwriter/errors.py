@@ -15,9 +15,12 @@
     │   ├── OutcomeUnknown     a store did not answer, and may have put the new version in place
     │   └── Unfinished         the new version is in place, but what follows on that failed
     ├── MalformedFilter        bytes that should be a Bloom filter are not one
-    └── IndexProblem           an index cannot be used: its log or its files are broken
-        ├── IndexNotFound      the table has no index of that name
-        └── IndexBusy          a process is changing the index, or has died while it did
+    ├── IndexProblem           an index cannot be used: its log or its files are broken
+    │   ├── IndexNotFound      the table has no index of that name
+    │   └── IndexBusy          a process is changing the index, or has died while it did
+    └── TableProblem           a table of Delta or Iceberg: its log or metadata contradicts itself
+        ├── UnsupportedTable   the table has a feature that is not understood
+        └── TableChanged       another program changed the table in a way that stops this one
 
 Facts are attributes; the message is composed from them, and is one line that is safe to show,
 whatever a file's author put into names. A remedy may hold proposals, each with its kind: a program
@@ -271,3 +274,15 @@ class IndexNotFound(IndexProblem):
 
 class IndexBusy(IndexProblem):
     """A process is changing the index, or has died while it did; the last stable version counts."""
+
+
+class TableProblem(BloomwriterError):
+    """A table of Delta or Iceberg cannot be worked on; what is committed stays as it was."""
+
+
+class UnsupportedTable(TableProblem):
+    """The table has a feature that this program does not understand, or must not touch."""
+
+
+class TableChanged(TableProblem):
+    """Another program changed the table's schema or protocol meanwhile."""
