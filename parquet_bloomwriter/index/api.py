@@ -285,7 +285,7 @@ def index(
     return _with_changes(table, info, files) if changes else info
 
 
-def lookup(
+def lookup(  # noqa: PLR0913  all by keyword
     table: StrPath,
     filters: object,
     *,

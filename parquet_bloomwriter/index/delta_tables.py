@@ -1,9 +1,9 @@
 """Tables of Delta: their files as the log names them, instead of a listing.
 
 A file of such a table never changes, so an index of it has the contract "immutable", and no file is
-ever looked at. Its identity is path, size and time as the log has them. Lookups read the log for the
-files of the version that is asked about, so that they leave out files that no index knows: those are
-kept. An entry of the index's log says of which version it was made.
+ever looked at. Its identity is path, size and time as the log has them. Lookups take the files of
+the version that is asked about from the log, and keep those that no index knows. An entry of the
+index's log says of which version it was made.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _check_columns(snapshot: Snapshot) -> None:
     mode = snapshot.metadata.properties.get("delta.columnMapping.mode", "none")
     if mode != "none":
         raise InvalidArgument(
-            f"the files of this table have other names of columns than the table (mapping by {mode})",
+            f"columns have other names in the files of this table (mapping by {mode})",
             path=snapshot.place.root,
             remedy="An index knows the names in files only: add filters to the files instead.",
         )

@@ -19,7 +19,7 @@ from parquet_bloomwriter.index.log.transaction import load_stable, next_id
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from parquet_bloomwriter.index.build.survey import Survey
     from parquet_bloomwriter.index.config import IndexConfig
@@ -70,10 +70,11 @@ def create_index(  # noqa: PLR0913  as `index.create`
     return build_version(log, stable, begin, _full_request(config, survey, engine, progress))
 
 
-def refresh_in_full(
+def refresh_in_full(  # noqa: PLR0913  what a version is made of
     log: IndexLog,
     stable: Entry,
     current: Sequence[FileId],
+    *,
     options: Mapping[str, str],
     engine: Engine | None,
     progress: Progress | None,

@@ -78,7 +78,9 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
         current = current_files(table, root, files)
         check_plain(root, current)
     if mode == "full":
-        return refresh_in_full(log, stable, current, options, engine, progress)
+        return refresh_in_full(
+            log, stable, current, options=options, engine=engine, progress=progress
+        )
     with fail_if_overtaken(log, stable):
         check_intact(log.folder, stable)
         changes = compare(current, stable, log.folder)

@@ -52,7 +52,7 @@ _THREADS = 16
 """Requests to a store at the same time."""
 
 
-def look_up(
+def look_up(  # noqa: PLR0913  as `index.lookup`
     table: StrPath,
     filters: object,
     *,
