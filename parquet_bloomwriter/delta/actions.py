@@ -140,3 +140,18 @@ class Commit:
     removes: tuple[Mapping[str, Any], ...]
     others: tuple[Mapping[str, Any], ...]
     """All other actions, each with its name: {"txn": {...}}."""
+
+
+def without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an action that are not null: JSON leaves the others out."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def protocol_of(fields: Mapping[str, Any]) -> Protocol:
+    """Return a protocol, given the fields of its action."""
+    return Protocol(
+        reader_version=int(fields["minReaderVersion"]),
+        writer_version=int(fields["minWriterVersion"]),
+        reader_features=frozenset(fields.get("readerFeatures") or ()),
+        writer_features=frozenset(fields.get("writerFeatures") or ()),
+    )

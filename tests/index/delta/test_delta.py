@@ -81,7 +81,7 @@ def test_changes_are_told(table: Path) -> None:
     append(table, 5)
     DeltaTable(os.fspath(table)).delete("day = 1")
     info = index.index(table, name="ids")
-    assert (info.num_appended, info.num_deleted) == (1, 1)
+    assert (info.appended, info.deleted) == (1, 1)
 
 
 def test_no_stat_and_no_listing(table: Path) -> None:
