@@ -3,8 +3,8 @@
     temporary file beside it -> the bytes -> fsync -> the name -> fsync of the folder
 
 `create_once` and `create_whole` give a name that only one of several writers gets (see
-`replace.names`); `write_file` may replace a file. A temporary file is locked as long as its writer lives. One that a killed writer
-left is recognised by its name and removed.
+`replace.names`); `write_file` may replace a file. A temporary file is locked as long as its writer
+lives. One that a killed writer left is recognised by its name and removed.
 """
 
 # ruff: noqa: PTH105, PTH108, PTH118, PTH120, PTH208  system calls

@@ -13,10 +13,10 @@ else that others commit contradicts it: the new file has the same rows in the sa
 over to the new one. Only a changed schema ends a run, because the columns are then not those that
 were asked for.
 
-Checkpoints, `_last_checkpoint` and version checksums are left to the table's own engines. They write
-checkpoints by the table's properties, with columns for statistics that a table may want in them;
-and a wrong one would damage every version after it. A checksum file is one that writers SHOULD
-write, and its histograms and counts need the whole state; readers take its absence for granted.
+Checkpoints, `_last_checkpoint` and version checksums are left to the table's own engines. They
+write checkpoints by the table's properties, with the columns for statistics that a table may want
+in them; and a wrong one would damage every version after it. A checksum file is one that writers
+SHOULD write; its histograms and counts need the whole state, and readers do without it.
 
 Source: Delta protocol, "Add File and Remove File", "Commit Provenance Information", "In-Commit
 Timestamps", "Row Tracking", "Creation of New Log Entries"; Delta's `AddFile.removeWithTimestamp`,

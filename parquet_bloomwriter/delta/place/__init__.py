@@ -9,6 +9,7 @@
 `place_of` opens it. Commands on local tables load nothing of stores.
 """
 
+# ruff: noqa: PTH100, PTH118, PTH208  paths are strings
 from __future__ import annotations
 
 import os
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.delta.place.base import LOG, LogFile, TablePlace
 from parquet_bloomwriter.delta.place.local import LocalPlace
 from parquet_bloomwriter.delta.place.uris import data_path
-from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, StoreProblem
-from parquet_bloomwriter.source.filesystems import is_far, without_secrets
+from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
+from parquet_bloomwriter.source.filesystems import is_far
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -123,4 +123,4 @@ def _leaves(path: str) -> bool:
 
 def _is_hidden(name: str) -> bool:
     """Whether readers of folders pass over a file or folder of this name."""
-    return not name or name.startswith((".", "_")) and "=" not in name
+    return not name or (name.startswith((".", "_")) and "=" not in name)
