@@ -7,9 +7,10 @@ Source: Delta protocol, "Action Reconciliation".
 
 from __future__ import annotations
 
-import json
+import posixpath
+import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -18,23 +19,25 @@ from parquet_bloomwriter.delta.actions import (
     Commit,
     FileKey,
     Metadata,
-    protocol_of,
+    Protocol,
+    parse_actions,
     vector_id,
-    without_nulls,
 )
-from parquet_bloomwriter.delta.checkpoint import State, read_checkpoint
+from parquet_bloomwriter.delta.checkpoint import read_checkpoint
 from parquet_bloomwriter.delta.features import check_readable
-from parquet_bloomwriter.delta.log import entry_name, segment_of
+from parquet_bloomwriter.delta.log import entry_name, find_segment
 from parquet_bloomwriter.errors import TableProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from parquet_bloomwriter.delta.actions import Protocol
     from parquet_bloomwriter.delta.place import TablePlace
 
-_ENTRIES_AT_ONCE = 16
-"""Entries that are read from a store at the same time."""
+ENTRIES_AT_ONCE = 16
+"""Threads that read entries: mostly waiting on stores."""
+
+_FEW = 4
+"""Entries that are read without threads."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,26 +64,39 @@ def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
         UnsupportedTable: If a feature must be understood to read the table, and is not.
         StoreProblem, OSError: If the log cannot be read.
     """
-    segment = segment_of(place, version)
-    state = read_checkpoint(place, segment.checkpoint) if segment.checkpoint else State()
-    replay = _Replay(state.adds, state.protocol, state.metadata)
-    timestamp: int | None = None
-    for commit in _commits(place, segment.entries):
-        replay.take(commit)
-        timestamp = _timestamp_of(commit)
-    if segment.checkpoint and not segment.entries:
-        timestamp = _timestamp_at(place, segment.version)
+    segment = find_segment(place, version)
+    replay = _Replay()
+    if segment.checkpoint is not None:
+        state = read_checkpoint(place, segment.checkpoint)
+        if state.protocol is not None:
+            replay.protocol = Protocol.of(state.protocol)
+            check_readable(replay.protocol)
+        if state.metadata is not None:
+            replay.metadata = Metadata(state.metadata)
+        replay.put(state.adds)
+    info: Mapping[str, Any] = {}
+    for commit in _read_entries(place, segment.entries):
+        replay.apply(commit)
+        info = commit.info
     if replay.protocol is None or replay.metadata is None:
-        lacking = "protocol" if replay.protocol is None else "metaData"
-        raise TableProblem(f"no entry of the log has the action {lacking}", path=place.root)
-    check_readable(replay.protocol, place.root)
+        lacking = "protocol" if replay.protocol is None else "metadata"
+        raise TableProblem(
+            f"the log names no {lacking} up to version {segment.version}",
+            path=place.root,
+            remedy="Restore the log from a backup.",
+        )
+    check_readable(replay.protocol)
+    properties = replay.metadata.properties
+    if not segment.entries and segment.has_entry and _has_own_time(properties):
+        commit_at = read_commit(place, segment.version)
+        info = {} if commit_at is None else commit_at.info
     return Snapshot(
         place=place,
         version=segment.version,
         protocol=replay.protocol,
         metadata=replay.metadata,
         files=replay.files(),
-        timestamp_ms=timestamp,
+        timestamp_ms=_own_time(info, properties),
     )
 
 
@@ -88,129 +104,153 @@ def read_commit(place: TablePlace, version: int) -> Commit | None:
     """Read one entry of the log; None if there is none of this version.
 
     Raises:
-        TableProblem: If it is no entry.
+        TableProblem: If it is damaged.
         StoreProblem, OSError: If it cannot be read.
     """
+    name = entry_name(version)
     try:
-        data = place.read_log(entry_name(version))
+        data = place.read_log(name)
     except FileNotFoundError:
         return None
-    return parse_commit(data, version, place.root)
-
-
-def parse_commit(data: bytes, version: int, root: str) -> Commit:
-    """Parse an entry of the log.
-
-    Raises:
-        TableProblem: If it is none.
-    """
-    found: dict[str, list[Any]] = {}
+    info: Mapping[str, Any] = {}
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    adds: list[Add] = []
+    removes: list[Mapping[str, Any]] = []
     others: list[Mapping[str, Any]] = []
-    try:
-        for line in data.splitlines():
-            if not line.strip():
-                continue
-            for kind, fields in json.loads(line).items():
-                if kind in _KNOWN and fields is not None:
-                    found.setdefault(kind, []).append(without_nulls(fields))
-                else:
-                    others.append({kind: fields})
-        return Commit(
-            version=version,
-            info=found.get("commitInfo", [{}])[0],
-            protocol=protocol_of(found["protocol"][-1]) if "protocol" in found else None,
-            metadata=Metadata(found["metaData"][-1]) if "metaData" in found else None,
-            adds=tuple(map(Add, found.get("add", ()))),
-            removes=tuple(found.get("remove", ())),
-            others=tuple(others),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TableProblem(
-            f"{entry_name(version)} of the log is no entry that can be read: {error}", path=root
-        ) from error
-
-
-_KNOWN = frozenset(("commitInfo", "protocol", "metaData", "add", "remove"))
+    for kind, fields in parse_actions(data, name=name, root=place.root):
+        if kind == "add":
+            adds.append(Add(fields))
+        elif kind == "remove":
+            removes.append(fields)
+        elif kind == "commitInfo":
+            info = fields
+        elif kind == "protocol":
+            protocol = Protocol.of(fields)
+        elif kind == "metaData":
+            metadata = Metadata(fields)
+        else:
+            others.append({kind: fields})
+    return Commit(
+        version=version,
+        info=info,
+        protocol=protocol,
+        metadata=metadata,
+        adds=tuple(adds),
+        removes=tuple(removes),
+        others=tuple(others),
+    )
 
 
 def advance(snapshot: Snapshot, commit: Commit) -> Snapshot:
     """Return the table after the next version's entry ("Action Reconciliation").
 
     Raises:
-        TableProblem: If it is not the next version's.
-        UnsupportedTable: If the table cannot be read from there on.
+        UnsupportedTable: If the entry asks for a feature that is not understood.
     """
     if commit.version != snapshot.version + 1:
-        raise TableProblem(
-            f"version {commit.version:,} does not follow {snapshot.version:,}",
-            path=snapshot.place.root,
-        )
-    replay = _Replay(snapshot.files.values(), snapshot.protocol, snapshot.metadata)
-    replay.take(commit)
-    if commit.protocol is not None:
-        check_readable(commit.protocol, snapshot.place.root)
-    return replace(
-        snapshot,
+        raise ValueError(f"version {commit.version} does not follow {snapshot.version}")
+    replay = _Replay(protocol=snapshot.protocol, metadata=snapshot.metadata)
+    replay.put(snapshot.files.values())
+    replay.apply(commit)
+    protocol, metadata = replay.protocol, replay.metadata
+    assert protocol is not None
+    assert metadata is not None
+    return Snapshot(
+        place=snapshot.place,
         version=commit.version,
-        protocol=commit.protocol or snapshot.protocol,
-        metadata=commit.metadata or snapshot.metadata,
+        protocol=protocol,
+        metadata=metadata,
         files=replay.files(),
-        timestamp_ms=_timestamp_of(commit),
+        timestamp_ms=_own_time(commit.info, metadata.properties),
     )
 
 
 class _Replay:
-    """The state of a table while entries are applied to it."""
+    """The state of a table while entries are applied to it.
 
-    def __init__(
-        self, adds: Iterable[Add], protocol: Protocol | None, metadata: Metadata | None
-    ) -> None:
+    Within one entry, actions have no order: a file that it removes and adds is there afterwards.
+    """
+
+    def __init__(self, protocol: Protocol | None = None, metadata: Metadata | None = None) -> None:
         self.protocol = protocol
         self.metadata = metadata
-        self._files = {_same(one.path, one.key.deletion_vector): one for one in adds}
+        self._files: dict[FileKey, Add] = {}
 
-    def take(self, commit: Commit) -> None:
-        """Apply an entry: removals first, for one path may be removed and added by one entry."""
-        self.protocol = commit.protocol or self.protocol
-        self.metadata = commit.metadata or self.metadata
+    def put(self, adds: Iterable[Add]) -> None:
+        files = self._files
+        for add in adds:
+            key = _canonical(add.key)
+            files.pop(key, None)
+            files[key] = add
+
+    def apply(self, commit: Commit) -> None:
+        if commit.protocol is not None:
+            self.protocol = commit.protocol
+        if commit.metadata is not None:
+            self.metadata = commit.metadata
         for remove in commit.removes:
-            vector = vector_id(remove.get("deletionVector"))
-            self._files.pop(_same(str(remove["path"]), vector), None)
-        for add in commit.adds:
-            self._files[_same(add.path, add.key.deletion_vector)] = add
+            key = FileKey(str(remove["path"]), vector_id(remove.get("deletionVector")))
+            self._files.pop(_canonical(key), None)
+        self.put(commit.adds)
 
     def files(self) -> dict[FileKey, Add]:
-        """Return the active files by their keys as the log has them."""
-        return {one.key: one for one in self._files.values()}
+        return {add.key: add for add in self._files.values()}
 
 
-def _same(path: str, vector: str | None) -> FileKey:
-    """Return a key in which all spellings of a path are one."""
-    return FileKey(unquote(path) if "%" in path else path, vector)
+def _canonical(key: FileKey) -> FileKey:
+    return key if _is_plain(key.path) else FileKey(canonical_uri(key.path), key.deletion_vector)
 
 
-def _commits(place: TablePlace, versions: Iterable[int]) -> Iterable[Commit]:
-    """Read entries in order; from a store, several at once."""
+_UNUSUAL = re.compile(r"[%:]|/[./]|^[./]")
 
+
+def _is_plain(uri: str) -> bool:
+    return _UNUSUAL.search(uri) is None
+
+
+def canonical_uri(uri: str) -> str:
+    """Return the spelling under which files are compared: one for all spellings of a path.
+
+    Spark compares paths that are qualified and normalised: ./a is a, /a is file:/a. Here file:///a
+    is that too, and what is escaped is the same as what is not.
+    """
+    scheme, colon, rest = uri.partition(":")
+    if not colon or not _SCHEME.fullmatch(scheme):
+        scheme, rest = ("file", uri) if uri.startswith("/") else ("", uri)
+    path = unquote(rest, errors="surrogateescape")
+    if not scheme:
+        return posixpath.normpath(path)
+    if scheme.lower() == "file":
+        path = "/" + path.removeprefix("//localhost").lstrip("/")
+    return f"{scheme.lower()}:{path}"
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+
+
+def _read_entries(place: TablePlace, versions: range) -> Iterator[Commit]:
     def read(version: int) -> Commit:
-        found = read_commit(place, version)
-        if found is None:
-            raise TableProblem(f"the log lacks {entry_name(version)}", path=place.root)
-        return found
+        commit = read_commit(place, version)
+        if commit is None:
+            raise TableProblem(
+                f"the entry of version {version} went away while the log was read",
+                path=place.root,
+                remedy="Try again.",
+            )
+        return commit
 
-    if "://" not in place.root:
+    if len(versions) <= _FEW:
         yield from map(read, versions)
         return
-    with ThreadPoolExecutor(_ENTRIES_AT_ONCE, thread_name_prefix="bloomify") as pool:
+    with ThreadPoolExecutor(ENTRIES_AT_ONCE, thread_name_prefix="log") as pool:
         yield from pool.map(read, versions)
 
 
-def _timestamp_of(commit: Commit) -> int | None:
-    found = commit.info.get("inCommitTimestamp")
-    return found if isinstance(found, int) else None
+def _has_own_time(properties: Mapping[str, str]) -> bool:
+    return properties.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
-def _timestamp_at(place: TablePlace, version: int) -> int | None:
-    """Return the in-commit timestamp of a version whose entry may be gone."""
-    commit = read_commit(place, version)
-    return None if commit is None else _timestamp_of(commit)
+def _own_time(info: Mapping[str, Any], properties: Mapping[str, str]) -> int | None:
+    found = info.get("inCommitTimestamp")
+    return found if _has_own_time(properties) and isinstance(found, int) else None
