@@ -44,12 +44,13 @@ from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.references import find_references
 from parquet_bloomwriter.stores.s3.attributes import Attributes, attributes_of, check_writable
-from parquet_bloomwriter.stores.s3.bucket import ObjectPath, S3Bucket, is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities, abilities_of
 from parquet_bloomwriter.stores.s3.journal import abort_abandoned, foreign_uploads
 from parquet_bloomwriter.stores.s3.new_object import NewObject
 from parquet_bloomwriter.stores.s3.parts import SMALLEST, NewBytes, OldBytes, cost_of
 from parquet_bloomwriter.stores.s3.source import S3Source, open_object
+from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,7 +59,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.rewrite.session import Destination, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source.local import OpenedFile
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.s3.parts import Segment
 
 _COMPARED_BYTES = 64

@@ -39,8 +39,9 @@ from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.open import OpenedUrl, open_store
 from parquet_bloomwriter.stores.references import find_references
-from parquet_bloomwriter.stores.s3.bucket import is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.source import open_object
+from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 from parquet_bloomwriter.stores.whole import PIECE_BYTES, LocalFile
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import BufferSource
-from parquet_bloomwriter.stores.s3.bucket import StoreTraffic
+from parquet_bloomwriter.stores.traffic import StoreTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping

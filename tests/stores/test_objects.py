@@ -22,10 +22,13 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.rewrite import objects
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import client as s3
+from parquet_bloomwriter.stores.s3.answers import ObjectState
 from parquet_bloomwriter.stores.s3.attributes import check_writable
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, ObjectPath, ObjectState, open_bucket
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, S3Bucket
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
+from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.verbs.files import without_length
@@ -292,16 +295,16 @@ def test_an_object_that_changes_meanwhile_is_not_mixed(
     use(store)
     client = store.client()
     client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
-    read = s3.S3Bucket.read
+    read = S3Bucket.read
 
     def overwriting(
-        self: s3.S3Bucket, key: str, start: int | None, stop: int, *, if_match: str | None = None
+        self: S3Bucket, key: str, start: int | None, stop: int, *, if_match: str | None = None
     ) -> tuple[bytes, ObjectState]:
         if start is not None:
             client.put_object(Bucket=bucket, Key="x.parquet", Body=SMALL)
         return read(self, key, start, stop, if_match=if_match)
 
-    monkeypatch.setattr(s3.S3Bucket, "read", overwriting)
+    monkeypatch.setattr(S3Bucket, "read", overwriting)
     with pytest.raises(FileChanged, match="another program wrote the object meanwhile"):
         bloomify(f"s3://{bucket}/x.parquet", ["id"])
     assert body(client, bucket, "x.parquet") == SMALL

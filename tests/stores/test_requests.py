@@ -12,9 +12,11 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import conditions
+from parquet_bloomwriter.stores.s3.answers import ObjectState
 from parquet_bloomwriter.stores.s3.attributes import attributes_of
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, ObjectPath, ObjectState, S3Bucket
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, S3Bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities
+from parquet_bloomwriter.stores.s3.urls import ObjectPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

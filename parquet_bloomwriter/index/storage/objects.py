@@ -43,9 +43,11 @@ from parquet_bloomwriter.index.storage.object_file import (
 )
 from parquet_bloomwriter.source.stream import BufferSource
 from parquet_bloomwriter.stores.object_cache import NewKept
-from parquet_bloomwriter.stores.s3.bucket import is_forbidden, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.answers import is_forbidden
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.new_object import NewObject
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Iterator
@@ -54,7 +56,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
-    from parquet_bloomwriter.stores.s3.bucket import Listed, S3Bucket
+    from parquet_bloomwriter.stores.s3.answers import Listed
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _THREADS = 16
 """Requests at the same time."""

@@ -28,7 +28,8 @@ from urllib.parse import urlsplit
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, Refusal
+from parquet_bloomwriter.stores.s3.answers import Refusal
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import Entry
 from parquet_bloomwriter.stores.s3.parts import SMALLEST
 

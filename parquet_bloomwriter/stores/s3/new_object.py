@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.s3.parts import Segment
 
 _THREADS = 8

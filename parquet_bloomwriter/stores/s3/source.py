@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, ClassVar
 from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
 from parquet_bloomwriter.source.stream import as_arrow_file
-from parquet_bloomwriter.stores.s3.bucket import Refusal
+from parquet_bloomwriter.stores.s3.answers import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from parquet_bloomwriter.source.base import Range
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _THREADS = 16
 """Requests at the same time for one object."""
