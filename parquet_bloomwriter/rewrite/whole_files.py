@@ -38,11 +38,12 @@ from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.open import OpenedUrl, open_store
+from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.references import find_references
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.source import open_object
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
-from parquet_bloomwriter.stores.whole import PIECE_BYTES, LocalFile
+from parquet_bloomwriter.stores.whole import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.base import Range, Traffic
     from parquet_bloomwriter.source.local import OpenedFile
+    from parquet_bloomwriter.stores.s3.source import S3Source
     from parquet_bloomwriter.stores.whole import FileState
 
 _SMALL = 1024 * 1024
@@ -266,11 +268,64 @@ class _DownloadPlace(DownloadPlace):
         )
 
 
-class _WholePlace(Place):
-    """A file whose new version goes to a store as a whole."""
+class FarPlace(Place):
+    """A file whose new version goes to a store."""
 
     placement = "end"
     jobs = REMOTE_JOBS
+
+    def __init__(  # noqa: PLR0913  what every place on a store needs
+        self,
+        source: S3Source | CopiedSource | FileSource,
+        name: str,
+        output: str,
+        destination: Destination,
+        progress: Callable[[int], None] | None,
+        *,
+        file: OpenedFile | None = None,
+    ) -> None:
+        """Work on an open file.
+
+        Args:
+            source: The old version.
+            name: Its path or URL, as messages show it.
+            output: URL of the new version.
+            destination: What is allowed.
+            progress: Called with the number of bytes that are in place, or of each part.
+            file: The file, if the old version is on disk.
+        """
+        self.source: S3Source | CopiedSource | FileSource = source
+        self._name = name
+        self._output = output
+        self._destination = destination
+        self._file = file
+        self.progress = progress
+        self.notes: list[str] = []
+
+    @property
+    def path(self) -> str:
+        """Path or URL of the old version."""
+        return self._name
+
+    @property
+    def output(self) -> str:
+        """URL of the new version."""
+        return self._output
+
+    def check_source_unchanged(self) -> None:
+        """Check that the old version is the one that was opened, where its reads do not.
+
+        Raises:
+            FileChanged: If it is not.
+        """
+        if self._file is not None:
+            self._file.check_unchanged()
+        elif isinstance(self.source, CopiedSource):
+            self.source.check_unchanged()
+
+
+class _WholePlace(FarPlace):
+    """A file whose new version goes to a store as a whole."""
 
     def __init__(  # noqa: PLR0913  made by `open_whole` only
         self,
@@ -282,34 +337,12 @@ class _WholePlace(Place):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Work on an open file.
-
-        Args:
-            source: The old version.
-            name: Its path or URL, without secrets.
-            target: URL of the new version.
-            destination: What is allowed.
-            progress: Called with the number of bytes, when the new version is in place.
-            file: The file, if the old version is on disk.
-        """
-        self.source: CopiedSource | FileSource = source
-        self._name = name
-        self._destination = destination
-        self._file = file
+        """Work on an open file, as `FarPlace`, and open the store of the target."""
+        super().__init__(source, name, target, destination, progress, file=file)
         self._chosen: tuple[FileState | None] | None = None
         self._url = self._open(target)
         self._output = self._url.store.spell(self._url.path)
-        self.progress = progress
         self.is_done = False
-        self.notes: list[str] = []
-
-    @property
-    def path(self) -> str:
-        return self._name
-
-    @property
-    def output(self) -> str:
-        return self._output
 
     def choose_target(self) -> None:
         self._chosen = (self._choose(),)
@@ -319,12 +352,6 @@ class _WholePlace(Place):
         if isinstance(self.source, CopiedSource):
             self.source.copy_here()
         return _WholeRewrite(old, self, self._url, replaces)
-
-    def check_source_unchanged(self) -> None:
-        if self._file is not None:
-            self._file.check_unchanged()
-        elif isinstance(self.source, CopiedSource):
-            self.source.check_unchanged()
 
     @property
     def model(self) -> FileState | None:

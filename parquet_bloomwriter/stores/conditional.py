@@ -25,11 +25,9 @@ import random
 import re
 import secrets
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.errors import (
     InvalidArgument,
@@ -37,15 +35,13 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsupportedFile,
 )
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
-from parquet_bloomwriter.source.stream import as_arrow_file
-from parquet_bloomwriter.stores.whole import PIECE_BYTES, FileState, WholeStore
+from parquet_bloomwriter.stores.reader import ObjectReader
+from parquet_bloomwriter.stores.whole import FileState, WholeStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.source.base import Range
     from parquet_bloomwriter.stores.whole import LocalFile
 
 ATTEMPT = "bloomify_attempt"
@@ -64,7 +60,6 @@ _READ_TIMEOUT_S = 120
 _SLOWEST = 256 * 1024
 """Bytes per second that a `put` may be as slow as, beside the time of a read."""
 
-_THREADS = 16
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
 _PARAMETERS = re.compile(r"\?\S*")
@@ -230,18 +225,13 @@ class ConditionalStore(WholeStore):
 
     # ------------------------------------------------------------ writing
 
-    def publish(
-        self,
-        path: str,
-        data: LocalFile,
-        *,
-        replaces: FileState | None,
-        like: FileState | None,
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
         """Put an object under the condition that the one before is still there, or none.
 
         Raises:
-            As `WholeStore.publish`, and UnsupportedFile if it is too large for one request.
+            UnsupportedFile: If it is too large for one request.
         """
         if not self.is_google and data.size > _MOST_PUT:
             raise UnsupportedFile(
@@ -344,11 +334,8 @@ _AZURE_RIGHTS = {
 }
 
 
-class ConditionalSource(RangeReader):
+class ConditionalSource(ObjectReader):
     """One version of an object."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(self, store: ConditionalStore, path: str, state: FileState) -> None:
         """Read the object in this state."""
@@ -358,21 +345,8 @@ class ConditionalSource(RangeReader):
         self._path = path
         self._state = state
 
-    def _fetch(self, start: int, stop: int) -> bytes:
-        if stop - start <= PIECE_BYTES:
-            return self._store.read(self._path, start, stop, self._state)
-        cuts = [*range(start, stop, PIECE_BYTES), stop]
-        return b"".join(self._fetch_all(list(pairwise(cuts))))
-
-    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
-        if len(ranges) == 1:
-            return [self._fetch(*ranges[0])]
-        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
-            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
-        return as_arrow_file(self)
+    def _request(self, start: int, stop: int) -> bytes:
+        return self._store.read(self._path, start, stop, self._state)
 
 
 def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's

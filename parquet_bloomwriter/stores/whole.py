@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import BufferSource
+from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.traffic import StoreTraffic
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source.base import Source
-
-PIECE_BYTES = 8 * 1024 * 1024
-"""Bytes that are read or written at once."""
 
 _IN_MEMORY = 32 * 1024 * 1024
 """Files that are expected to have more bytes are assembled on disk."""
@@ -89,7 +87,6 @@ class WholeStore(ABC):
             FileChanged: Reading does, if it is another file by now, where the store can tell.
         """
 
-    @abstractmethod
     def publish(
         self,
         path: str,
@@ -110,6 +107,13 @@ class WholeStore(ABC):
             FileChanged: If another program wrote there meanwhile; its version stays.
             OutcomeUnknown: If it cannot be found out whether the new file is in place.
         """
+        return self._publish(path, data, replaces, like)
+
+    @abstractmethod
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
+    ) -> FileState:
+        """Put a file in its place, as `publish` says."""
 
     @abstractmethod
     def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
