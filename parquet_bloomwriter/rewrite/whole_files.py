@@ -463,13 +463,18 @@ class _WholeRewrite(Rewrite):
         state = store.publish(
             path, file, replaces=self._replaces, like=self._replaces or self._place.model
         )
-        self._place.is_done = True
-        if self._place.progress is not None:
-            self._place.progress(file.size)
-        if state.token is None:
-            self._place.notes.append("another program has changed or removed the file since")
-        elif store.reads_name_version:
-            self._compare_end(state)
+        try:
+            self._place.is_done = True
+            if self._place.progress is not None:
+                self._place.progress(file.size)
+            if state.token is None:
+                self._place.notes.append("another program has changed or removed the file since")
+            elif store.reads_name_version:
+                self._compare_end(state)
+        except KeyboardInterrupt as error:
+            unread = ", and was not read" if store.reads_name_version else ""
+            error.add_note(f"{self._place.output}: the new version is in place{unread}")
+            raise
 
     def _compare_end(self, state: FileState) -> None:
         """Read the end of the new version back; other stores have done so before the rename."""

@@ -239,17 +239,39 @@ class ConditionalStore(WholeStore):
                 "a condition",
                 path=self.spell(path),
             )
-        attempt = secrets.token_hex(16)
-        attributes = {**(_NEW if like is None else like.attributes), ATTEMPT: attempt}
+        attributes = {
+            **(_NEW if like is None else like.attributes),
+            ATTEMPT: secrets.token_hex(16),
+        }
         store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + data.size // _SLOWEST)
-        buffer = data.buffer()
+        try:
+            return self._put_once(store, path, data.buffer(), attributes, replaces)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            raise self._unknown(path, error) from error  # Ctrl-C, with a request on its way.
+
+    def _put_once(
+        self,
+        store: Any,  # noqa: ANN401  obstore's
+        path: str,
+        buffer: Any,  # noqa: ANN401  bytes
+        attributes: dict[str, str],
+        replaces: FileState | None,
+    ) -> FileState:
+        """Put an object, and find out what became of it.
+
+        Raises:
+            As `WholeStore.publish`.
+        """
+        attempt = attributes[ATTEMPT]
         doubt: BaseException | None = None
         refusal: BaseException | None = None
         for pause in _pauses():
             time.sleep(pause)
             try:
                 token = self._put(store, path, buffer, attributes, replaces)
-                return FileState(size=data.size, token=token, attempt=attempt)
+                return FileState(size=len(buffer), token=token, attempt=attempt)
             except _errors() as error:
                 if _is_refusal(error):
                     refusal = error

@@ -315,13 +315,18 @@ class NewNameStore(FileSystemStore):
         self.traffic.add("rename")
         try:
             self._rename(temporary, path, replaces=replaces is not None)
-        except Exception as error:  # noqa: BLE001  whatever it was, the store is asked what is there
-            return self._settle(temporary, path, data, replaces, error)
-        except BaseException as error:
-            self._settle(temporary, path, data, replaces, error)
+        except BaseException as error:  # Whatever it was, the store is asked what is there.
+            state = self._settle(temporary, path, data, replaces, error)
+            if isinstance(error, Exception):
+                return state
+            error.add_note(f"{self.spell(path)}: the new version is in place")
             raise
-        with suppress(StoreProblem, FileNotFoundError):
-            return self.state(path) or _unseen(data)
+        try:
+            with suppress(StoreProblem, FileNotFoundError):
+                return self.state(path) or _unseen(data)
+        except KeyboardInterrupt as error:
+            error.add_note(f"{self.spell(path)}: the new version is in place")
+            raise
         return _unseen(data)
 
     def _settle(
@@ -345,8 +350,8 @@ class NewNameStore(FileSystemStore):
             OutcomeUnknown: If the store does not answer.
         """
         for pause in _PAUSES_S:
-            time.sleep(pause)
             try:
+                time.sleep(pause)
                 self._reconnect()
                 if self._exists(temporary):
                     with suppress(FileNotFoundError):
@@ -358,6 +363,9 @@ class NewNameStore(FileSystemStore):
                 found = self.state(path)
             except Exception:  # noqa: BLE001, S112  asked again
                 continue
+            except KeyboardInterrupt as again:  # perhaps for the second time
+                error = again
+                break
             if (None if found is None else found.token) != (replaces and replaces.token):
                 raise self.changed(path) from error
             raise StoreProblem(
@@ -379,6 +387,8 @@ class NewNameStore(FileSystemStore):
         except Exception:  # noqa: BLE001  the first error counts
             if isinstance(error, FileProblem):
                 error.remedy = f"{error.remedy} Remove {self.spell(temporary)}.".strip()
+            elif not isinstance(error, Exception):
+                error.add_note(f"{self.spell(temporary)} is left: remove it")
 
     def _hide(self, temporary: str, like: FileState) -> None:
         """Let nobody else read a file that `_carry_over` has not yet given its mode."""

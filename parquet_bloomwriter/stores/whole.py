@@ -19,7 +19,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import FileChanged
+from parquet_bloomwriter.errors import FileChanged, FileProblem, OutcomeUnknown
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import BufferSource
 from parquet_bloomwriter.stores.reader import PIECE_BYTES
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source.base import Source
+
+NOT_KNOWN = "it is not known whether the new version is in place"
 
 _IN_MEMORY = 32 * 1024 * 1024
 """Files that are expected to have more bytes are assembled on disk."""
@@ -106,14 +108,28 @@ class WholeStore(ABC):
         Raises:
             FileChanged: If another program wrote there meanwhile; its version stays.
             OutcomeUnknown: If it cannot be found out whether the new file is in place.
+            KeyboardInterrupt: With a note, if the old file need not be there any more.
         """
-        return self._publish(path, data, replaces, like)
+        try:
+            return self._publish(path, data, replaces, like)
+        except FileProblem as error:
+            interruption = error.__cause__
+            if interruption is None or isinstance(interruption, Exception):
+                raise
+            if isinstance(error, OutcomeUnknown):
+                note = f"{error.path}: {NOT_KNOWN}. {error.remedy}"
+                interruption.add_note(note.rstrip(". "))
+            raise interruption from None  # Ctrl-C ends the run, and not only this file.
 
     @abstractmethod
     def _publish(
         self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Put a file in its place, as `publish` says."""
+        """Put a file in its place, as `publish` says.
+
+        If Ctrl-C comes while it is not certain which file is in place, OutcomeUnknown is raised
+        from it.
+        """
 
     @abstractmethod
     def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:

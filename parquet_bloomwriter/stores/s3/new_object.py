@@ -26,6 +26,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import Entry
 from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part
+from parquet_bloomwriter.stores.whole import NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 _THREADS = 8
 """Parts on their way at the same time; as many more may wait in memory."""
-
-_NOT_KNOWN = "it is not known whether the new version is in place"
 
 _LARGEST = 5 * 1024**4
 """Bytes that an object may have."""
@@ -141,7 +140,7 @@ class NewObject:
                 self._forget()
             raise
         except BaseException as error:  # Ctrl-C: the request may be on its way.
-            error.add_note(f"{self._bucket.spell(self._key)}: {_NOT_KNOWN}")
+            error.add_note(f"{self._bucket.spell(self._key)}: {NOT_KNOWN}")
             self._forget()
             raise
 
