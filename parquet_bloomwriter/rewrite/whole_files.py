@@ -405,13 +405,15 @@ class _WholePlace(FarPlace):
         """
         store, path = self._url
         source = self.source
-        old = source if isinstance(source, CopiedSource) and source.url is not None else None
-        in_place = (
-            old is not None
-            and old.url is not None
-            and (old.url.store.endpoint, old.url.store.name, old.url.path)
-            == (store.endpoint, store.name, path)
-        )
+        old = source if isinstance(source, CopiedSource) else None
+        url = None if old is None else old.url
+        in_place = url is not None and url.store.place(url.path) == store.place(path)
+        if in_place and url is not None and url.store.kind != store.kind:
+            raise UnsafeTarget(
+                "this is the old version itself, under a URL of another kind",
+                path=store.spell(path),
+                remedy="Name the old version by this URL, too.",
+            )
         replaces = old.state if old is not None and in_place else store.state(path)
         if replaces is None:
             return None

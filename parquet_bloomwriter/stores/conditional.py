@@ -28,6 +28,7 @@ import time
 from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import (
     InvalidArgument,
@@ -39,7 +40,7 @@ from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.stores.whole import FileState, WholeStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.stores.whole import LocalFile
@@ -60,6 +61,7 @@ _READ_TIMEOUT_S = 120
 _SLOWEST = 256 * 1024
 """Bytes per second that a `put` may be as slow as, beside the time of a read."""
 
+_BLOB_HOST = re.compile(r"([a-z0-9]+)\.(?:blob|dfs)\.", re.IGNORECASE)
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
 _PARAMETERS = re.compile(r"\?\S*")
@@ -110,6 +112,43 @@ def split_url(url: str) -> ConditionalUrl:
     return ConditionalUrl(f"{scheme}://{bucket}", key)
 
 
+def place_of(base: str, key: str) -> tuple[str, ...]:
+    """Return where an object is: equal for two spellings of one object, whatever their schemes.
+
+    Args:
+        base: The URL without the key: `gs://bucket`, `az://container`, which is in the account of
+            the environment, `abfss://container@account.dfs.core.windows.net`, or
+            `https://account.blob.core.windows.net/container`.
+        key: Of the object, without escapes.
+    """
+    scheme, _, rest = base.partition("://")
+    if scheme in _GOOGLE:
+        return "Google Cloud Storage", rest, key
+    host, _, container = rest.partition("/")
+    if not container:
+        container, _, host = rest.partition("@")
+    endpoint = next((os.environ[name] for name in _ENDPOINTS[1:] if os.environ.get(name)), "")
+    server = endpoint.partition("://")[2].rstrip("/") or host
+    account = _BLOB_HOST.match(server)
+    if account is not None:
+        server = account[1]
+    elif not server:
+        server = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    return "Azure Blob Storage", server.lower(), container, key
+
+
+def place_of_https(url: str) -> tuple[str, ...] | None:
+    """Return where an object is that an HTTPS URL of GCS or Azure names; None for other URLs."""
+    scheme, _, rest = url.partition("://")
+    host, _, path = unquote(rest.partition("?")[0]).partition("/")
+    bucket, _, key = path.partition("/")
+    if scheme.lower() != "https":
+        return None
+    if host.lower() == "storage.googleapis.com":
+        return place_of(f"gs://{bucket}", key)
+    return place_of(f"https://{host}/{bucket}", key) if _BLOB_HOST.match(host) else None
+
+
 class ConditionalStore(WholeStore):
     """A bucket on GCS, or a container on Azure."""
 
@@ -134,6 +173,10 @@ class ConditionalStore(WholeStore):
     def spell(self, path: str) -> str:
         """Return the URL of an object."""
         return str(ConditionalUrl(self.name, path))
+
+    def place(self, path: str) -> Hashable:
+        """Return what is the same for all spellings of one object."""
+        return place_of(self.name, path)
 
     # ------------------------------------------------------------ reading
 
@@ -361,7 +404,7 @@ class ConditionalSource(ObjectReader):
 
     def __init__(self, store: ConditionalStore, path: str, state: FileState) -> None:
         """Read the object in this state."""
-        identity = (store.endpoint, store.name, path, state.token)
+        identity = (store.place(path), state.token)
         super().__init__(state.size, name=store.spell(path), identity=identity)
         self._store = store
         self._path = path

@@ -38,10 +38,11 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.source.filesystems import is_fsspec, without_secrets
 from parquet_bloomwriter.source.listing import Location
 from parquet_bloomwriter.source.remote import TAGS, TIMES, stat_arrow, stat_fsspec
+from parquet_bloomwriter.stores.conditional import place_of_https
 from parquet_bloomwriter.stores.whole import FileState, WholeStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source.base import Source
@@ -93,6 +94,10 @@ class FileSystemStore(WholeStore):
     def spell(self, path: str) -> str:
         """Return the URL of a file, without users, passwords and parameters."""
         return without_secrets(self._base + path)
+
+    def place(self, path: str) -> Hashable:
+        """Return where a file is, which for HTTPS may be a place on GCS or Azure."""
+        return place_of_https(self.spell(path)) or super().place(path)
 
     # ------------------------------------------------------------ reading
 

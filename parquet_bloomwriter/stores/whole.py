@@ -144,6 +144,10 @@ class WholeStore(ABC):
     def spell(self, path: str) -> str:
         """Return the URL of a file, without secrets."""
 
+    def place(self, path: str) -> Hashable:
+        """Return where a file is: two files with equal places are one file."""
+        return self.endpoint, self.name, path
+
     def named(self, path: str) -> AbstractContextManager[None]:
         """Turn errors of reading into errors that name the file, where the source does not."""
         del path
