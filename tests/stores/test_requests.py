@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, TypeAlias
+import json
+import time
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -239,3 +241,70 @@ def test_a_condition_that_nobody_set_says_nothing_of_the_object() -> None:
     client = Client(head_object=[refusal("PreconditionFailed", 412)])
     with pytest.raises(StoreProblem):
         bucket_of(client).head("key")
+
+
+def answering(server: str, *, honours: bool) -> S3Bucket:
+    """Return a bucket on a store that names itself in its answers."""
+    said = {"ResponseMetadata": {"HTTPHeaders": {"server": server} if server else {}}}
+
+    refused: Answer = refusal("PreconditionFailed", 412)
+    absent = refusal("404", 404)
+    absent.response["ResponseMetadata"].update(said["ResponseMetadata"])
+
+    def put(**arguments: Any) -> Answer:
+        if honours and ("IfMatch" in arguments or len(client.asked) > 1):
+            return refused
+        return {"ETag": '"e"', **said}
+
+    def head(**arguments: Any) -> Answer:
+        if "scratch" not in arguments["Key"]:
+            return cast("Answer", absent)
+        return {"ETag": '"e"', "ContentLength": 3, "Metadata": {}, **said}
+
+    client = Client(
+        put_object=put,
+        head_object=head,
+        create_multipart_upload=[{"UploadId": "u", **said}],
+        upload_part=[{"ETag": '"p"', **said}],
+        upload_part_copy=[refusal("NotImplemented", 501)],
+        complete_multipart_upload=[refused],
+        abort_multipart_upload=[said],
+        delete_object=[said],
+        get_object=[refused],
+    )
+    return S3Bucket(client, "bucket", endpoint="http://store.example")
+
+
+def is_tried(bucket: S3Bucket) -> bool:
+    """Ask in a new process whether a store honours conditions; return whether it was tried."""
+    conditions._found.clear()  # noqa: SLF001  what a new process does not know
+    conditions.abilities_of(bucket, "folder/key")
+    return "put_object" in bucket.client.operations
+
+
+@pytest.mark.parametrize("name", ["one", ""], ids=["named", "nameless"])
+def test_what_a_store_can_do_is_remembered_for_a_day(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_800_000_000.0
+    monkeypatch.setattr("time.time", lambda: now)
+    assert is_tried(answering(name, honours=True))
+    now += 86_399
+    assert not is_tried(answering(name, honours=True))
+    now += 2
+    assert is_tried(answering(name, honours=True))
+
+
+def test_another_store_under_the_same_endpoint_is_tried_itself() -> None:
+    assert is_tried(answering("one", honours=True))
+    careless = answering("another", honours=False)
+    assert is_tried(careless)
+    assert not conditions.abilities_of(careless, "folder/key").conditions
+
+
+def test_what_an_older_version_remembered_is_not_believed() -> None:
+    path = conditions._file()  # noqa: SLF001
+    path.parent.mkdir(parents=True)
+    entry = {"conditions": True, "copies": True, "at": time.time()}
+    path.write_text(json.dumps({"http://store.example bucket": entry}))
+    assert is_tried(answering("one", honours=True))

@@ -87,7 +87,7 @@ class ObjectStorage:
     removed_at_once = 256
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
-        """See `Storage`. What the store can do is tried once a month, on a scratch key."""
+        """See `Storage`. What the store can do is tried once a day, on a scratch key."""
         if one_writer:
             return
         bucket, key = _place(folder)

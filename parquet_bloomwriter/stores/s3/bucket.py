@@ -78,6 +78,8 @@ class S3Bucket:
         self.name = name
         self.endpoint = endpoint
         self.traffic = StoreTraffic()
+        self.server = ""
+        """What the store calls itself in its answers, if it has answered and says so."""
 
     # ------------------------------------------------------------ reading
 
@@ -517,6 +519,7 @@ class S3Bucket:
         try:
             answer: dict[str, Any] = getattr(self.client, operation)(Bucket=self.name, **arguments)
         except ClientError as error:
+            self._note_server(error.response)
             said = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
             code = str(said.get("Code") or status)
@@ -532,7 +535,12 @@ class S3Bucket:
             ) from error
         if answer.get(_TELLING.get(operation, "ResponseMetadata")) is None:
             raise NoAnswer  # S3 may send an error under status 200
+        self._note_server(answer)
         return answer
+
+    def _note_server(self, answer: Any) -> None:  # noqa: ANN401  boto3's
+        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        self.server = headers.get("server", self.server)
 
     def _state(self, key: str, answer: Mapping[str, Any], size: int) -> ObjectState:
         metadata = answer.get("Metadata") or {}
