@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     UnsupportedFile,
 )
+from parquet_bloomwriter.parallel import ByteBudget
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import Entry
 from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 _THREADS = 8
 """Parts on their way at the same time; as many more may wait in memory."""
+
+_under_way = ByteBudget(256 * 1024 * 1024)
+"""Bytes of parts that all objects of this process hold until the store has them: as many as one
+single object may have on their way and waiting."""
 
 _LARGEST = 5 * 1024**4
 """Bytes that an object may have."""
@@ -202,9 +207,24 @@ class NewObject:
             self._room.acquire()
             if self._problem is not None:
                 raise self._problem
-            self._parts.append(self._pool.submit(self._send, part))
+            self._submit(self._pool, part)
             self._sent += part.size
             self.boundaries.append(self._sent)
+
+    def _submit(self, pool: ThreadPoolExecutor, part: Part) -> None:
+        """Have a part sent when there is room for its bytes; those copied by the store need none.
+
+        Whoever waits here holds parts that other threads send, so that room will come.
+        """
+        held = 0 if part.copied is not None else part.size
+        _under_way.acquire(held)
+        try:
+            future = pool.submit(self._send, part)
+        except BaseException:
+            _under_way.release(held)
+            raise
+        future.add_done_callback(lambda _: _under_way.release(held))  # also if it is cancelled
+        self._parts.append(future)
 
     def _begin(self) -> None:
         """Begin the upload, in another thread: Ctrl-C must not make us miss its id."""
