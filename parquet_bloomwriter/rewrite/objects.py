@@ -43,6 +43,7 @@ from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.references import find_references
+from parquet_bloomwriter.stores.s3.answers import UNVERSIONED, kept_version
 from parquet_bloomwriter.stores.s3.attributes import Attributes, attributes_of, check_writable
 from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities, abilities_of
@@ -214,8 +215,8 @@ class _ObjectPlace(FarPlace):
                 if cost is None or done is not None
                 else (cost.requests, 0 if is_small else cost.down, cost.up)
             ),
-            old_version=None if done is None or replaced is None else replaced.version,
-            new_version=None if done is None else done.version,
+            old_version=kept_version(replaced, done),
+            new_version=None if done is None or done.version == UNVERSIONED else done.version,
             notes=tuple(self.notes),
         )
 
@@ -400,12 +401,12 @@ class _ObjectRewrite(Rewrite):
             f"the store has put the new version together wrongly: {problem}",
             path=self._place.output,
         )
-        replaced = self._target.replaces
+        kept = kept_version(self._target.replaces, self._place.result)
         error.outcome = "The new version is in place."
         error.remedy = (
             "Bring the old version back from a copy."
-            if replaced is None or replaced.version is None
-            else f"Bring the old version back: it is kept as {replaced.version}."
+            if kept is None
+            else f"Bring the old version back: it is kept as {kept}."
         )
         return error
 

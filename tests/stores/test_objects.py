@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -166,6 +166,41 @@ def test_the_old_version_is_named(store: Store, use: Use) -> None:
     assert kept == LARGE
     keys = {one["Key"] for one in client.list_object_versions(Bucket=bucket)["Versions"]}
     assert keys == {"x.parquet"}
+
+
+def test_what_is_older_than_the_buckets_versioning_is_kept_as_null(store: Store, use: Use) -> None:
+    use(store)
+    client, bucket = store.client(), store.new_bucket()
+    url = f"s3://{bucket}/x.parquet"
+
+    def keep_versions(status: Literal["Enabled", "Suspended"]) -> None:
+        client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": status})
+
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
+    keep_versions("Enabled")
+    done = bloomify(url, ["id"]).store
+    assert done is not None
+    assert done.old_version == "null"
+    kept = client.get_object(Bucket=bucket, Key="x.parquet", VersionId="null")["Body"].read()
+    assert kept == LARGE
+    keep_versions("Suspended")
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
+    again = bloomify(url, ["id"]).store
+    assert again is not None
+    assert again.old_version is None
+    assert again.new_version is None
+
+
+def test_a_trial_leaves_no_marker_where_versioning_is_suspended(store: Store, use: Use) -> None:
+    use(store)
+    client, bucket = store.client(), store.new_bucket()
+    suspended: Any = {"Status": "Suspended"}
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=suspended)
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=SMALL)
+    bloomify(f"s3://{bucket}/x.parquet", ["id"])
+    listed = client.list_object_versions(Bucket=bucket)
+    assert [one["Key"] for one in listed["Versions"]] == ["x.parquet"]
+    assert not listed.get("DeleteMarkers")
 
 
 def test_outputs_from_disk_and_back(client: Client, bucket: str, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import json
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
@@ -14,7 +16,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import conditions
-from parquet_bloomwriter.stores.s3.answers import ObjectState
+from parquet_bloomwriter.stores.s3.answers import ObjectState, kept_version
 from parquet_bloomwriter.stores.s3.attributes import attributes_of
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, S3Bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities
@@ -308,3 +310,56 @@ def test_what_an_older_version_remembered_is_not_believed() -> None:
     entry = {"conditions": True, "copies": True, "at": time.time()}
     path.write_text(json.dumps({"http://store.example bucket": entry}))
     assert is_tried(answering("one", honours=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("v1", "v2", "v1"),
+        ("v1", "null", "v1"),
+        ("v1", None, "v1"),
+        ("null", "v2", "null"),
+        ("null", "null", None),
+        ("null", None, None),
+        (None, None, None),
+        (None, "v2", None),
+    ],
+)
+def test_a_version_is_called_kept_only_if_it_is(
+    old: str | None, new: str | None, kept: str | None
+) -> None:
+    before, after = replace(state(), version=old), replace(state(), version=new)
+    assert kept_version(before, after) == kept
+    assert kept_version(None, after) is None
+    assert kept_version(before, None) is None
+
+
+def test_a_weak_etag_is_refused_before_anything_is_written() -> None:
+    weak = {**HEAD, "ETag": 'W/"1"'}
+
+    def get(**_: Any) -> Answer:
+        return {**weak, "Body": io.BytesIO(b"old")}
+
+    bucket = bucket_of(Client(head_object=[weak], get_object=get))
+    for ask in (lambda: bucket.head("key"), lambda: bucket.read("key", 0, 3)):
+        with pytest.raises(StoreProblem, match=r'weak ETag \(W/"1"\).*without the proxy'):
+            ask()
+
+
+def test_a_weak_etag_of_what_was_written_is_no_error_of_writing() -> None:
+    weak = {**HEAD, "ETag": 'W/"1"'}
+    assert bucket_of(Client(put_object=[weak])).put(
+        "key", b"new", attempt="a", replaces=OLD
+    ).etag == ('W/"1"')
+
+
+def test_etags_without_quotes_get_them() -> None:
+    bare = {**HEAD, "ETag": "1"}
+    page = {
+        "Contents": [{"Key": "k", "Size": 3, "ETag": "1", "LastModified": datetime.now(UTC)}],
+        "ResponseMetadata": {},
+    }
+    bucket = bucket_of(Client(head_object=[bare], list_objects_v2=[page]))
+    found = bucket.head("k")
+    assert found is not None
+    assert [one.etag for one in bucket.objects("")] == ['"1"'] == [found.etag]

@@ -270,8 +270,7 @@ class ObjectStorage:
         if len(_listed) > _MAX_LISTED:
             _listed.clear()
         for one in found:
-            etag = one.etag if one.etag.startswith('"') else f'"{one.etag}"'
-            _listed[bucket.spell(one.key)] = etag, one.size
+            _listed[bucket.spell(one.key)] = one.etag, one.size
         if not found:
             raise FileNotFoundError(2, os.strerror(2), log_folder)
         return found

@@ -58,6 +58,10 @@ _PERMISSIONS = {
 }
 
 
+UNVERSIONED = "null"
+"""Id of the one version that is written while a bucket keeps no versions."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectState:
     """An object as a request has seen it."""
@@ -70,13 +74,25 @@ class ObjectState:
     """With its quotes."""
 
     version: str | None
-    """Id of the version, where the bucket keeps versions."""
+    """Id of the version, where the bucket keeps versions. `UNVERSIONED` for an object that was
+    written while it kept none. Some stores give none then."""
 
     attempt: str | None
     """Id of the attempt that wrote it, if it was one of ours."""
 
     headers: Mapping[str, Any] = field(repr=False)
     """The answer: content type, metadata, encryption and so on, as boto3 names them."""
+
+
+def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None:
+    """Return the id under which the bucket keeps an object that was replaced; None if it does not.
+
+    A bucket whose versioning is suspended writes the version "null" anew, and keeps all others.
+    """
+    if old is None or new is None:
+        return None
+    is_kept = old.version != UNVERSIONED or new.version not in (None, UNVERSIONED)
+    return old.version if is_kept else None
 
 
 class Listed(NamedTuple):
@@ -87,6 +103,8 @@ class Listed(NamedTuple):
     """Bytes."""
 
     etag: str
+    """With its quotes; a weak one begins with `W/`."""
+
     changed_ns: int
     """Last change, nanoseconds since 1970 UTC."""
 
@@ -171,6 +189,11 @@ def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
     elif code == "NoSuchUpload":
         problem, remedy = "somebody ended our upload", "Run the command again."
     return StoreProblem(problem, path=path, remedy=remedy)
+
+
+def quoted(etag: str) -> str:
+    """Return an ETag with its quotes, which some stores leave out; a weak one as it is."""
+    return etag if etag.startswith(('"', "W/")) else f'"{etag}"'
 
 
 def with_own_key(path: str) -> UnsupportedFile:

@@ -30,6 +30,7 @@ from parquet_bloomwriter.stores.s3.answers import (
     error_of,
     no_answers,
     one_line,
+    quoted,
 )
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from parquet_bloomwriter.stores.traffic import StoreTraffic
@@ -142,7 +143,7 @@ class S3Bucket:
             answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, **more)
             for one in answer.get("Contents", ()):
                 changed = round(one["LastModified"].timestamp() * 1_000_000_000)
-                yield Listed(one["Key"], int(one["Size"]), one["ETag"], changed)
+                yield Listed(one["Key"], int(one["Size"]), quoted(one["ETag"]), changed)
             if not answer.get("IsTruncated"):
                 return
             more = {"ContinuationToken": answer["NextContinuationToken"]}
@@ -543,11 +544,26 @@ class S3Bucket:
         self.server = headers.get("server", self.server)
 
     def _state(self, key: str, answer: Mapping[str, Any], size: int) -> ObjectState:
+        """Return what an answer says of an object.
+
+        Raises:
+            StoreProblem: If the ETag is weak. Other bytes may have the same one, and no condition
+                holds for it (RFC 9110, 8.8.1 and 13.1.1).
+        """
         metadata = answer.get("Metadata") or {}
+        etag = quoted(str(answer["ETag"]))
+        if not etag.startswith('"'):
+            raise StoreProblem(
+                f"the store gives a weak ETag ({etag}), which does not show whether the object was "
+                "changed",
+                path=self.spell(key),
+                remedy="Reach the store without the proxy that weakens ETags, such as one that "
+                "compresses answers.",
+            )
         return ObjectState(
             path=ObjectPath(self.name, key),
             size=size,
-            etag=_quoted(str(answer["ETag"])),
+            etag=etag,
             version=_version(answer),
             attempt=metadata.get(ATTEMPT),
             headers=answer,
@@ -557,7 +573,7 @@ class S3Bucket:
         return ObjectState(
             path=ObjectPath(self.name, key),
             size=size,
-            etag=_quoted(str(answer["ETag"])),
+            etag=quoted(str(answer["ETag"])),
             version=_version(answer),
             attempt=attempt,
             headers=answer,
@@ -597,10 +613,6 @@ def _condition(replaces: str | None) -> dict[str, Any]:
     return {"IfNoneMatch": "*"} if replaces is None else {"IfMatch": replaces}
 
 
-def _quoted(etag: str) -> str:
-    return etag if etag.startswith('"') else f'"{etag}"'
-
-
 def _version(answer: Mapping[str, Any]) -> str | None:
     version = answer.get("VersionId")
-    return None if version in (None, "", "null") else str(version)
+    return str(version) if version else None

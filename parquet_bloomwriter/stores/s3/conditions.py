@@ -115,7 +115,17 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
                 versions += [] if left is None else [left.version]
         for version in dict.fromkeys(versions):
             with contextlib.suppress(BloomwriterError, OSError):
-                bucket.delete(scratch, version=version)
+                _remove(bucket, scratch, version)
+
+
+def _remove(bucket: S3Bucket, scratch: str, version: str | None) -> None:
+    """Delete a version; where versioning is suspended, no marker of the deletion is to be left."""
+    if version is None:
+        left = bucket.head(scratch)  # Not all stores say "null" when they have written it.
+        if left is None:
+            return
+        version = left.version
+    bucket.delete(scratch, version=version)
 
 
 def _is_unknown_header(error: StoreProblem) -> bool:
