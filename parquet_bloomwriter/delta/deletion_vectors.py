@@ -151,7 +151,9 @@ def _stored(place: TablePlace, vector: _Descriptor) -> bytes:
     try:
         path = place.locate(_uri(vector))
     except InvalidArgument as error:
-        raise TableProblem(f"{vector.name} lies where it cannot be read: {error.problem}") from error
+        raise TableProblem(
+            f"{vector.name} lies where it cannot be read: {error.problem}"
+        ) from error
     try:
         with open_for_reading(path) as file:
             end = vector.offset + 2 * size + vector.size
