@@ -48,6 +48,7 @@ PACKAGES = (
         name="parquet_bloomwriter",
         groups={
             "Filters into files, and out of them": ("bloomify", "strip", "repair", "for_each_file"),
+            "Tables of Delta": ("bloomify_table", "strip_table"),
             "Reading less": (
                 *("probe", "read_table", "iter_batches", "dataset", "BloomFile", "clear_cache"),
             ),
@@ -57,7 +58,7 @@ PACKAGES = (
                 *("AddReport", "ColumnReport", "ChunkReport", "Status", "StripReport"),
                 *("RepairReport", "FileOutcome", "ProbeReport", "FileProbe", "RowGroupVerdict"),
                 *("Check", "Verdict", "Evidence", "InspectReport", "FileFilters", "FilterFacts"),
-                *("VerifyReport", "AdviseReport"),
+                *("VerifyReport", "AdviseReport", "TableReport"),
             ),
             "Errors": (
                 *("BloomwriterError", "InvalidArgument", "ColumnNotFound", "FileProblem"),

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
         MalformedFile,
         MalformedFilter,
         NotParquet,
+        TableChanged,
+        TableProblem,
         Unfinished,
         UnsafeTarget,
         UnsupportedFile,
+        UnsupportedTable,
         VerificationFailed,
     )
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
@@ -47,8 +50,11 @@ if TYPE_CHECKING:
         Status,
         StripReport,
     )
+    from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.sbbf import Sbbf
+    from parquet_bloomwriter.tables.add import bloomify_table
+    from parquet_bloomwriter.tables.strip import strip_table
     from parquet_bloomwriter.verbs.add import bloomify
     from parquet_bloomwriter.verbs.advise import advise, merge_advice
     from parquet_bloomwriter.verbs.bloom_file import BloomFile
@@ -89,15 +95,20 @@ __all__ = [
     "Sbbf",
     "Status",
     "StripReport",
+    "TableChanged",
+    "TableProblem",
+    "TableReport",
     "Unfinished",
     "UnsafeTarget",
     "UnsupportedFile",
+    "UnsupportedTable",
     "Verdict",
     "VerificationFailed",
     "VerifyReport",
     "__version__",
     "advise",
     "bloomify",
+    "bloomify_table",
     "clear_cache",
     "dataset",
     "for_each_file",
@@ -108,6 +119,7 @@ __all__ = [
     "read_table",
     "repair",
     "strip",
+    "strip_table",
     "verify",
 ]
 
@@ -132,6 +144,9 @@ _HOMES = {
     "Sbbf": "sbbf",
     "strip": "verbs.strip",
     "verify": "verbs.verify",
+    "bloomify_table": "tables.add",
+    "strip_table": "tables.strip",
+    "TableReport": "reports.table",
     "VerifyReport": "reports.verification",
 }
 

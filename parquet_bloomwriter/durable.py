@@ -2,9 +2,9 @@
 
     temporary file beside it -> the bytes -> fsync -> the name -> fsync of the folder
 
-`create_once` gives a name that only one of several writers gets (see `replace.names`); `write_file`
-may replace a file. A temporary file is locked as long as its writer lives. One that a killed writer
-left is recognised by its name and removed.
+`create_once` and `create_whole` give a name that only one of several writers gets (see
+`replace.names`); `write_file` may replace a file. A temporary file is locked as long as its writer
+lives. One that a killed writer left is recognised by its name and removed.
 """
 
 # ruff: noqa: PTH105, PTH108, PTH118, PTH120, PTH208  system calls
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "create_once",
+    "create_whole",
     "make_folders",
     "remove_files",
     "remove_leftovers",
@@ -50,8 +51,27 @@ def create_once(path: str, data: bytes) -> bool:
     Raises:
         OSError: What any step raises. The file is there or not; it is never there in part.
     """
+    return _create(path, data, claims=True)
+
+
+def create_whole(path: str, data: bytes) -> bool:
+    """Make a file of these bytes under a name that no file has, which other programs read.
+
+    It is `create_once`, but the name never leads to an empty file, not even after a crash.
+
+    Returns:
+        Whether it was made. If not, the name is taken, and nothing was done.
+
+    Raises:
+        OSError: What any step raises; EOPNOTSUPP if the file system has no way to do it. The file
+            may be there, if its name could not be brought to the disk.
+    """
+    return _create(path, data, claims=False)
+
+
+def _create(path: str, data: bytes, *, claims: bool) -> bool:
     with _written(path, data) as temporary:
-        if not publish(temporary, path):
+        if not publish(temporary, path, claims=claims):
             return False
     sync_folder(os.path.dirname(path))
     return True

@@ -50,7 +50,7 @@ def exit_code_of(error: BaseException) -> ExitCode:
         return ExitCode.NOT_PARQUET
     if isinstance(error, OSError | errors.Unfinished | errors.StoreProblem | errors.OutcomeUnknown):
         return ExitCode.IO_ERROR
-    if isinstance(error, errors.FileProblem | errors.IndexProblem):
+    if isinstance(error, errors.FileProblem | errors.IndexProblem | errors.TableProblem):
         return ExitCode.REFUSED
     return ExitCode.BUG
 

@@ -10,6 +10,5 @@
     statistics a file's statistics as JSON, rebuilt where a checkpoint has them as columns only
     commit     a new entry, created exclusively, that replaces files by equal ones
 
-Source: Delta Transaction Log Protocol (PROTOCOL.md of delta-io/delta). What that asks of readers and
-writers is called by its headings here.
+Source: Delta Transaction Log Protocol (PROTOCOL.md of delta-io/delta), by its headings.
 """

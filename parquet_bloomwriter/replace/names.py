@@ -12,7 +12,8 @@ mounts) an empty file claims the name, and the temporary file is renamed over it
 only one gets the name all the same, but a reader may find the file empty, and a writer that dies
 in between leaves it so. Its temporary file then lies beside it, and no process holds the lock of
 that file: so the next run recognises the claim, and removes it. An empty file without such a
-temporary file beside it may belong to another program, and is left alone.
+temporary file beside it may belong to another program, and is left alone. Where other programs
+read what is published, `renameat2(RENAME_NOREPLACE)` takes the place of the claim, or nothing does.
 
 Renaming a file over another one destroys the other, whatever it has become by then. After an
 exchange of names it can be looked at, and given its name back. Linux has
@@ -57,17 +58,25 @@ NO_LINKS = frozenset(
 
 _NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF})
 _AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 
 
-def publish(temporary: Temporary, path: str) -> bool:
+def publish(temporary: Temporary, path: str, *, claims: bool = True) -> bool:
     """Give a complete temporary file a name that no file has.
+
+    Args:
+        temporary: The file.
+        path: The name, absolute.
+        claims: Where hard links are impossible, an empty file may claim the name first. Without
+            that, the name never leads to anything but the whole file.
 
     Returns:
         Whether it has the name now; False if the name is taken, and nothing was done.
 
     Raises:
-        OSError: What any step raises. The name is then as it was.
+        OSError: What any step raises. The name is then as it was. EOPNOTSUPP if there is no way
+            without a claim.
     """
     try:
         if CLOSE_BEFORE_RENAMING:
@@ -83,7 +92,28 @@ def publish(temporary: Temporary, path: str) -> bool:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        return _claim_and_rename(temporary, path)
+        return _claim_and_rename(temporary, path) if claims else _rename_new(temporary, path)
+    return True
+
+
+def _rename_new(temporary: Temporary, path: str) -> bool:
+    """Rename a file to a name that no file has, in one step."""
+    renameat2 = _renameat2()
+    error = errno.ENOSYS
+    if renameat2 is not None:
+        names = os.fsencode(temporary.path), os.fsencode(path)
+        error = renameat2(*names, _RENAME_NOREPLACE)
+    if error in (errno.EEXIST, errno.ENOENT):
+        # A network file system may answer so when it sends a request again that was fulfilled.
+        with contextlib.suppress(OSError):
+            if leads_to(path, temporary.made):
+                return True
+        if error == errno.EEXIST:
+            return False
+    if error in (errno.ENOSYS, errno.EINVAL):
+        error = errno.EOPNOTSUPP
+    if error:
+        raise OSError(error, os.strerror(error), temporary.path, None, path)
     return True
 
 
@@ -168,13 +198,13 @@ def exchange(one: str, other: str) -> None:
     renameat2 = _renameat2()
     if renameat2 is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), one, None, other)
-    error = renameat2(os.fsencode(one), os.fsencode(other))
+    error = renameat2(os.fsencode(one), os.fsencode(other), _RENAME_EXCHANGE)
     if error:
         raise OSError(error, os.strerror(error), one, None, other)
 
 
 @functools.cache
-def _renameat2() -> Callable[[bytes, bytes], int] | None:
+def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
     """Return the C library's function as one that returns an error number; None without it."""
     if sys.platform != "linux":
         return None
@@ -184,8 +214,8 @@ def _renameat2() -> Callable[[bytes, bytes], int] | None:
     if found is None:
         return None
 
-    def call(one: bytes, other: bytes) -> int:
-        if found(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE) == 0:
+    def call(one: bytes, other: bytes, flag: int) -> int:
+        if found(_AT_FDCWD, one, _AT_FDCWD, other, flag) == 0:
             return 0
         return ctypes.get_errno()
 

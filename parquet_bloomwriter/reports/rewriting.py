@@ -455,6 +455,17 @@ class ColumnTotals:
         )
 
 
+def merge_totals(
+    known: Iterable[ColumnTotals], more: Iterable[ColumnTotals]
+) -> tuple[ColumnTotals, ...]:
+    """Add up columns of the same name and asked rate, in the order of their first occurrence."""
+    merged: dict[tuple[str, float], ColumnTotals] = {}
+    for column in (*known, *more):
+        key = (column.name, column.asked_fpp)
+        merged[key] = merged[key] + column if key in merged else column
+    return tuple(merged.values())
+
+
 _SENTENCES = {
     Status.KEPT: "the filters that are there contain every value",
     Status.EMPTY: "no values, so no filter",

@@ -43,6 +43,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     replace: bool = False,
+    copy_unchanged: bool = True,
     overwrite: bool = False,
     force: bool = False,
     backup_suffix: str | None = None,
@@ -79,6 +80,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
             must be given again to look values up.
         replace: Build filters anew where there are some already.
+        copy_unchanged: Write `output` even if no filter was built.
         overwrite: Replace `output` if it exists.
         force: Go on although something outside refers to the file, or it has hard links.
         backup_suffix: Keep the old file under its name and this suffix. Refused if the folder holds
@@ -135,7 +137,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         drops = list(candidates.to_drop.values())
         asked = placement or session.place.placement
         draft = make_draft(layout, sorted(candidates.to_build), asked, drops=drops)
-        must_write = output is not None and not dry_run
+        must_write = output is not None and copy_unchanged and not dry_run
         writes = must_write or bool(candidates.to_build and not dry_run)
         size = session.source.size
         if progress is not None:

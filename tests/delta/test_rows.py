@@ -14,7 +14,7 @@ import pytest
 from parquet_bloomwriter import iter_batches, read_table
 from parquet_bloomwriter.errors import BloomwriterError, TableProblem, UnsupportedTable
 from parquet_bloomwriter.predicate.expression import Comparison, IsIn, IsNull, Not
-from tests.support import delta_tables as tables
+from tests.support import delta_real as tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,106 +1,120 @@
-"""Real Delta tables of many writers, and what other engines read of tables."""
+"""Tables of Delta, made by deltalake, and what its readers see in them."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-import pickle
 import subprocess
 import sys
-from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-ROOT = Path(__file__).parents[2]
+DUCKDB = Path(sys.prefix) / "duckdb-1.5"
+"""DuckDB 1.5 with its extension for Delta, which is on PyPI for no later one."""
 
-Row = dict[str, Any]
-
-
-def folder() -> Path:
-    """Return the folder of real tables: `BLOOMIFY_TABLES`, or the one beside the project."""
-    return Path(os.environ.get("BLOOMIFY_TABLES", ROOT / "../shared/tables")).resolve()
-
-
-@cache
-def names() -> list[str]:
-    """Return the names of all Delta tables, by the manifest; none if there is no such folder."""
-    manifest = folder() / "manifest.csv"
-    if not manifest.exists():
-        return []
-    with manifest.open(newline="", encoding="utf-8") as file:
-        return [row["table"] for row in csv.DictReader(file) if row["format"] == "delta"]
-
-
-def by_deltalake(root: Path, version: int | None = None) -> list[Row]:
-    """Read a table by delta-rs.
-
-    Raises:
-        Exception: Of deltalake, if it cannot.
-    """
-    import deltalake
-    import pyarrow as pa
-
-    table = deltalake.DeltaTable(str(root), version=version)
-    found = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
-    rows: list[Row] = pa.table(found).to_pylist()
-    return rows
-
-
-_DUCKDB = """
-import json, pickle, sys
+_DELTA_SCAN = """
+import json, sys
 import duckdb
-extension, out, roots = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-con.execute(f"LOAD '{extension}'")
-con.execute("SET TimeZone = 'UTC'")
-found = {}
-for root in roots:
-    try:
-        found[root] = con.execute(f"FROM delta_scan('{root}')").fetch_arrow_table().to_pylist()
-    except Exception as error:
-        found[root] = str(error)
-with open(out, "wb") as file:
-    pickle.dump(found, file)
+folder, path, where = sys.argv[1:]
+extension = f"{folder}/duckdb_extension_delta/extensions/v{duckdb.__version__}/delta.duckdb_extension"
+connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+connection.execute(f"LOAD '{extension}'")
+rows = connection.execute(f"SELECT * FROM delta_scan('{path}') WHERE {where}").fetchall()
+json.dump(sorted(map(repr, rows)), sys.stdout)
 """
 
 
-def by_duckdb(roots: Sequence[Path], scratch: Path) -> list[list[Row] | str]:
-    """Read tables by DuckDB's extension for Delta, in a process of its own.
+def make_table(
+    path: Path,
+    *,
+    num_files: int = 3,
+    rows: int = 1000,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+) -> Path:
+    """Write a table of files by as many appends; `id` counts all rows, `day` the files."""
+    for number in range(num_files):
+        append(path, number, rows=rows, partition_by=partition_by, properties=properties)
+    return path
 
-    Returns:
-        For each table its rows, or why it cannot be read.
-    """
-    home = Path(sys.prefix) / "duckdb-1.5"
-    (extension,) = home.glob("duckdb_extension_delta/extensions/*/delta.duckdb_extension")
-    out = scratch / "duckdb.pickle"
-    given = json.dumps([str(root) for root in roots])
-    subprocess.run(
-        [sys.executable, "-c", _DUCKDB, str(extension), str(out), given],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(home)},
+
+def append(
+    path: Path,
+    number: int,
+    *,
+    rows: int = 1000,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Append one file."""
+    ids = range(number * rows, (number + 1) * rows)
+    data = pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "email": [f"user{one}@example.org" for one in ids],
+            "day": pa.array([number] * rows, pa.int32()),
+            "place": pa.array([{"city": f"c{one % 7}", "zip": one} for one in ids]),
+        }
     )
-    found = pickle.loads(out.read_bytes())  # noqa: S301  written by the line above
-    return [found[str(root)] for root in roots]
+    write_deltalake(
+        os.fspath(path),
+        data,
+        mode="append",
+        partition_by=list(partition_by) or None,
+        configuration=dict(properties) if properties and number == 0 else None,
+    )
 
 
-def spelled(value: Any) -> Any:  # noqa: ANN401  of any column
-    """Return a form of a value that is equal for equal values only, NaN and zeros included."""
-    if isinstance(value, float):
-        return ("float", repr(value))
-    if isinstance(value, dict):
-        return tuple((key, spelled(one)) for key, one in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(spelled, value))
-    if isinstance(value, memoryview | bytearray):
-        return bytes(value)
-    return (type(value).__name__, str(value)) if not isinstance(value, bytes) else value
+def rows_of(path: Path, *, version: int | None = None) -> list[str]:
+    """Return the rows that deltalake reads, as text, sorted."""
+    table = DeltaTable(os.fspath(path), version=version).to_pyarrow_table()
+    return sorted(map(repr, table.to_pylist()))
 
 
-def bag(rows: Iterable[Row]) -> Counter[str]:
-    """Return a multiset of rows, whatever the order of rows and columns."""
-    return Counter(repr(sorted((name, spelled(one)) for name, one in row.items())) for row in rows)
+def rows_by_duckdb(path: Path, where: str = "true") -> list[str]:
+    """Return the rows that DuckDB reads, as text, sorted."""
+    command = [sys.executable, "-c", _DELTA_SCAN, os.fspath(DUCKDB), os.fspath(path), where]
+    environment = {**os.environ, "PYTHONPATH": os.fspath(DUCKDB)}
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+def entry(path: Path, version: int) -> list[dict[str, Any]]:
+    """Return the actions of one entry of the log."""
+    text = (path / "_delta_log" / f"{version:020}.json").read_text()
+    return [json.loads(line) for line in text.splitlines() if line]
+
+
+def actions(path: Path, version: int, name: str) -> list[dict[str, Any]]:
+    """Return the actions of one kind of one entry of the log."""
+    return [one[name] for one in entry(path, version) if name in one]
+
+
+def write_entry(path: Path, version: int, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Write an entry of the log as another program would."""
+    log = path / "_delta_log"
+    log.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(one) + "\n" for one in entries)
+    with (log / f"{version:020}.json").open("x") as file:
+        file.write(text)
+
+
+def versions(path: Path) -> list[int]:
+    """Return the numbers of the log's entries."""
+    return sorted(int(one.stem) for one in (path / "_delta_log").glob("*.json"))
+
+
+def listing(path: Path) -> dict[str, bytes]:
+    """Return all files below a folder, with their bytes."""
+    return {
+        os.fspath(one.relative_to(path)): one.read_bytes()
+        for one in sorted(path.rglob("*"))
+        if one.is_file()
+    }

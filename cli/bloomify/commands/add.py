@@ -23,12 +23,22 @@ from bloomify.options import (
     split_columns,
 )
 from bloomify.runner import rewrite_files
+from bloomify.table_runner import (
+    BudgetOptions,
+    CommitOptions,
+    budget_options,
+    commit_option,
+    limits_of,
+    table_among,
+    write_table,
+)
 
 if TYPE_CHECKING:
+    from bloomify.exits import ExitCode
     from bloomify.options import DestinationOptions
-    from parquet_bloomwriter import AddReport
+    from parquet_bloomwriter import AddReport, TableReport
     from parquet_bloomwriter.hashing import Dialect
-    from parquet_bloomwriter.progress import FileProgress
+    from parquet_bloomwriter.progress import Bar, FileProgress
     from parquet_bloomwriter.rewrite.plan import Placement
     from parquet_bloomwriter.sbbf import Sizing
 
@@ -102,7 +112,7 @@ _filter_options = all_of(
 )
 
 
-class AddOptions(WritingOptions):
+class AddOptions(WritingOptions, BudgetOptions, CommitOptions):
     """All options."""
 
     columns: tuple[str, ...]
@@ -121,17 +131,24 @@ class AddOptions(WritingOptions):
 @inputs_argument
 @_filter_options
 @destination_options
+@commit_option
+@budget_options
 @running_options
 @click.pass_context
 def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOptions]) -> None:
     """Add Bloom filters to each INPUT without touching its data.
 
     An INPUT is a Parquet file, a folder or a glob pattern, here or on a store
-    (s3://bucket/key, gs://bucket/key, sftp://host/path).
+    (s3://bucket/key, gs://bucket/key, sftp://host/path). Or it is a table of Delta: its files get
+    new versions by commits to its log; without --columns, for the columns that the table's
+    property bloomify.columns names.
     """
     from bloomify.views.add import AddView
 
     console = Console.open(is_quiet=options["quiet"])
+    table = table_among(inputs, options)
+    if table is not None:
+        ctx.exit(_add_to_table(ctx, table, options, console))
     _check_choice(ctx, inputs, options)
     if options["dialect"] == "murmur3":
         console.note(_MURMUR3)
@@ -163,6 +180,48 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
 
     view = AddView(with_plan=options["plan"])
     ctx.exit(rewrite_files(inputs, build, view, cast("WritingOptions", options), console))
+
+
+def _add_to_table(
+    ctx: click.Context, table: str, options: AddOptions, console: Console
+) -> ExitCode:
+    """Add filters to the files of a table.
+
+    Raises:
+        click.UsageError: If options make no sense there.
+    """
+    if options["columns"] and options["all_columns"]:
+        raise click.UsageError("--columns and --all-columns exclude each other", ctx)
+    if options["placement"] not in {None, "end"}:
+        raise click.UsageError("new files of a table have their filters at the end", ctx)
+    if options["dialect"] != "xxhash":
+        raise click.UsageError("the filters of a table are those of the specification", ctx)
+    ndv = options["ndv"]
+    if ndv.keys() - {"*"}:
+        raise click.UsageError("--ndv of a table is one number for all columns", ctx)
+    limits = limits_of(options["commit_every"])
+
+    def add_all(bar: Bar) -> TableReport:
+        from parquet_bloomwriter import bloomify_table
+
+        return bloomify_table(
+            table,
+            "*" if options["all_columns"] else options["columns"] or None,
+            fpp=options["fpp"] or None,
+            ndv=ndv.get("*"),
+            max_bytes=options["max_bytes"],
+            sizing=cast("Sizing", options["sizing"]),
+            replace=options["replace"],
+            limits=limits,
+            max_files=options["max_files"],
+            max_bytes_rewritten=options["max_bytes_rewritten"],
+            newest_first=options["newest_first"],
+            jobs=options["jobs"],
+            dry_run=options["dry_run"],
+            progress=bar,
+        )
+
+    return write_table(table, add_all, "add", cast("WritingOptions", options), console)
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:

@@ -16,14 +16,21 @@ from bloomify.options import (
     split_columns,
 )
 from bloomify.runner import begin_writing, rewrite_files
+from bloomify.table_runner import (
+    CommitOptions,
+    commit_option,
+    limits_of,
+    table_among,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from bloomify.options import DestinationOptions
-    from parquet_bloomwriter import StripReport
-    from parquet_bloomwriter.progress import FileProgress
+    from parquet_bloomwriter import StripReport, TableReport
+    from parquet_bloomwriter.progress import Bar, FileProgress
 
 
-class StripOptions(WritingOptions):
+class StripOptions(WritingOptions, CommitOptions):
     """All options."""
 
     columns: tuple[str, ...]
@@ -39,14 +46,36 @@ class StripOptions(WritingOptions):
     help="Only those of these columns. Repeatable.  [default: all filters]",
 )
 @destination_options
+@commit_option
 @running_options
 @click.pass_context
 def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[StripOptions]) -> None:
     """Take the Bloom filters out of each INPUT.
 
-    A file that `bloomify` added filters to is afterwards what it was before, byte for byte.
+    A file that `bloomify` added filters to is afterwards what it was before, byte for byte. The
+    files of a table of Delta get new versions without filters, by commits to its log.
     """
     from bloomify.views.strip import StripView
+
+    console = Console.open(is_quiet=options["quiet"])
+    table = table_among(inputs, options)
+    if table is not None:
+        limits = limits_of(options["commit_every"])
+
+        def strip_all(bar: Bar) -> TableReport:
+            from parquet_bloomwriter import strip_table
+
+            return strip_table(
+                table,
+                options["columns"] or None,
+                limits=limits,
+                jobs=options["jobs"],
+                dry_run=options["dry_run"],
+                progress=bar,
+            )
+
+        writing = cast("WritingOptions", options)
+        ctx.exit(write_table(table, strip_all, "strip", writing, console))
 
     def take_out(
         path: str,
@@ -61,5 +90,4 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
         return strip(path, columns, progress=begin_writing(path, progress), **destination)
 
     view = StripView(with_plan=options["plan"])
-    console = Console.open(is_quiet=options["quiet"])
     ctx.exit(rewrite_files(inputs, take_out, view, cast("WritingOptions", options), console))

@@ -21,6 +21,7 @@ from parquet_bloomwriter.reports.rewriting import (
     ADDED_HEADINGS,
     ColumnTotals,
     listed_names,
+    merge_totals,
     remarks_on,
 )
 from parquet_bloomwriter.text import count, growth, growth_warning, name, safe
@@ -68,7 +69,7 @@ class AddView(View["AddReport"]):
 
     def details(self, report: AddReport, *, columns: int | None) -> str:
         """Return the table, the remarks below it, and the plan if it was asked for."""
-        parts = [_totals_table(map(ColumnTotals.of, report.columns), columns=columns)]
+        parts = [totals_table(map(ColumnTotals.of, report.columns), columns=columns)]
         remarks = [(one.label, safe(one.sentence)) for one in remarks_on(report)]
         if report.fallback:
             remarks.append(("note", f"filters go to the end of the file: {report.fallback}"))
@@ -100,7 +101,7 @@ class AddView(View["AddReport"]):
         self.store.add(report)
         self.size_before += report.size_before
         self.size_after += report.size_after
-        self.totals = merge(self.totals, map(ColumnTotals.of, report.columns))
+        self.totals = merge_totals(self.totals, map(ColumnTotals.of, report.columns))
 
     def summary(self, *, columns: int | None) -> str:
         """Return the table of all files, and the remarks below it."""
@@ -119,7 +120,7 @@ class AddView(View["AddReport"]):
         warning = growth_warning(self.size_before, self.size_after)
         if warning is not None:
             lines.append(labelled("warning", _with_options(warning), columns=columns))
-        parts = [_totals_table(self.totals, columns=columns), "\n".join(lines)]
+        parts = [totals_table(self.totals, columns=columns), "\n".join(lines)]
         parts.append(self.store.lines(columns=columns))
         return "\n\n".join(filter(None, parts))
 
@@ -138,16 +139,7 @@ class AddView(View["AddReport"]):
         return not (none_built and any(label == "skipped" for label, _ in remarks))
 
 
-def merge(known: Iterable[ColumnTotals], more: Iterable[ColumnTotals]) -> tuple[ColumnTotals, ...]:
-    """Add up columns of the same name and asked rate, in the order of their first occurrence."""
-    merged: dict[tuple[str, float], ColumnTotals] = {}
-    for column in (*known, *more):
-        key = (column.name, column.asked_fpp)
-        merged[key] = merged[key] + column if key in merged else column
-    return tuple(merged.values())
-
-
-def _totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
+def totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
     rows = [[name(column.name), *column.figures()] for column in totals]
     return table(_HEADINGS, rows, columns=columns)
 

@@ -323,11 +323,20 @@ class S3Bucket:
             raise self._changed(key)
         return data, state
 
-    def objects(self, prefix: str, *, start_after: str = "") -> Iterator[Listed]:
-        """Yield the objects whose keys begin with a prefix, in the order of their keys."""
+    def objects(
+        self, prefix: str, *, start_after: str = "", delimiter: str = ""
+    ) -> Iterator[Listed]:
+        """Yield the objects whose keys begin with a prefix, in the order of their keys.
+
+        Args:
+            prefix: What keys begin with.
+            start_after: Pass over keys up to this one.
+            delimiter: Pass over keys that have it after the prefix.
+        """
         more: dict[str, Any] = {"StartAfter": start_after} if start_after else {}
+        of: dict[str, Any] = {"Delimiter": delimiter} if delimiter else {}
         while True:
-            answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, **more)
+            answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, **of, **more)
             for one in answer.get("Contents", ()):
                 changed = round(one["LastModified"].timestamp() * 1_000_000_000)
                 yield Listed(one["Key"], int(one["Size"]), one["ETag"], changed)

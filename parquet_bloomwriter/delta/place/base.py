@@ -1,7 +1,7 @@
-"""Where a table lies: a folder of a disk, or a prefix of a store.
+"""What a table asks of the place that it lies in.
 
-`place_of` opens it. The log's files are small in number and read as a whole or by ranges; data
-files are opened by those who need them, under the path or URL that `locate` gives.
+The log's files are small in number and read as a whole or by ranges; data files are opened by those
+who need them, under the path or URL that `locate` gives.
 """
 
 from __future__ import annotations
@@ -101,7 +101,19 @@ class TablePlace(Protocol):
             uri: As the log has it: relative to the root or absolute, with its escapes.
 
         Raises:
-            InvalidArgument: If it is absolute, of a kind that this place cannot open.
+            InvalidArgument: If it is absolute, of a kind that this place cannot open; or if it
+                leads out of the table's folder by "..".
+        """
+        ...
+
+    def new_uri(self, old_uri: str) -> str:
+        """Return the URI of a new file, relative to the root, that no file has.
+
+        It lies in the folder of the old file, or in the table's folder if the old one is not below
+        the root. Its name is that of the old one with another random id.
+
+        Args:
+            old_uri: Of the file whose place it takes, as the log has it.
         """
         ...
 
@@ -109,6 +121,6 @@ class TablePlace(Protocol):
         """Remove a data file below the root, which this run wrote and never tried to commit.
 
         Raises:
-            InvalidArgument: If it is absolute.
+            InvalidArgument: If it is absolute, or no name that `new_uri` gives.
         """
         ...

@@ -1,0 +1,134 @@
+"""What is done to tables of Delta, each in a process of its own.
+
+Run as `python -m benchmarks.table_tasks NAME ARGUMENT...`.
+
+The files of the table have about 50 MB each, zstd, one row group of `ROWS` rows of the reference
+table's columns and a number, `id`, of 64 random bits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.reference import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS = 500_000
+_COLUMNS = ("id", "email")
+_KEPT = ("email", "created_at", "amount", "latitude", "longitude", "country")
+
+
+def write_file(path: str) -> None:
+    """Write one file."""
+    rng = np.random.default_rng(1)
+    ids = pa.array(rng.integers(-(1 << 63), 1 << 63, ROWS, dtype=np.int64))
+    pad = pa.array([rng.bytes(64) for _ in range(ROWS)], pa.binary())
+    rows = table(0, ROWS).select(_KEPT).add_column(0, "id", ids).append_column("pad", pad)
+    rows = rows.set_column(
+        rows.schema.get_field_index("created_at"),
+        "created_at",
+        rows["created_at"].cast(pa.timestamp("us")).cast(pa.int64()),
+    )
+    pq.write_table(rows, path, compression="zstd", row_group_size=ROWS)
+
+
+def write_log(folder: str) -> None:
+    """Write the first entry of a log for all Parquet files of a folder."""
+    from deltalake import Schema
+
+    root = Path(folder)
+    files = sorted(root.glob("*.parquet"))
+    schema = Schema.from_arrow(pq.read_schema(files[0])).to_json()
+    now = int(time.time() * 1000)
+    actions: list[object] = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "00000000-0000-4000-8000-000000000000",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": schema,
+                "partitionColumns": [],
+                "configuration": {},
+                "createdTime": now,
+            }
+        },
+    ]
+    actions += [
+        {
+            "add": {
+                "path": file.name,
+                "partitionValues": {},
+                "size": file.stat().st_size,
+                "modificationTime": now,
+                "dataChange": True,
+                "stats": json.dumps({"numRecords": ROWS}),
+            }
+        }
+        for file in files
+    ]
+    (root / "_delta_log").mkdir()
+    lines = "".join(json.dumps(one) + "\n" for one in actions)
+    (root / "_delta_log" / f"{0:020}.json").write_text(lines)
+
+
+def rewrite(folder: str) -> None:
+    """Read a table and write it anew with filters, by deltalake, one file at a time in memory."""
+    import pyarrow.dataset as ds
+    from deltalake import (
+        BloomFilterProperties,
+        ColumnProperties,
+        DeltaTable,
+        WriterProperties,
+        write_deltalake,
+    )
+
+    wanted = ColumnProperties(
+        bloom_filter_properties=BloomFilterProperties(
+            set_bloom_filter_enabled=True, fpp=0.01, ndv=ROWS
+        )
+    )
+    properties = WriterProperties(
+        compression="ZSTD", column_properties=dict.fromkeys(_COLUMNS, wanted)
+    )
+    old = DeltaTable(folder)
+    data: ds.Dataset = old.to_pyarrow_dataset()
+    write_deltalake(
+        old,
+        pa.RecordBatchReader.from_batches(data.schema, data.to_batches()),
+        mode="overwrite",
+        writer_properties=properties,
+        target_file_size=50_000_000,
+    )
+
+
+def small_table(folder: str, count: str) -> None:
+    """Write the log of a table of many files, all of which are one file by hard links."""
+    from deltalake import DeltaTable
+
+    root = Path(folder)
+    root.mkdir(parents=True)
+    first = root / "part-0000000.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(10)), "email": ["a"] * 10}), first)
+    for number in range(1, int(count)):
+        os.link(first, root / f"part-{number:07}.parquet")
+    write_log(folder)
+    DeltaTable(folder).create_checkpoint()
+
+
+TASKS: dict[str, Callable[..., None]] = {
+    task.__name__: task for task in (write_file, write_log, rewrite, small_table)
+}
+
+if __name__ == "__main__":
+    TASKS[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,176 @@
+"""The frame of the verbs that write to a table: one table, its report, its errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+import click
+
+from bloomify.console.console import interruptible
+from bloomify.console.help import section
+from bloomify.console.messages import describe
+from bloomify.exits import ExitCode, exit_code_of
+from bloomify.options import all_of, one, parse_count, parse_size
+from bloomify.runner import guarded
+from bloomify.views.base import failure_document, json_text
+from parquet_bloomwriter.errors import BloomwriterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bloomify.console.console import Console
+    from bloomify.options import WritingOptions
+    from bloomify.views.base import Document
+    from parquet_bloomwriter import TableReport
+    from parquet_bloomwriter.progress import Bar
+    from parquet_bloomwriter.tables.replacement import Limits
+
+_TABLES = "Tables of Delta"
+_table = section(_TABLES)
+
+
+class CommitOptions(TypedDict):
+    """When a commit is made: `commit_option`."""
+
+    commit_every: tuple[str, ...]
+
+
+class BudgetOptions(TypedDict):
+    """How much of a table one run works on: `budget_options`."""
+
+    max_files: int | None
+    max_bytes_rewritten: int | None
+    newest_first: bool
+
+
+commit_option = _table(
+    "--commit-every",
+    metavar="N|SIZE",
+    multiple=True,
+    help="Make a commit after so many files, as in 100, or bytes, as in 5GiB. Repeatable for both.  "
+    "[default: 500 and 20GiB]",
+)
+
+budget_options = all_of(
+    _table(
+        "--max-files",
+        metavar="N",
+        callback=one(parse_count),
+        help="Work on so many files at most; the next run goes on.",
+    ),
+    _table(
+        "--max-bytes-rewritten",
+        metavar="SIZE",
+        callback=one(parse_size),
+        help="Work on files of so many bytes together at most.",
+    ),
+    _table("--newest-first", is_flag=True, help="Begin with the newest files."),
+)
+
+_FILES_ONLY = {
+    "output": "-o",
+    "overwrite": "--overwrite",
+    "backup": "--backup",
+    "backup_dir": "--backup-dir",
+    "force": "--force",
+    "regenerate_crc": "--regenerate-crc",
+    "plan": "--plan",
+}
+"""Options of files that say nothing of a table."""
+
+_TABLES_ONLY = {
+    "commit_every": "--commit-every",
+    "max_files": "--max-files",
+    "max_bytes_rewritten": "--max-bytes-rewritten",
+    "newest_first": "--newest-first",
+}
+
+
+def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str | None:
+    """Return the table that the inputs name; None if they name files and folders of files.
+
+    Raises:
+        click.UsageError: If there are others beside it, or options that do not go with it.
+    """
+    from parquet_bloomwriter.delta.place import is_table
+
+    ctx = click.get_current_context()
+    tables = [given for given in inputs if is_table(given)]
+    wrong = _FILES_ONLY if tables else _TABLES_ONLY
+    given = [option for name, option in wrong.items() if options.get(name)]
+    if not tables:
+        if given:
+            raise click.UsageError(f"{given[0]} goes with a table of Delta only", ctx)
+        return None
+    if len(inputs) > 1:
+        raise click.UsageError(f'"{tables[0]}" is a table of Delta: give one table at a time', ctx)
+    if given:
+        raise click.UsageError(
+            f'"{tables[0]}" is a table of Delta, whose files get new names by commits to its log: '
+            f"{given[0]} says nothing there",
+            ctx,
+        )
+    return tables[0]
+
+
+def limits_of(given: tuple[str, ...]) -> Limits:
+    """Read the values of `--commit-every`.
+
+    Raises:
+        click.UsageError: If one is no number of files or bytes.
+    """
+    from parquet_bloomwriter.tables.replacement import Limits
+
+    found: dict[str, int] = {}
+    for text in given:
+        try:
+            if text.replace("_", "").replace(",", "").isdecimal():
+                found["num_files"] = parse_count(text)
+            else:
+                found["num_bytes"] = parse_size(text)
+        except ValueError as error:
+            raise click.UsageError(
+                f"--commit-every: {error}", click.get_current_context()
+            ) from None
+    return Limits(**found)
+
+
+def write_table(
+    table: str,
+    verb: Callable[[Bar], TableReport],
+    command: str,
+    options: WritingOptions,
+    console: Console,
+) -> ExitCode:
+    """Apply a verb to a table, print what became of it, and return the exit code."""
+    try:
+        with interruptible(console.bar):
+            report = guarded(lambda: verb(console.bar), path=table)
+    except KeyboardInterrupt as error:
+        _show(getattr(error, "report", None), [], command, options, console)
+        raise
+    except (BloomwriterError, OSError) as error:
+        message = describe(error, path=table)
+        failed = [failure_document(error, path=table, message=message)]
+        _show(getattr(error, "report", None), failed, command, options, console)
+        console.error(message)
+        return exit_code_of(error)
+    _show(report, [], command, options, console)
+    return ExitCode.SOME_FAILED if report.num_failed else ExitCode.OK
+
+
+def _show(
+    report: TableReport | None,
+    failed: list[Document],
+    command: str,
+    options: WritingOptions,
+    console: Console,
+) -> None:
+    """Print a report; if the run failed, what was done before."""
+    from bloomify.views.table import table_document, table_text
+
+    if options["as_json"]:
+        document = None if report is None else table_document(report)
+        console.result(json_text(command, table=document, failed=failed))
+    elif report is not None and not options["quiet"]:
+        console.result(table_text(report, columns=console.columns))

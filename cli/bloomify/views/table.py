@@ -1,0 +1,65 @@
+"""What was done to a table: its commits, a row for each column, remarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bloomify.console.table import labelled
+from bloomify.views.add import totals_table
+from bloomify.views.base import facts_of
+from parquet_bloomwriter.text import count, growth, safe, size
+
+if TYPE_CHECKING:
+    from bloomify.views.base import Document
+    from parquet_bloomwriter import TableReport
+
+_MOST_REMARKS = 20
+
+
+def table_text(report: TableReport, *, columns: int | None) -> str:
+    """Return the headline, the table of columns, and the remarks."""
+    head = f"{safe(report.table)}: {report.headline}"
+    if report.bytes_before and report.dry_run:
+        head += f"; {size(report.bytes_before)} to be written anew"
+    elif report.bytes_before:
+        head += f", {growth(report.bytes_before, report.bytes_after)}"
+    parts = [head]
+    if report.totals:
+        parts.append(totals_table(report.totals, columns=columns))
+    remarks = report.remarks()
+    if report.asked_by_table:
+        remarks.insert(0, ("asked for", "by the table's property bloomify.columns"))
+    more = len(remarks) - _MOST_REMARKS
+    lines = [labelled(label, text, columns=columns) for label, text in remarks[:_MOST_REMARKS]]
+    if more > 0:
+        lines.append(f"and {count(more, 'remark')} more: see --json")
+    parts.append("\n".join(lines))
+    return "\n\n".join(filter(None, parts))
+
+
+def table_document(report: TableReport) -> Document:
+    """Return the entry `table` of the JSON."""
+    facts = (
+        "table",
+        "dry_run",
+        "version_before",
+        "columns",
+        "asked_by_table",
+        "num_files",
+        "num_footers",
+        "num_to_do",
+        "num_waiting",
+        "bytes_waiting",
+        "num_commits_planned",
+        "num_filters",
+        "bytes_before",
+        "bytes_after",
+        "commits",
+        "left_over",
+        "notes",
+    )
+    change = ("path", "fate", "new_path", "num_filters", "size_before", "size_after", "reason")
+    return {
+        **facts_of(report, *facts),
+        "changes": [facts_of(one, *change) for one in report.changes],
+    }

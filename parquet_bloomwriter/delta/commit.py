@@ -1,0 +1,552 @@
+"""A new entry of the log, created exclusively, that replaces files by equal ones.
+
+    the table was read at version N    entry N+1 is created, if nobody else has created it
+    it exists, and is ours             an answer was lost: the commit was made
+    it exists, and is another's        all newer entries are read; what no longer holds is dropped;
+                                       the next number is tried
+
+What is known to the log is never deleted here: after a commit was tried, its files may be in use.
+
+A replacement holds as long as its old file is in the table with the same deletion vector. Nothing
+else that others commit contradicts it: the new file has the same rows in the same places, and says
+`dataChange: false`. Fields that the old file's entry got meanwhile, such as row ids, are carried
+over to the new one. Only a changed schema ends a run, because the columns are then not those that
+were asked for.
+
+Checkpoints, `_last_checkpoint` and version checksums are left to the table's own engines. They
+write checkpoints by the table's properties, with the columns for statistics that a table may want
+in them; and a wrong one would damage every version after it. A checksum file is one that writers
+SHOULD write; its histograms and counts need the whole state, and readers do without it.
+
+Source: Delta protocol, "Add File and Remove File", "Commit Provenance Information", "In-Commit
+Timestamps", "Row Tracking", "Creation of New Log Entries"; Delta's `AddFile.removeWithTimestamp`,
+`RowId.assignFreshRowIds` and `OptimizeTableCommand`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from parquet_bloomwriter.delta.actions import Add, Commit, Metadata
+from parquet_bloomwriter.delta.features import check_replaceable
+from parquet_bloomwriter.delta.snapshot import advance, read_commit, read_snapshot
+from parquet_bloomwriter.errors import OutcomeUnknown, TableChanged, TableProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from parquet_bloomwriter.delta.snapshot import Snapshot
+
+    Action: TypeAlias = dict[str, Any]
+    """An action with its name: {"add": {...}}."""
+
+    Build: TypeAlias = "Callable[[Snapshot, int], list[Action]]"
+    """Returns the actions of a commit on a version, but for `commitInfo`, at a time in
+    milliseconds; none if there is nothing to commit."""
+
+_MS_PER_S = 1000
+_TRIES = 100
+"""Numbers that are tried before it is said that others are always quicker."""
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
+_WHOLE_AFTER_S = (0.05, 0.2, 0.5, 1.0, 2.0)
+"""Seconds to wait for a writer that creates an entry before it fills it."""
+
+_OWN_FIELDS = ("path", "size", "modificationTime", "dataChange")
+"""Fields of an `add` that belong to the new file."""
+
+_MAPPING_MODE = "delta.columnMapping.mode"
+_ROW_TRACKING = "rowTracking"
+_ROW_FIELDS = ("baseRowId", "defaultRowCommitVersion")
+_IN_COMMIT_TIMESTAMP = "inCommitTimestamp"
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A file of the table, and the one that takes its place."""
+
+    old: Add
+    new: Mapping[str, Any]
+    """The new file's `add` (`new_add`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Committed:
+    """What a commit came to."""
+
+    version: int
+    """The version that was made; that of `snapshot` if none was."""
+
+    snapshot: Snapshot
+    """The table as of the commit."""
+
+    kept: tuple[Replacement, ...] = ()
+    dropped: tuple[tuple[Replacement, str], ...] = ()
+    """Replacements that no longer hold, and why; their new files are in no version."""
+
+
+def new_add(
+    old: Add,
+    *,
+    uri: str,
+    size: int,
+    modified_ms: int,
+    tags: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return the `add` of a file that is equal to an old one, deletion vector and all.
+
+    Args:
+        old: The old file.
+        uri: Path of the new one, as the log has it.
+        size: Bytes of the new one.
+        modified_ms: When it was written, milliseconds since the epoch.
+        tags: All its tags; None for those of the old one.
+    """
+    new = dict(old.raw)
+    new.update(path=uri, size=size, modificationTime=modified_ms, dataChange=False)
+    if tags is not None:
+        new["tags"] = dict(tags)
+        if not tags:
+            del new["tags"]
+    return new
+
+
+def remove_of(old: Add, now_ms: int) -> dict[str, Any]:
+    """Return the `remove` of a file whose rows are in another one of the same commit.
+
+    Args:
+        old: The file.
+        now_ms: When it is removed, milliseconds since the epoch: VACUUM counts from then.
+    """
+    carried = ("tags", "deletionVector", *_ROW_FIELDS, "stats")
+    return {
+        "path": old.path,
+        "deletionTimestamp": now_ms,
+        "dataChange": False,
+        "extendedFileMetadata": True,
+        "partitionValues": old.partition_values,
+        "size": old.size,
+        **{name: old.raw[name] for name in carried if old.raw.get(name) is not None},
+    }
+
+
+def replace_files(  # noqa: PLR0913  what the log says of a commit
+    snapshot: Snapshot,
+    replacements: Sequence[Replacement],
+    *,
+    operation_parameters: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    attempt: str | None = None,
+    engine_info: str | None = None,
+    on_attempt: Callable[[int], object] | None = None,
+) -> Committed:
+    """Put new files in the place of old ones, by one commit.
+
+    Args:
+        snapshot: The table, as the replacements were made for.
+        replacements: Of different files.
+        operation_parameters: What the history of the table says was asked for.
+        metrics: What it says of the work, beside numbers and bytes of files.
+        attempt: Random id of the commit; by default a new one.
+        engine_info: Name and version of the program; by default this one's.
+        on_attempt: Called with the number of each entry just before it is tried.
+
+    Raises:
+        UnsupportedTable: If the table has a feature by now that must not be touched.
+        TableChanged: If another program changed the table's schema.
+        TableProblem: If the log is damaged, or others commit all the time.
+        UnsafeTarget: If no entry can be created exclusively where the table lies.
+        OutcomeUnknown: If it cannot be found out whether the commit was made. Attributes `version`
+            and `attempt` have the number of the entry, and the id that it carries if it was.
+        StoreProblem, OSError: If the log cannot be read or written; nothing was committed.
+    """
+    work = _Replacing(replacements)
+    committer = _Committer(
+        snapshot,
+        attempt=attempt,
+        engine_info=engine_info,
+        on_attempt=on_attempt,
+    )
+    parameters = {"predicate": "[]", "zOrderBy": "[]", "clusterBy": "[]", "auto": False}
+    made = committer.commit(
+        work.actions,
+        lambda: {
+            "operation": "OPTIMIZE",
+            "operationParameters": {**parameters, **(operation_parameters or {})},
+            "isolationLevel": "SnapshotIsolation",
+            "isBlindAppend": False,
+            "operationMetrics": {
+                **work.metrics(),
+                **{k: str(v) for k, v in (metrics or {}).items()},
+            },
+        },
+    )
+    if made.found is not None:
+        work.settle(made.found)
+    return Committed(
+        version=made.snapshot.version,
+        snapshot=made.snapshot,
+        kept=tuple(work.kept),
+        dropped=tuple(work.dropped),
+    )
+
+
+def set_properties(
+    snapshot: Snapshot,
+    properties: Mapping[str, str],
+    *,
+    attempt: str | None = None,
+    engine_info: str | None = None,
+) -> Committed:
+    """Set properties of the table, by one commit; all others stay as they are.
+
+    Raises:
+        As `replace_files`.
+    """
+
+    def actions(current: Snapshot, now_ms: int) -> list[Action]:  # noqa: ARG001  a `Build`
+        if properties.items() <= current.metadata.properties.items():
+            return []
+        configuration = {**current.metadata.properties, **properties}
+        return [{"metaData": {**current.metadata.raw, "configuration": configuration}}]
+
+    committer = _Committer(snapshot, attempt=attempt, engine_info=engine_info)
+    made = committer.commit(
+        actions,
+        lambda: {
+            "operation": "SET TBLPROPERTIES",
+            "operationParameters": {"properties": json.dumps(dict(properties))},
+            "isolationLevel": "Serializable",
+            "isBlindAppend": True,
+            "operationMetrics": {},
+        },
+    )
+    return Committed(version=made.snapshot.version, snapshot=made.snapshot)
+
+
+class _Replacing:
+    """Replacements, as they hold on one version after the other."""
+
+    def __init__(self, replacements: Sequence[Replacement]) -> None:
+        self._all = replacements
+        self.kept: list[Replacement] = []
+        self.dropped: list[tuple[Replacement, str]] = []
+
+    def actions(self, current: Snapshot, now_ms: int) -> list[Action]:
+        """Return the actions for those that hold on this version."""
+        self.kept, self.dropped = [], []
+        paths = {key.path for key in current.files}
+        removes: list[Action] = []
+        adds: list[Action] = []
+        for one in self._all:
+            now = current.files.get(one.old.key)
+            why = _why_not(one, now, current, paths)
+            if now is None or why is not None:
+                self.dropped.append((one, why or ""))
+                continue
+            self.kept.append(one)
+            removes.append({"remove": remove_of(now, now_ms)})
+            adds.append({"add": _rebased(one, now, current)})
+        return [*removes, *adds]
+
+    def settle(self, made: Commit) -> None:
+        """Tell by an entry of ours, which was found in the log, which replacements it has."""
+        paths = {add.path for add in made.adds}
+        self.kept = [one for one in self._all if one.new["path"] in paths]
+        why = "it did not hold when the commit was made"
+        self.dropped = [(one, why) for one in self._all if one.new["path"] not in paths]
+
+    def metrics(self) -> dict[str, str]:
+        """Return the numbers of the last version, in the words of Delta's history."""
+        numbers = {
+            "numAddedFiles": len(self.kept),
+            "numRemovedFiles": len(self.kept),
+            "numAddedBytes": sum(int(one.new["size"]) for one in self.kept),
+            "numRemovedBytes": sum(one.old.size for one in self.kept),
+        }
+        return {name: str(number) for name, number in numbers.items()}
+
+
+def _why_not(one: Replacement, now: Add | None, current: Snapshot, paths: set[str]) -> str | None:
+    """Return why a replacement does not hold, or None."""
+    old = one.old
+    if now is None:
+        if old.path in paths:
+            return "another program deleted rows of it"
+        return "another program removed it"
+    if one.new["path"] in paths:
+        return "the new file is in the table already"
+    if _tracks_rows(current) and now.raw.get("baseRowId") is None:
+        return "it has no row ids yet, though the table tracks rows"
+    return None
+
+
+def _rebased(one: Replacement, now: Add, current: Snapshot) -> dict[str, Any]:
+    """Return the new file's `add`, with what the old one's entry has got meanwhile."""
+    rebased = {**now.raw, **{name: one.new[name] for name in _OWN_FIELDS}}
+    before, wanted = one.old.tags, one.new.get("tags") or {}
+    tags = {name: text for name, text in now.tags.items() if name in wanted or name not in before}
+    tags.update({name: text for name, text in wanted.items() if before.get(name) != text})
+    rebased.pop("tags", None)
+    if tags:
+        rebased["tags"] = tags
+    if _is_suspended(current):
+        for name in _ROW_FIELDS:
+            rebased.pop(name, None)
+    return rebased
+
+
+class _Made(NamedTuple):
+    """The table after a commit."""
+
+    snapshot: Snapshot
+    found: Commit | None = None
+    """Our entry, if it was found in the log, and not made just now."""
+
+
+class _Committer:
+    """One commit, tried on one version after the other."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        attempt: str | None,
+        engine_info: str | None,
+        on_attempt: Callable[[int], object] | None = None,
+    ) -> None:
+        self._current = snapshot
+        self._base = snapshot
+        self._attempt = attempt or str(uuid.uuid4())
+        self._engine_info = engine_info or _this_program()
+        self._on_attempt = on_attempt
+
+    def commit(self, build: Build, describe: Callable[[], Action]) -> _Made:
+        """Commit what `build` returns, unless that is nothing.
+
+        Args:
+            build: The actions on a version.
+            describe: Returns fields of `commitInfo`; called after `build`.
+        """
+        check_replaceable(self._base)
+        for pause in _pauses():
+            time.sleep(pause)
+            found = self._catch_up()
+            if found is not None:
+                return found
+            current = self._current
+            now_ms = self._now(current)
+            actions = build(current, now_ms)
+            if not actions:
+                return _Made(current)
+            info = self._info(current, now_ms, describe())
+            if self._create(current.version + 1, [{"commitInfo": info}, *actions]):
+                return _Made(advance(current, _as_commit(current.version + 1, info, actions)))
+        raise TableProblem(
+            f"other programs have committed {_TRIES} times while this one tried to commit",
+            path=self._base.place.root,
+            remedy="Run the command again when there is less going on.",
+        )
+
+    def _create(self, version: int, actions: list[Action]) -> bool:
+        if self._on_attempt is not None:
+            self._on_attempt(version)
+        place = self._current.place
+        lines = (json.dumps(one, separators=(",", ":"), default=dict) + "\n" for one in actions)
+        try:
+            return place.create_entry(
+                entry_name(version), "".join(lines).encode(), attempt=self._attempt
+            )
+        except OutcomeUnknown as error:
+            error.__dict__.update(version=version, attempt=self._attempt)
+            error.remedy = (
+                f"See the table's history: the commit was made if version {version} has the "
+                f'txnId "{self._attempt}". Then run the command again; {error.remedy}'
+            )
+            raise
+
+    def _info(self, current: Snapshot, now_ms: int, described: Action) -> Action:
+        info: Action = {"timestamp": now_ms}
+        if _has_in_commit_timestamps(current):
+            info[_IN_COMMIT_TIMESTAMP] = now_ms
+        operation = {k: described.pop(k) for k in ("operation", "operationParameters")}
+        info |= {**operation, "readVersion": current.version, **described}
+        if _tracks_rows(current):
+            info["tags"] = {"delta.rowTracking.preserved": "true"}
+        return {**info, "engineInfo": self._engine_info, "txnId": self._attempt}
+
+    @staticmethod
+    def _now(current: Snapshot) -> int:
+        """Return the time of a commit on a version, milliseconds since the epoch.
+
+        A clock that goes back does not make it earlier than the version before.
+
+        Raises:
+            TableProblem: If that one must have a time, and has none.
+        """
+        now = int(time.time() * _MS_PER_S)
+        if current.timestamp_ms is not None:
+            return max(now, current.timestamp_ms + 1)
+        if not _has_in_commit_timestamps(current):
+            return now
+        before = read_commit(current.place, current.version)
+        stamp = None if before is None else before.info.get(_IN_COMMIT_TIMESTAMP)
+        if stamp is None:
+            raise TableProblem(
+                f"version {current.version} has no in-commit timestamp, though the table has them",
+                path=current.place.root,
+            )
+        return max(now, int(stamp) + 1)
+
+    # ------------------------------------------------------------ what others committed
+
+    def _catch_up(self) -> _Made | None:
+        """Read all that was committed since; return it if our own attempt is there.
+
+        The log is listed, for entry N+1 could also be missing because it was removed, after others
+        had committed many more: nobody would ever read an entry that is created there then.
+
+        Raises:
+            TableProblem: If an entry is damaged.
+            UnsupportedTable, TableChanged: If the table is not any more what it was.
+        """
+        place, before = self._base.place, self._current
+        names = [one.name for one in place.list_log(entry_name(before.version))]
+        versions = [version for name in names if (version := _version_of(name)) is not None]
+        newest = max(versions, default=before.version)
+        if newest < before.version:
+            raise TableProblem(
+                f"version {before.version}, which was read before, is not in the log any more",
+                path=place.root,
+            )
+        current = before
+        while current.version < newest:
+            commit = self._read(current.version + 1)
+            if commit is None:  # removed after a checkpoint
+                current = read_snapshot(place)
+                break
+            current = advance(current, commit)
+            if commit.info.get("txnId") == self._attempt:
+                return _Made(current, commit)
+        self._current = current
+        if current is not before:
+            self._check(current)
+        return None
+
+    def _read(self, version: int) -> Commit | None:
+        """Read an entry that was listed; wait for a writer that may still be filling it."""
+        place = self._base.place
+        problem: TableProblem | None = None
+        for pause in (0.0, *_WHOLE_AFTER_S):
+            time.sleep(pause)
+            try:
+                commit = read_commit(place, version)
+            except TableProblem as error:
+                problem = error
+                continue
+            if commit is None or not _is_empty(commit):
+                return commit
+        raise problem or TableProblem(
+            f"the entry of version {version} is empty: the program that wrote it may have died",
+            path=place.root,
+            remedy=f"See that nobody is writing it, and remove _delta_log/{entry_name(version)}.",
+        )
+
+    def _check(self, current: Snapshot) -> None:
+        """Check that the table is still what the commit was prepared for."""
+        old, new = self._base.metadata, current.metadata
+        if new is old and current.protocol is self._base.protocol:
+            return
+        changed = [
+            what
+            for what, differs in (
+                ("identity", old.id != new.id),
+                ("schema", old.schema != new.schema),
+                ("partitioning", old.partition_columns != new.partition_columns),
+                ("column mapping", _mapping(old) != _mapping(new)),
+            )
+            if differs
+        ]
+        if changed:
+            raise TableChanged(
+                f"another program changed the table's {' and '.join(changed)}",
+                path=current.place.root,
+                remedy="Run the command again.",
+            )
+        check_replaceable(current)
+
+
+def entry_name(version: int) -> str:
+    """Return the name of a version's entry, in the log's folder."""
+    return f"{version:020}.json"
+
+
+def _version_of(name: str) -> int | None:
+    """Return the version of an entry or a checkpoint; None for other files."""
+    number, _, kind = name.partition(".")
+    is_version = len(number) == len(entry_name(0)) - len(".json") and number.isdecimal()
+    return (
+        int(number) if is_version and (kind == "json" or kind.startswith("checkpoint.")) else None
+    )
+
+
+def _is_empty(commit: Commit) -> bool:
+    found = (commit.info, commit.protocol, commit.metadata)
+    return not any((*found, commit.adds, commit.removes, commit.others))
+
+
+def _as_commit(version: int, info: Action, actions: list[Action]) -> Commit:
+    """Return what was committed as it would be read."""
+    metadata = [one["metaData"] for one in actions if "metaData" in one]
+    return Commit(
+        version=version,
+        info=info,
+        protocol=None,
+        metadata=Metadata(metadata[0]) if metadata else None,
+        adds=tuple(Add(one["add"]) for one in actions if "add" in one),
+        removes=tuple(one["remove"] for one in actions if "remove" in one),
+        others=(),
+    )
+
+
+def _mapping(metadata: Metadata) -> str:
+    return metadata.properties.get(_MAPPING_MODE, "none").lower()
+
+
+def _is_on(snapshot: Snapshot, name: str) -> bool:
+    return snapshot.metadata.properties.get(name, "").lower() == "true"
+
+
+def _has(snapshot: Snapshot, feature: str) -> bool:
+    return not snapshot.protocol.writer_features.isdisjoint((feature, f"{feature}-preview"))
+
+
+def _has_in_commit_timestamps(snapshot: Snapshot) -> bool:
+    has = _has(snapshot, _IN_COMMIT_TIMESTAMP)
+    names = ("delta.enableInCommitTimestamps", "delta.enableInCommitTimestamps-preview")
+    return has and any(_is_on(snapshot, name) for name in names)
+
+
+def _tracks_rows(snapshot: Snapshot) -> bool:
+    return _has(snapshot, _ROW_TRACKING) and not _is_suspended(snapshot)
+
+
+def _is_suspended(snapshot: Snapshot) -> bool:
+    return _has(snapshot, _ROW_TRACKING) and _is_on(snapshot, "delta.rowTrackingSuspended")
+
+
+def _this_program() -> str:
+    from parquet_bloomwriter import __version__
+
+    return f"parquet-bloomwriter/{__version__}"
+
+
+def _pauses() -> list[float]:
+    """Return how long to wait before each try, seconds."""
+    waits = (min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**n) for n in range(_TRIES - 1))
+    return [0.0, *(wait * random.uniform(0.5, 1.0) for wait in waits)]  # noqa: S311  no secret

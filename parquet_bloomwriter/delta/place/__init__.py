@@ -1,0 +1,95 @@
+"""Where a table lies: a folder of a disk, or a prefix of a store.
+
+    base     what a table asks of its place
+    uris     paths of files as the log has them, and names of new files
+    local    disks
+    objects  S3
+    others   other stores: GCS and Azure, SFTP; what offers no exclusive creation is read only
+
+`place_of` opens it. Commands on local tables load nothing of stores.
+"""
+
+# ruff: noqa: PTH100, PTH118, PTH208  paths are strings
+from __future__ import annotations
+
+import os
+import re
+from glob import has_magic
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.delta.place.base import LOG, LogFile, TablePlace
+from parquet_bloomwriter.delta.place.local import LocalPlace
+from parquet_bloomwriter.delta.place.uris import data_path
+from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
+from parquet_bloomwriter.source.filesystems import is_far
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LOG", "LogFile", "TablePlace", "is_table", "place_of"]
+
+_VERSIONED = re.compile(r"\d{20}\.(json|checkpoint\..*)")
+"""Names of entries and checkpoints."""
+
+
+def place_of(table: str | os.PathLike[str]) -> TablePlace:
+    """Return where a table lies. On S3 nothing is asked yet; other stores are connected to.
+
+    Args:
+        table: Path or URL of its folder.
+
+    Raises:
+        InvalidArgument: If nothing here can open the URL, or it holds a password.
+        StoreProblem: If a store does not answer.
+    """
+    given = os.fsdecode(table)
+    if not given:
+        raise InvalidArgument("the path is empty", remedy="Name a table's folder.")
+    if not is_far(given):
+        if given.lower().startswith("file:") and not os.path.lexists(given):
+            given = data_path(given).path
+        return LocalPlace(os.path.abspath(given))
+    # Imported here: commands on local tables need none of it.
+    from parquet_bloomwriter.stores.s3.bucket import is_s3
+
+    if is_s3(given):
+        from parquet_bloomwriter.delta.place.objects import ObjectPlace
+
+        return ObjectPlace(given.rstrip("/"))
+    from parquet_bloomwriter.delta.place.others import other_place
+
+    return other_place(given.rstrip("/"))
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Whether a path or URL is the folder of a Delta table: its log has an entry or a checkpoint.
+
+    A store that forbids to list is taken to have none there.
+
+    Raises:
+        InvalidArgument: If nothing here can open the URL, or it holds a password.
+        StoreProblem: If a store does not answer.
+    """
+    given = os.fsdecode(path)
+    if not is_far(given):
+        try:
+            names = os.listdir(os.path.join(given, LOG))
+        except (OSError, ValueError):
+            return False
+        return _has_version(names)
+    if has_magic(given):
+        return False
+    try:
+        return _has_version(one.name for one in place_of(given).list_log())
+    except (FileNotFoundError, PermissionError):
+        return False
+    except StoreProblem as error:
+        from parquet_bloomwriter.stores.s3.bucket import is_forbidden
+
+        if is_forbidden(error):
+            return False
+        raise
+
+
+def _has_version(names: Iterable[str]) -> bool:
+    return any(map(_VERSIONED.fullmatch, names))

@@ -1,0 +1,122 @@
+"""Tables on a local or mounted disk.
+
+An entry of the log is written beside its place, synced, and given its name by a hard link, or by a
+rename that replaces nothing: the name leads to the whole entry or to nothing, whatever happens. A
+disk that has neither is read only: a file that is first created and then filled could be read while
+it is empty, and would stay so after a crash.
+"""
+
+# ruff: noqa: PTH112, PTH118  paths are strings
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.delta.place.base import LOG, LogFile
+from parquet_bloomwriter.delta.place.uris import check_new, data_path, new_uri
+from parquet_bloomwriter.durable import create_whole, remove_files, remove_leftovers
+from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
+from parquet_bloomwriter.source.local import open_local
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from parquet_bloomwriter.source.local import FileSource
+
+_NS_PER_MS = 1_000_000
+
+
+class LocalPlace:
+    """See `TablePlace`."""
+
+    def __init__(self, root: str) -> None:
+        """Take the table in a folder; nothing is read.
+
+        Args:
+            root: Absolute path.
+        """
+        self.root = root
+        self._log = os.path.join(root, LOG)
+
+    def list_log(self, start: str = "") -> list[LogFile]:
+        """See `TablePlace`."""
+        found = []
+        with os.scandir(self._log) as entries:
+            for entry in entries:
+                if entry.name < start:
+                    continue
+                try:
+                    if not entry.is_file():
+                        continue
+                    state = entry.stat()
+                except FileNotFoundError:  # removed meanwhile
+                    continue
+                found.append(LogFile(entry.name, state.st_size, state.st_mtime_ns // _NS_PER_MS))
+        return sorted(found)
+
+    def read_log(self, name: str) -> bytes:
+        """See `TablePlace`."""
+        with self.open_log(name) as source:
+            return source.read_at(0, source.size)
+
+    def open_log(self, name: str) -> AbstractContextManager[FileSource]:
+        """See `TablePlace`."""
+        return open_local(os.path.join(self._log, name))
+
+    def check_commits(self) -> None:
+        """See `TablePlace`. What killed runs left in the log's folder is removed."""
+        if not os.path.isdir(self._log):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._log)
+        if not os.access(self._log, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), self._log)
+        remove_leftovers(self._log)
+
+    def create_entry(self, name: str, data: bytes, *, attempt: str) -> bool:
+        """See `TablePlace`."""
+        path = os.path.join(self._log, name)
+        try:
+            return create_whole(path, data)
+        except OSError as error:
+            if self._is_ours(path, attempt):
+                raise OutcomeUnknown(
+                    f"the entry of the log is there, but the disk may not keep it: {error}",
+                    path=path,
+                    remedy="Check the disk, and then the table's history.",
+                ) from error
+            if error.errno == errno.EOPNOTSUPP:
+                raise UnsafeTarget(
+                    "the disk knows neither hard links nor renames that replace nothing, so an "
+                    "entry of the log could be seen before it is complete",
+                    path=path,
+                    remedy="Keep the table on another disk.",
+                ) from error
+            raise
+
+    def locate(self, uri: str) -> str:
+        """See `TablePlace`."""
+        scheme, path = data_path(uri)
+        if not scheme:
+            return os.path.join(self.root, *path.split("/"))
+        if scheme == "file":
+            return path
+        raise InvalidArgument(
+            f'the log names "{uri}", which is not on this machine, where the table is'
+        )
+
+    def new_uri(self, old_uri: str) -> str:
+        """See `TablePlace`."""
+        return new_uri(old_uri)
+
+    def remove(self, uri: str) -> None:
+        """See `TablePlace`."""
+        remove_files([os.path.join(self.root, *check_new(uri).split("/"))])
+
+    @staticmethod
+    def _is_ours(path: str, attempt: str) -> bool:
+        """Whether an entry has the id of an attempt; no if it cannot be read."""
+        try:
+            with open_local(path) as source:
+                return attempt.encode() in source.read_at(0, source.size)
+        except OSError:
+            return False

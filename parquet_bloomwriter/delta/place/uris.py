@@ -1,0 +1,126 @@
+"""Paths of files as the log has them: URIs, relative to the table's folder or absolute.
+
+    a%20b/part-0.parquet       a file "a b/part-0.parquet" below the table's folder
+    day=a%2520b/part-0.parquet a folder "day=a%20b": Hive escapes values, and the log escapes that
+    file:/data/t/x.parquet     absolute; as are file:///data/t/x.parquet and /data/t/x.parquet
+    s3://bucket/t/x.parquet    absolute
+
+An escape that is none ("100%") stands for itself, as do "?" and "#": some writers escape nothing.
+
+Source: Delta protocol, "Add File and Remove File"; RFC 2396.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import uuid
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_SUFFIX = re.compile(r"(\.[A-Za-z0-9_]{1,8}){0,2}\.parquet$", re.IGNORECASE)
+_UNESCAPED = "-_.~=,+@!$'()&;"
+_MAX_NAME_BYTES = 200
+"""Of a new name: file systems take 255, and a temporary name adds to it."""
+
+
+class DataPath(NamedTuple):
+    """The path of a file, without escapes."""
+
+    scheme: str
+    """Lower case; "" for one relative to the table's folder, "file" for an absolute path here."""
+
+    path: str
+    """Relative, with "/"; absolute, beginning with "/"; or of a store: `bucket/key`."""
+
+
+def data_path(uri: str) -> DataPath:
+    """Return the path that a URI of the log means.
+
+    Raises:
+        InvalidArgument: If it is empty, has a NUL, names another machine, or leads out of the
+            table's folder.
+    """
+    if not uri or "\0" in uri or "%00" in uri:
+        raise InvalidArgument(f'"{uri}" in the log is no path of a file')
+    match = _SCHEME.match(uri)
+    if match is None:
+        path = _decoded(uri)
+        if uri.startswith("/"):
+            return DataPath("file", path)
+        if _leaves(path):
+            raise InvalidArgument(f'"{uri}" in the log leads out of the table\'s folder')
+        return DataPath("", path)
+    scheme, rest = match[1].lower(), uri[match.end() :]
+    if scheme != "file":
+        return DataPath(scheme, _decoded(rest.removeprefix("//")))
+    host, path = "", rest
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        path = slash + path
+    if host not in ("", "localhost") or not path.startswith("/"):
+        raise InvalidArgument(f'"{uri}" in the log is no path of a file on this machine')
+    return DataPath("file", _decoded(path))
+
+
+def check_new(uri: str) -> str:
+    """Return the path of a file that may be written or removed, relative to the table's folder.
+
+    Raises:
+        InvalidArgument: If it is absolute, or in a folder that is hidden, such as the log's.
+    """
+    scheme, path = data_path(uri)
+    if scheme or ".." in path.split("/") or any(map(_is_hidden, path.split("/"))):
+        raise InvalidArgument(f'"{uri}" is no name of a new data file below the table\'s folder')
+    return path
+
+
+def new_uri(old_uri: str) -> str:
+    """See `TablePlace.new_uri`."""
+    try:
+        scheme, path = data_path(old_uri)
+    except InvalidArgument:
+        scheme, path = "", ""
+    new = quote(_new_name(path.rpartition("/")[2]), safe=_UNESCAPED, errors="surrogateescape")
+    folder, slash, _ = old_uri.rpartition("/")
+    if scheme or not slash or folder.count("/") + 1 != path.count("/"):
+        return new
+    beside = f"{folder}/{new}"
+    try:
+        check_new(beside)
+    except InvalidArgument:
+        return new
+    return beside
+
+
+def _new_name(old: str) -> str:
+    """Return a name with a new random id in the place of the old one's, or before its ending."""
+    new_id = str(uuid.uuid4())
+    name, count = _UUID.subn(new_id, old, count=1)
+    if not count:
+        ending = _SUFFIX.search(old)
+        end = ending[0] if ending else ".parquet"
+        start = old[: ending.start()] if ending else old
+        name = f"{start}-{new_id}{end}" if start else f"part-{new_id}{end}"
+    name = name.lstrip("._")
+    is_long = len(name.encode("utf-8", "surrogateescape")) > _MAX_NAME_BYTES
+    return f"part-{new_id}.parquet" if is_long else name
+
+
+def _decoded(uri: str) -> str:
+    return unquote(uri, errors="surrogateescape")
+
+
+def _leaves(path: str) -> bool:
+    """Whether a relative path leads out of the folder that it is relative to."""
+    normal = posixpath.normpath(path)
+    return normal in (".", "..") or normal.startswith(("../", "/"))
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether readers of folders pass over a file or folder of this name."""
+    return not name or (name.startswith((".", "_")) and "=" not in name)

@@ -1,0 +1,209 @@
+"""The report of a verb on a table: which files were replaced, by which commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.reports.markup import identifier
+from parquet_bloomwriter.reports.notebook import notebook_html
+from parquet_bloomwriter.reports.rewriting import ADDED_HEADINGS
+from parquet_bloomwriter.reports.summary import Remark, Summary, Table
+from parquet_bloomwriter.text import count, listed, safe, size
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.reports.rewriting import ColumnTotals
+
+
+class FileFate(StrEnum):
+    """What became of one file of the table."""
+
+    REPLACED = "replaced"
+    """The table has the new file now."""
+
+    PLANNED = "planned"
+    """It would be replaced."""
+
+    UNCHANGED = "unchanged"
+    """There was nothing to build, so it stays."""
+
+    DROPPED = "dropped"
+    """Another program removed or changed it meanwhile; its replacement was not committed."""
+
+    FAILED = "failed"
+    """It could not be worked on, and stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One file of the table that was worked on."""
+
+    path: str
+    """As the table has it, decoded."""
+
+    fate: FileFate
+    new_path: str | None = None
+    """The file that took its place, as the table has it."""
+
+    num_filters: int = 0
+    """Built, or taken out."""
+
+    size_before: int
+    """Bytes."""
+
+    size_after: int
+    """Bytes; those before, if it was not replaced."""
+
+    reason: str = ""
+    """Why it was not replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """The report of `bloomify_table` and `strip_table`."""
+
+    table: str
+    """Path or URL."""
+
+    verb: str
+    """`add` or `strip`."""
+
+    dry_run: bool
+    version_before: int
+    """The version that was read first."""
+
+    commits: tuple[int, ...]
+    """Versions that this run made."""
+
+    columns: tuple[str, ...]
+    """Logical names of the columns asked for."""
+
+    asked_by_table: bool = False
+    """Whether the table's property named them."""
+
+    num_files: int
+    """Active files of the version read first."""
+
+    num_footers: int
+    """Footers that had to be read to find out what is to be done."""
+
+    num_to_do: int
+    """Files that lacked something."""
+
+    num_waiting: int
+    """Of these, files that a limit left to the next run."""
+
+    bytes_waiting: int
+
+    num_commits_planned: int = 0
+    """Commits that a dry run would make."""
+
+    changes: tuple[FileChange, ...] = field(repr=False)
+    totals: tuple[ColumnTotals, ...] = ()
+    """Filters built, by column."""
+
+    left_over: tuple[str, ...] = ()
+    """Paths of new files that are in no version that this run knows of: VACUUM removes them."""
+
+    notes: tuple[str, ...] = ()
+    """What else is to be known, a sentence each."""
+
+    def count(self, fate: FileFate) -> int:
+        """Count the files of one fate."""
+        return sum(change.fate is fate for change in self.changes)
+
+    @property
+    def num_failed(self) -> int:
+        """Files that could not be worked on."""
+        return self.count(FileFate.FAILED)
+
+    @property
+    def num_filters(self) -> int:
+        """Filters built or taken out, or that would be."""
+        done = (FileFate.REPLACED, FileFate.PLANNED)
+        return sum(one.num_filters for one in self.changes if one.fate in done)
+
+    @property
+    def bytes_before(self) -> int:
+        """Bytes of the files that were replaced, or would be: they stay until VACUUM."""
+        done = (FileFate.REPLACED, FileFate.PLANNED)
+        return sum(one.size_before for one in self.changes if one.fate in done)
+
+    @property
+    def bytes_after(self) -> int:
+        """Bytes of the files that took their place."""
+        done = (FileFate.REPLACED, FileFate.PLANNED)
+        return sum(one.size_after for one in self.changes if one.fate in done)
+
+    @property
+    def headline(self) -> str:
+        """What was done, in one line."""
+        verb = "added" if self.verb == "add" else "taken out"
+        filters, all_files = count(self.num_filters, "filter"), count(self.num_files, "file")
+        if self.dry_run and self.num_filters:
+            files = f"{self.count(FileFate.PLANNED):,} of {all_files}"
+            commits = count(self.num_commits_planned, "commit")
+            return f"{filters} would be {verb}, in {files}, by {commits}"
+        if self.commits:
+            files = f"{self.count(FileFate.REPLACED):,} of {all_files}"
+            return f"{filters} {verb}, in {files}, by {self.commit_names}"
+        if self.num_to_do:
+            return f"no file of {all_files} was replaced"
+        what = "every file has its filters" if self.verb == "add" else "no file has such filters"
+        return f"nothing to do: {what} ({all_files}, version {self.version_before:,})"
+
+    @property
+    def commit_names(self) -> str:
+        """The versions that this run made, in words."""
+        if len(self.commits) == 1:
+            return f"version {self.commits[0]:,}"
+        return f"{len(self.commits):,} commits up to version {self.commits[-1]:,}"
+
+    def remarks(self) -> list[tuple[str, str]]:
+        """Return what is to be known, each with a label of one word."""
+        found = [
+            (str(one.fate), f"{safe(one.path)}: {safe(one.reason)}")
+            for one in self.changes
+            if one.fate in (FileFate.DROPPED, FileFate.FAILED)
+        ]
+        if self.num_waiting:
+            waiting = f"{count(self.num_waiting, 'file')} ({size(self.bytes_waiting)})"
+            found.append(
+                ("waiting", f"{waiting} beyond the limits; the next run goes on with them")
+            )
+        if self.commits:
+            kept = size(self.bytes_before)
+            found.append(
+                ("kept", f"{kept} of old files, for time travel, until VACUUM removes them")
+            )
+        found += [
+            ("left over", f"{safe(path)} is not in the table; VACUUM removes it")
+            for path in self.left_over
+        ]
+        found += [("note", one) for one in self.notes]
+        return found
+
+    def __str__(self) -> str:
+        """Return a line for the table, and one for each remark."""
+        lines = [f"{label}: {text}" for label, text in self.remarks()]
+        return listed(f"{safe(self.table)}: {self.headline}", lines)
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        return Summary(
+            paths=(self.table, None),
+            headline=self.headline,
+            table=Table(
+                caption="Filters added, by column",
+                headings=ADDED_HEADINGS,
+                rows=([identifier(one.name), *one.figures()] for one in self.totals),
+                num_rows=len(self.totals),
+                noun="column",
+            )
+            if self.totals
+            else None,
+            remarks=tuple(Remark(label=label, sentence=text) for label, text in self.remarks()),
+        )
+
+    _repr_html_ = notebook_html

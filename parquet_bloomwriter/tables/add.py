@@ -1,0 +1,148 @@
+"""The verb `bloomify` on a table: filters for the files that lack some."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.delta.features import check_replaceable
+from parquet_bloomwriter.delta.place import place_of
+from parquet_bloomwriter.delta.schema import TableColumns
+from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.reports.rewriting import ColumnTotals
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
+from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
+from parquet_bloomwriter.tables.records import TAG, Records, tag_of
+from parquet_bloomwriter.tables.replacement import Limits, NewFile
+from parquet_bloomwriter.tables.run import Run
+from parquet_bloomwriter.tables.wish import wish_of
+from parquet_bloomwriter.verbs.add import bloomify
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from parquet_bloomwriter.reports.table import TableReport
+    from parquet_bloomwriter.sbbf import Sizing
+    from parquet_bloomwriter.tables.replacement import Job, TableProgress
+
+
+def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
+    table: str | os.PathLike[str],
+    columns: str | Sequence[str] | None = None,
+    *,
+    fpp: float | Mapping[str, float] | None = None,
+    ndv: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    sizing: Sizing = "pow2",
+    replace: bool = False,
+    limits: Limits | None = None,
+    max_files: int | None = None,
+    max_bytes_rewritten: int | None = None,
+    newest_first: bool = False,
+    jobs: int | None = None,
+    dry_run: bool = False,
+    progress: TableProgress | None = None,
+) -> TableReport:
+    """Add Bloom filters to the files of a Delta table that lack some, by commits to its log.
+
+    Each file gets a new version under a new name, with its data copied byte for byte. An entry of
+    the log puts the new files in the place of the old, and says that no data changed. The old ones
+    stay until VACUUM, as time travel needs them. The run can be stopped at any time, and repeated
+    at any time: only files that lack a filter are touched.
+
+    Args:
+        table: Path or URL of the table's folder.
+        columns: Columns as the table names them, groups for all columns in them; None for those in
+            the table's property `bloomify.columns`.
+        fpp: False positive probability in (0, 1), for all columns, or by name; None for what the
+            property `bloomify.fpp` says, else 0.01.
+        ndv: Distinct values per row group, if known: saves memory while building.
+        max_bytes: Largest bitset, bytes. It wins over `fpp`.
+        sizing: As for `bloomify`.
+        replace: Build filters anew where there are some.
+        limits: When a commit is made; by default after 500 files or 20 GiB.
+        max_files: Work on so many files, and leave the others to the next run.
+        max_bytes_rewritten: Work on files of so many bytes together.
+        newest_first: Begin with the newest files, partition by partition.
+        jobs: Threads in all; by default all cores, and 16 on stores.
+        dry_run: Read footers, and write nothing.
+        progress: Of the run.
+
+    Returns:
+        What was done.
+
+    Raises:
+        InvalidArgument: If there is no table, no column is asked for, or an option is out of range.
+        ColumnNotFound: If the table has no such column.
+        UnsupportedTable: If the table has a feature that this program must not touch; it is named.
+        UnsafeTarget: If no entry of the log can be created exclusively where the table lies.
+        TableProblem: If the log is damaged, or changed so that this run cannot go on.
+        OutcomeUnknown: If it cannot be found out whether a commit was made.
+        StoreProblem, OSError: If reading or writing fails.
+
+        Commits that were made before stay. The exception's attribute `report` has what was done.
+    """
+    check_max_bytes(max_bytes)
+    for name, number in (("max_files", max_files), ("max_bytes_rewritten", max_bytes_rewritten)):
+        if number is not None and number < 1:
+            raise InvalidArgument(f"{name} of {number} leaves nothing to do")
+    snapshot = read_snapshot(place_of(table))
+    check_replaceable(snapshot)
+    inside = TableColumns(snapshot.metadata)
+    wish = wish_of(inside, snapshot.metadata.properties, columns, fpp)
+    records = Records(snapshot.metadata.id, snapshot.place.root)
+    chooser = Chooser(snapshot.place, inside, records, asked=tuple(wish.rates))
+    choice = chooser.lacking(snapshot.files.values(), rebuilds=replace)
+    active = {key.path for key in snapshot.files}
+    if not dry_run:
+        records.save(active)
+    tasks = in_order(choice.tasks, newest_first=newest_first)
+    tasks = within_budget(tasks, max_files=max_files, max_bytes=max_bytes_rewritten)
+    stored = {name: inside.stored_name(name) for name in wish.rates}
+
+    def make(job: Job) -> NewFile | None:
+        task = job.task
+        names = {f"#{ordinal}": name for name, ordinal in task.leaves.items()}
+        report = bloomify(
+            job.old,
+            tuple(names),
+            output=job.new,
+            copy_unchanged=False,
+            fpp={ordinal: wish.rates[name] for ordinal, name in names.items()},
+            ndv=ndv,
+            max_bytes=max_bytes,
+            sizing=sizing,
+            placement="end",
+            replace=replace,
+            jobs=job.threads,
+            progress=job.progress,
+        )
+        finished = records.finished(task.file) | {stored[name] for name in task.leaves}
+        if not report.written:
+            records.note(task.file, finished)
+            return None
+        tags = {**task.file.tags, TAG: tag_of(job.uri, finished)}
+        totals = [
+            dataclasses.replace(ColumnTotals.of(one), name=names[f"#{one.ordinal}"])
+            for one in report.columns
+        ]
+        return NewFile(
+            size=report.size_after, num_filters=report.num_built, tags=tags, totals=totals
+        )
+
+    run = Run(
+        verb="add",
+        snapshot=snapshot,
+        columns=tuple(wish.rates),
+        asked_by_table=wish.is_by_table,
+        choice=choice,
+        tasks=tasks,
+    )
+    try:
+        run.carry_out(make, limits or Limits(), jobs=jobs, dry_run=dry_run, progress=progress)
+    finally:
+        if not dry_run:
+            records.save(active)
+    return run.report()

@@ -1,0 +1,206 @@
+"""Which files of a version lack filters that are asked for, and in which order they get them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import FileProblem
+from parquet_bloomwriter.filters.columns import why_no_filter
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.source import opened_with_footer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from parquet_bloomwriter.delta.actions import Add
+    from parquet_bloomwriter.delta.place import TablePlace
+    from parquet_bloomwriter.delta.schema import TableColumns
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.tables.records import Records
+
+    Choose: TypeAlias = Callable[[Add, Footer], "Task | None"]
+
+FOOTERS_AT_ONCE = 16
+"""Threads: reading a footer is mostly waiting."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A file that lacks something, or has something that is not wanted."""
+
+    file: Add
+    leaves: Mapping[str, int]
+    """Ordinals of the file's leaves to work on, by logical name."""
+
+    num_filters: int
+    """Filters to build, at most, or to take out."""
+
+
+@dataclass(kw_only=True)
+class Choice:
+    """The files to work on, and what was found on the way."""
+
+    tasks: list[Task]
+    num_footers: int
+    """Footers that were read."""
+
+    failures: list[tuple[Add, FileProblem | OSError]]
+    """Files whose footers cannot be read."""
+
+
+class Chooser:
+    """Looks for files to work on."""
+
+    def __init__(
+        self, place: TablePlace, columns: TableColumns, records: Records, *, asked: Sequence[str]
+    ) -> None:
+        """Look for these columns.
+
+        Args:
+            place: Where the table lies.
+            columns: Of the table.
+            records: Of earlier runs.
+            asked: Logical names of leaves.
+        """
+        self._place = place
+        self._columns = columns
+        self._records = records
+        self._asked = {columns.stored_name(name): name for name in asked}
+
+    def lacking(self, files: Iterable[Add], *, rebuilds: bool = False) -> Choice:
+        """Choose files of which a column chunk lacks a filter.
+
+        Args:
+            files: Of the table.
+            rebuilds: Choose those as well that have all filters.
+        """
+        names = frozenset(self._asked)
+        unsure = [one for one in files if rebuilds or not names <= self._records.finished(one)]
+
+        def choose(file: Add, footer: Footer) -> Task | None:
+            finished = frozenset[str]() if rebuilds else self._records.finished(file)
+            leaves = self._leaves(footer)
+            lacks = {
+                stored: leaf
+                for stored, leaf in leaves.items()
+                if stored not in finished
+                and why_no_filter(leaf) is None
+                and (rebuilds or _num_lacking(footer, leaf))
+            }
+            self._records.note(file, names - lacks.keys() if not rebuilds else ())
+            to_build = _num_all if rebuilds else _num_lacking
+            return self._task(file, lacks, lambda leaf: to_build(footer, leaf))
+
+        return self._choose(unsure, choose)
+
+    def filtered(self, files: Iterable[Add]) -> Choice:
+        """Choose files of which a column chunk has a filter."""
+
+        def choose(file: Add, footer: Footer) -> Task | None:
+            leaves = self._leaves(footer).items()
+            found = {stored: leaf for stored, leaf in leaves if _num_filters(footer, leaf)}
+            return self._task(file, found, lambda leaf: _num_filters(footer, leaf))
+
+        return self._choose(list(files), choose)
+
+    def _leaves(self, footer: Footer) -> dict[str, Leaf]:
+        """Return the file's leaves that are asked for, by stored name; some may be missing."""
+        inside = self._columns.in_file(footer)
+        return {
+            stored: inside[logical] for stored, logical in self._asked.items() if logical in inside
+        }
+
+    def _task(
+        self, file: Add, leaves: Mapping[str, Leaf], num_filters: Callable[[Leaf], int]
+    ) -> Task | None:
+        if not leaves:
+            return None
+        return Task(
+            file=file,
+            leaves={self._asked[stored]: leaf.ordinal for stored, leaf in leaves.items()},
+            num_filters=sum(map(num_filters, leaves.values())),
+        )
+
+    def _choose(self, files: Sequence[Add], choose: Choose) -> Choice:
+        choice = Choice(tasks=[], num_footers=len(files), failures=[])
+
+        def look(file: Add) -> Task | FileProblem | OSError | None:
+            try:
+                with opened_with_footer(self._place.locate(file.path)) as (_, footer):
+                    return choose(file, footer)
+            except (FileProblem, OSError) as error:
+                return error
+
+        with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
+            for file, found in zip(files, pool.map(look, files), strict=True):
+                if isinstance(found, Task):
+                    choice.tasks.append(found)
+                elif found is not None:
+                    choice.failures.append((file, found))
+        return choice
+
+
+def _num_all(footer: Footer, _leaf: Leaf) -> int:
+    return footer.num_row_groups
+
+
+def _num_filters(footer: Footer, leaf: Leaf) -> int:
+    return int(footer.chunks.has(ChunkField.BLOOM_FILTER_OFFSET)[:, leaf.ordinal].sum())
+
+
+def _num_lacking(footer: Footer, leaf: Leaf) -> int:
+    return footer.num_row_groups - _num_filters(footer, leaf)
+
+
+def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
+    """Put files of one partition together, so that a commit touches few partitions.
+
+    Args:
+        tasks: In the order of the log.
+        newest_first: The partition with the newest file comes first, and in it the newest file.
+    """
+    partitions: dict[tuple[tuple[str, str | None], ...], list[Task]] = {}
+    for task in tasks:
+        partitions.setdefault(tuple(task.file.partition_values.items()), []).append(task)
+    groups = list(partitions.values())
+    if newest_first:
+        for group in groups:
+            group.sort(key=lambda one: -one.file.modified_ms)
+        groups.sort(key=lambda group: -group[0].file.modified_ms)
+    return [task for group in groups for task in group]
+
+
+def within_budget(
+    tasks: Sequence[Task], *, max_files: int | None, max_bytes: int | None
+) -> list[Task]:
+    """Take files from the first one on, until a limit is reached; the one that crosses it waits."""
+    taken, num_bytes = [], 0
+    for task in tasks[:max_files]:
+        num_bytes += task.file.size
+        if max_bytes is not None and num_bytes > max_bytes:
+            break
+        taken.append(task)
+    return taken
+
+
+def batches(tasks: Iterable[Task], *, num_files: int, num_bytes: int) -> Iterator[list[Task]]:
+    """Cut tasks into batches, one for each commit.
+
+    Args:
+        tasks: In order.
+        num_files: At most so many files in a batch.
+        num_bytes: A batch ends before this is exceeded, but has one file at least.
+    """
+    batch: list[Task] = []
+    held = 0
+    for task in tasks:
+        if batch and (len(batch) == num_files or held + task.file.size > num_bytes):
+            yield batch
+            batch, held = [], 0
+        batch.append(task)
+        held += task.file.size
+    if batch:
+        yield batch

@@ -1,0 +1,119 @@
+"""One run over a table: what is known before it, and the report after it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.reports.table import FileChange, FileFate, TableReport
+from parquet_bloomwriter.tables.replacement import Replacements, planned, replace_all, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.delta.snapshot import Snapshot
+    from parquet_bloomwriter.tables.choice import Choice, Task
+    from parquet_bloomwriter.tables.replacement import Limits, Make, TableProgress
+
+_RUNNING_JOBS = (
+    "a running UPDATE, DELETE or MERGE that has read one of the replaced files fails, and must be"
+    " repeated"
+)
+
+
+@dataclass(kw_only=True)
+class Run:
+    """A run of a verb over a table."""
+
+    verb: str
+    snapshot: Snapshot
+    columns: tuple[str, ...]
+    asked_by_table: bool = False
+    choice: Choice
+    tasks: Sequence[Task]
+    """Those of the choice that are worked on now, in order."""
+
+    _done: Replacements = field(init=False)
+    _num_commits: int = field(init=False, default=0)
+    _is_dry: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._done = Replacements(snapshot=self.snapshot)
+        self._done.changes += [
+            FileChange(
+                path=shown(file.path),
+                fate=FileFate.FAILED,
+                size_before=file.size,
+                size_after=file.size,
+                reason=str(error),
+            )
+            for file, error in self.choice.failures
+        ]
+
+    def carry_out(
+        self,
+        make: Make,
+        limits: Limits,
+        *,
+        jobs: int | None,
+        dry_run: bool,
+        progress: TableProgress | None,
+    ) -> None:
+        """Replace the files, or plan it.
+
+        Raises:
+            BaseException: As `replace_all` does; with the attribute `report`.
+        """
+        self._is_dry = dry_run
+        if dry_run:
+            changes, self._num_commits = planned(self.tasks, limits)
+            self._done.changes += changes
+            return
+        if not self.tasks:
+            return
+        names = [f"`{name}`" for name in self.columns]
+        parameters = {
+            "predicate": "[]",
+            "zOrderBy": "[]",
+            "auto": "false",
+            f"bloomify.{self.verb}": json.dumps(names),
+        }
+        try:
+            replace_all(
+                self._done,
+                self.tasks,
+                make,
+                limits=limits,
+                parameters=parameters,
+                jobs=jobs,
+                progress=progress,
+            )
+        except BaseException as error:
+            error.__dict__["report"] = self.report()
+            raise
+
+    def report(self) -> TableReport:
+        """Return what was done so far."""
+        done = self._done
+        worked_on = {id(task) for task in self.tasks}
+        waiting = [task.file.size for task in self.choice.tasks if id(task) not in worked_on]
+        return TableReport(
+            table=self.snapshot.place.root,
+            verb=self.verb,
+            dry_run=self._is_dry,
+            version_before=self.snapshot.version,
+            commits=tuple(done.commits),
+            columns=self.columns,
+            asked_by_table=self.asked_by_table,
+            num_files=len(self.snapshot.files),
+            num_footers=self.choice.num_footers,
+            num_to_do=len(self.choice.tasks),
+            num_waiting=len(waiting),
+            bytes_waiting=sum(waiting),
+            num_commits_planned=self._num_commits,
+            changes=tuple(done.changes),
+            totals=done.totals,
+            left_over=tuple(done.left_over),
+            notes=(_RUNNING_JOBS,) if self._is_dry and self.tasks else (),
+        )

@@ -1,0 +1,72 @@
+"""The verb `strip` on a table: files without filters in the place of those with some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.delta.features import check_replaceable
+from parquet_bloomwriter.delta.place import place_of
+from parquet_bloomwriter.delta.schema import TableColumns
+from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.tables.choice import Chooser, in_order
+from parquet_bloomwriter.tables.records import TAG, Records
+from parquet_bloomwriter.tables.replacement import Limits, NewFile
+from parquet_bloomwriter.tables.run import Run
+from parquet_bloomwriter.verbs.strip import strip
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from parquet_bloomwriter.reports.table import TableReport
+    from parquet_bloomwriter.tables.replacement import Job, TableProgress
+
+
+def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
+    table: str | os.PathLike[str],
+    columns: str | Sequence[str] | None = None,
+    *,
+    limits: Limits | None = None,
+    jobs: int | None = None,
+    dry_run: bool = False,
+    progress: TableProgress | None = None,
+) -> TableReport:
+    """Take Bloom filters out of the files of a Delta table, by commits to its log.
+
+    Args:
+        table: Path or URL of the table's folder.
+        columns: Columns as the table names them; None takes every filter.
+        limits: When a commit is made; by default after 500 files or 20 GiB.
+        jobs: Threads in all; by default all cores, and 16 on stores.
+        dry_run: Read footers, and write nothing.
+        progress: Of the run.
+
+    Raises:
+        InvalidArgument, ColumnNotFound, UnsupportedTable, UnsafeTarget, TableProblem,
+        OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
+    """
+    snapshot = read_snapshot(place_of(table))
+    check_replaceable(snapshot)
+    inside = TableColumns(snapshot.metadata)
+    asked = inside.select(columns)
+    records = Records(snapshot.metadata.id, snapshot.place.root)
+    chooser = Chooser(snapshot.place, inside, records, asked=asked)
+    choice = chooser.filtered(snapshot.files.values())
+
+    def make(job: Job) -> NewFile:
+        task, progress = job.task, job.progress
+        if progress is not None:
+            progress.begin(num_bytes=task.file.size, num_filters=0)
+        report = strip(
+            job.old,
+            [f"#{ordinal}" for ordinal in task.leaves.values()],
+            output=job.new,
+            progress=None if progress is None else progress.wrote,
+        )
+        tags = {name: text for name, text in task.file.tags.items() if name != TAG}
+        return NewFile(size=report.size_after, num_filters=report.num_filters, tags=tags)
+
+    tasks = in_order(choice.tasks, newest_first=False)
+    run = Run(verb="strip", snapshot=snapshot, columns=asked, choice=choice, tasks=tasks)
+    run.carry_out(make, limits or Limits(), jobs=jobs, dry_run=dry_run, progress=progress)
+    return run.report()

@@ -1,0 +1,317 @@
+"""`bloomify_table`: which files get filters, and what the log says of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from parquet_bloomwriter import (
+    BloomwriterError,
+    ColumnNotFound,
+    InvalidArgument,
+    bloomify_table,
+    inspect,
+    strip_table,
+    verify,
+)
+from parquet_bloomwriter.reports.table import FileFate
+from parquet_bloomwriter.tables import add as add_module
+from parquet_bloomwriter.tables.replacement import Limits
+from tests.support.delta_tables import (
+    actions,
+    append,
+    entry,
+    listing,
+    make_table,
+    rows_by_duckdb,
+    rows_of,
+    versions,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from parquet_bloomwriter import TableReport
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table of three files, versions 0 to 2."""
+    return make_table(tmp_path / "events")
+
+
+def files_of(table: Path) -> list[Path]:
+    """Return the active files."""
+    uris = DeltaTable(os.fspath(table)).file_uris()
+    return [table.parent / unquote(uri).removeprefix("file://") for uri in uris]
+
+
+def filtered_columns(file: Path) -> set[str]:
+    """Return the columns of a file that have a filter in each row group, all checked."""
+    assert verify(file).passed
+    [found] = inspect(file).files
+    return {one.name for one in found.columns if len(one.filters) == found.num_row_groups}
+
+
+def test_all_files_get_filters_and_readers_see_the_same_rows(table: Path) -> None:
+    before, by_duckdb = rows_of(table), rows_by_duckdb(table)
+    report = bloomify_table(table, ["id", "email"])
+    assert report.commits == (3,)
+    assert report.num_filters == 6
+    assert report.count(FileFate.REPLACED) == report.num_files == 3
+    assert [filtered_columns(file) for file in files_of(table)] == [{"id", "email"}] * 3
+    assert rows_of(table) == before
+    assert rows_by_duckdb(table) == by_duckdb
+    assert rows_by_duckdb(table, "id = 4711000") == []
+    assert len(rows_by_duckdb(table, "email = 'user1500@example.org'")) == 1
+
+
+def test_time_travel_and_history(table: Path) -> None:
+    before = [rows_of(table, version=one) for one in range(3)]
+    bloomify_table(table, "id")
+    assert [rows_of(table, version=one) for one in range(3)] == before
+    newest = DeltaTable(os.fspath(table)).history()[0]
+    assert newest["operation"] == "OPTIMIZE"
+    assert newest["version"] == 3
+
+
+def test_the_new_add_is_the_old_one_but_for_its_file(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", num_files=2, partition_by=["day"])
+    old = {one["path"]: one for n in range(2) for one in actions(table, n, "add")}
+    bloomify_table(table, "id")
+    removes = {one["path"]: one for one in actions(table, 2, "remove")}
+    assert removes.keys() == old.keys()
+    own = ("path", "size", "modificationTime", "dataChange", "tags")
+    adds = actions(table, 2, "add")
+    by_partition = {json.dumps(one["partitionValues"]): one for one in old.values()}
+    for new in adds:
+        before = by_partition[json.dumps(new["partitionValues"])]
+        assert {k: v for k, v in new.items() if k not in own and v is not None} == {
+            k: v for k, v in before.items() if k not in own and v is not None
+        }
+        assert new["dataChange"] is False
+        assert (table / unquote(new["path"])).stat().st_size == new["size"]
+        remove = removes[before["path"]]
+        assert remove["dataChange"] is False
+        assert remove["partitionValues"] == before["partitionValues"]
+        assert remove["size"] == before["size"]
+    assert all(one["path"] not in old for one in adds)
+
+
+def test_old_files_stay_until_vacuum(table: Path) -> None:
+    old = {name: data for name, data in listing(table).items() if name.endswith(".parquet")}
+    report = bloomify_table(table, "id")
+    now = listing(table)
+    assert old.items() <= now.items()
+    assert report.bytes_before == sum(map(len, old.values()))
+    DeltaTable(os.fspath(table)).vacuum(
+        retention_hours=0, dry_run=False, enforce_retention_duration=False
+    )
+    left = {name for name in listing(table) if name.endswith(".parquet")}
+    assert left == {os.fspath(file.relative_to(table)) for file in files_of(table)}
+
+
+def test_a_second_run_has_nothing_to_do_and_reads_no_footer(table: Path) -> None:
+    bloomify_table(table, "id")
+    before = listing(table)
+    report = bloomify_table(table, "id")
+    assert (report.commits, report.num_to_do, report.num_footers) == ((), 0, 0)
+    assert "nothing to do" in str(report)
+    assert listing(table) == before
+
+
+def test_only_new_files_are_touched(table: Path) -> None:
+    bloomify_table(table, "id")
+    append(table, 3)
+    report = bloomify_table(table, "id")
+    assert report.num_footers == report.count(FileFate.REPLACED) == 1
+    assert report.num_files == 4
+
+
+def test_another_column_is_added_to_files_that_have_some(table: Path) -> None:
+    bloomify_table(table, "id")
+    report = bloomify_table(table, ["id", "email"])
+    assert report.num_filters == 3
+    assert all(filtered_columns(file) == {"id", "email"} for file in files_of(table))
+
+
+def test_what_other_writers_did_is_seen_in_footers_once(table: Path) -> None:
+    for file in files_of(table):
+        data = pq.read_table(file, partitioning=None)
+        pq.write_table(data, file, bloom_filter_options={"id": {"ndv": 1000, "fpp": 0.01}})
+    first, second = bloomify_table(table, "id"), bloomify_table(table, "id")
+    assert (first.num_footers, first.num_to_do) == (3, 0)
+    assert second.num_footers == 0
+
+
+def test_columns_in_structs_and_groups(table: Path) -> None:
+    bloomify_table(table, "place")
+    assert [filtered_columns(one) for one in files_of(table)] == [{"place.city", "place.zip"}] * 3
+
+
+def test_the_table_says_what_it_wants(tmp_path: Path) -> None:
+    wanted = {"bloomify.columns": "id, place.zip", "bloomify.fpp": "0.05, id=0.001"}
+    table = make_table(tmp_path / "t", properties=wanted)
+    report = bloomify_table(table)
+    assert report.asked_by_table
+    assert report.columns == ("id", "place.zip")
+    assert {one.name: one.asked_fpp for one in report.totals} == {"id": 0.001, "place.zip": 0.05}
+
+
+def test_nothing_asked_for(table: Path) -> None:
+    before = listing(table)
+    with pytest.raises(InvalidArgument, match=r"no property bloomify\.columns"):
+        bloomify_table(table)
+    with pytest.raises(ColumnNotFound, match="emial"):
+        bloomify_table(table, "emial")
+    with pytest.raises(InvalidArgument, match="none of the columns chosen"):
+        bloomify_table(table, "id", fpp={"email": 0.1})
+    assert listing(table) == before
+
+
+def test_a_partition_column_is_in_no_file(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", partition_by=["day"])
+    with pytest.raises(InvalidArgument, match="partition column"):
+        bloomify_table(table, ["id", "day"])
+
+
+def test_batches_and_budgets(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", num_files=7)
+    report = bloomify_table(table, "id", limits=Limits(num_files=2), max_files=5)
+    assert report.commits == (7, 8, 9)
+    assert [len(actions(table, one, "add")) for one in report.commits] == [2, 2, 1]
+    assert report.num_waiting == 2
+    again = bloomify_table(table, "id", limits=Limits(num_bytes=1))
+    assert [len(actions(table, one, "add")) for one in again.commits] == [1, 1]
+    assert all(filtered_columns(file) == {"id"} for file in files_of(table))
+
+
+def test_newest_first_within_bytes(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", num_files=4)
+    newest = actions(table, 3, "add")[0]
+    report = bloomify_table(table, "id", newest_first=True, max_bytes_rewritten=newest["size"])
+    assert [one.path for one in report.changes] == [unquote(newest["path"])]
+
+
+def test_a_dry_run_writes_nothing(table: Path) -> None:
+    before = listing(table)
+    report = bloomify_table(table, ["id", "email"], limits=Limits(num_files=2), dry_run=True)
+    assert listing(table) == before
+    assert (report.num_filters, report.num_commits_planned) == (6, 2)
+    assert report.count(FileFate.PLANNED) == 3
+    assert "would be added" in str(report)
+
+
+def test_a_broken_file_does_not_stop_the_others(table: Path) -> None:
+    victim = files_of(table)[1]
+    victim.write_bytes(victim.read_bytes()[:-1])
+    report = bloomify_table(table, "id")
+    [failed] = [one for one in report.changes if one.fate is FileFate.FAILED]
+    assert failed.path == victim.name
+    assert report.count(FileFate.REPLACED) == 2
+    assert len(actions(table, 3, "remove")) == 2
+
+
+def test_new_files_of_a_batch_that_fails_are_removed(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = listing(table)
+    calls = []
+
+    def fail_at_last(*args: object, **options: object) -> object:
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    real = add_module.bloomify
+    monkeypatch.setattr(add_module, "bloomify", fail_at_last)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        bloomify_table(table, "id", jobs=1)
+    assert listing(table) == before
+    so_far: TableReport = caught.value.report  # type: ignore[attr-defined]
+    assert so_far.commits == ()
+
+
+def test_files_that_vanish_meanwhile_are_dropped(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete_then_build(*args: object, **options: object) -> object:
+        if not versions(table)[-1] > 2:
+            DeltaTable(os.fspath(table)).delete("day = 1")
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    real = add_module.bloomify
+    monkeypatch.setattr(add_module, "bloomify", delete_then_build)
+    report = bloomify_table(table, "id", jobs=1)
+    assert report.count(FileFate.DROPPED) == 1
+    assert report.count(FileFate.REPLACED) == 2
+    assert len(report.left_over) == 1
+    assert len(rows_of(table)) == 2000
+    assert rows_by_duckdb(table, "day = 1") == []
+
+
+def test_nothing_to_build_is_recorded(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", num_files=2, rows=1)
+    before = listing(table)
+    for file in files_of(table):  # a chunk without values gets no filter
+        data = pq.read_table(file, partitioning=None)
+        pq.write_table(data.slice(0, 0), file)
+        data.slice(0, 0)
+    report = bloomify_table(table, "id")
+    assert report.commits == ()
+    assert bloomify_table(table, "id").num_footers == 0
+    assert before.keys() == listing(table).keys()
+
+
+def test_strip_gives_the_bytes_back(table: Path) -> None:
+    old = sorted(file.read_bytes() for file in files_of(table))
+    before = rows_of(table)
+    bloomify_table(table, ["id", "email"])
+    report = strip_table(table)
+    assert (report.num_filters, report.commits) == (6, (4,))
+    assert sorted(file.read_bytes() for file in files_of(table)) == old
+    assert rows_of(table) == before
+    assert all("bloomify" not in (one.get("tags") or {}) for one in actions(table, 4, "add"))
+    assert bloomify_table(table, "id").num_filters == 3
+
+
+def test_strip_one_column(table: Path) -> None:
+    bloomify_table(table, ["id", "email"])
+    strip_table(table, "id")
+    assert [filtered_columns(file) for file in files_of(table)] == [{"email"}] * 3
+
+
+def test_a_copied_tag_is_not_believed(table: Path) -> None:
+    bloomify_table(table, "id")
+    [tag] = {one["tags"]["bloomify"] for one in actions(table, 3, "add")[:1]}
+    log = table / "_delta_log" / f"{3:020}.json"
+    text = [json.loads(line) for line in log.read_text().splitlines()]
+    for one in text:
+        if "add" in one:
+            one["add"]["tags"]["bloomify"] = tag.replace("part-", "other-")
+    log.write_text("".join(json.dumps(one) + "\n" for one in text))
+    assert bloomify_table(table, "id").num_footers == 3
+
+
+def test_commit_info_names_the_attempt(table: Path) -> None:
+    bloomify_table(table, "id")
+    [info] = [one["commitInfo"] for one in entry(table, 3) if "commitInfo" in one]
+    assert next(iter(entry(table, 3)[0])) == "commitInfo"
+    assert info["operationMetrics"]["numAddedFiles"] == "3"
+    assert info["txnId"]
+
+
+@pytest.mark.parametrize("where", ["not there", "empty"])
+def test_no_table(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "t"
+    if where == "empty":
+        (path / "_delta_log").mkdir(parents=True)
+    with pytest.raises(BloomwriterError, match=r"no table|there is no"):
+        bloomify_table(path, "id")
