@@ -17,12 +17,13 @@ from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
 from parquet_bloomwriter.delta.place import is_table, place_of
 from parquet_bloomwriter.delta.schema import TableColumns
 from parquet_bloomwriter.delta.snapshot import read_snapshot
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.metadata.footer import Footer, Schema
 from parquet_bloomwriter.metadata.schema import Leaf
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
 from parquet_bloomwriter.source.listing import has_suffix, is_pattern
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +70,7 @@ class Table:
     @property
     def mapping(self) -> str:
         """The mode of column mapping: none, name or id."""
-        return self.snapshot.metadata.properties.get("delta.columnMapping.mode", "none")
+        return self.columns.mode
 
     @cached_property
     def partition_columns(self) -> Mapping[str, tuple[str, Any]]:
@@ -78,7 +79,9 @@ class Table:
         fields = {one["name"]: one for one in metadata.schema["fields"]}
         found = {}
         for name in metadata.partition_columns:
-            one = fields[name]
+            one = fields.get(name)
+            if one is None:
+                raise TableProblem(f'the schema has no partition column "{safe(name)}"')
             physical = (one.get("metadata") or {}).get("delta.columnMapping.physicalName", name)
             found[name] = (name if self.mapping == "none" else physical, one)
         return found

@@ -75,7 +75,8 @@ class LoggedBindings(Bindings):
 
     def names(self) -> list[tuple[str, ...]]:
         """Return the names of the table's columns: no file need have them all."""
-        return [tuple(self._logged.columns.select(None)) + tuple(self._logged.partition_columns)]
+        leaves = self._logged.columns.select(None)
+        return [(*leaves, *plain_fields(self._logged.snapshot.metadata.schema))]
 
     @property
     def _logged(self) -> Table:
@@ -95,9 +96,10 @@ class LoggedBindings(Bindings):
     def _undecided(self, leaves: Mapping[str, Leaf]) -> Iterator[tuple[str, Texts]]:
         """Yield columns that the file lacks, and those whose conditions mean something else."""
         fields = plain_fields(self._logged.snapshot.metadata.schema)
+        stored = set(self._logged.columns.select(None))
         for name in self.columns:
             several = fields.get(name, ())
-            if len(several) != 1 or is_special(several[0]):
+            if len(several) != 1 or name not in stored or is_special(several[0]):
                 yield name, _UNKNOWN
             elif name not in leaves:
                 yield name, _NULL
