@@ -6,14 +6,7 @@ who need them, under the path or URL that `locate` gives.
 
 from __future__ import annotations
 
-import os
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-from urllib.parse import unquote
-
-from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -131,68 +124,3 @@ class TablePlace(Protocol):
             InvalidArgument: If it is absolute, or no name that `new_uri` gives.
         """
         ...
-
-
-class FolderPlace:
-    """A table in a folder of a disk, for reading."""
-
-    def __init__(self, root: str) -> None:
-        """Open the table in this folder, an absolute path."""
-        self.root = root
-        self._log = os.path.join(root, LOG)
-
-    def list_log(self, start: str = "") -> list[LogFile]:
-        """List the files directly in the log's folder."""
-        found = []
-        with os.scandir(self._log) as entries:
-            for entry in entries:
-                if entry.name >= start and entry.is_file():
-                    stat = entry.stat()
-                    found.append(LogFile(entry.name, stat.st_size, stat.st_mtime_ns // 1_000_000))
-        return sorted(found)
-
-    def read_log(self, name: str) -> bytes:
-        """Read a file of the log."""
-        return Path(self._log, name).read_bytes()
-
-    def open_log(self, name: str) -> AbstractContextManager[Source]:
-        """Open a file of the log to read ranges of it."""
-        return open_local(os.path.join(self._log, name))
-
-    def check_commits(self) -> None:
-        """Not for reading."""
-        raise NotImplementedError
-
-    def create_entry(self, name: str, data: bytes, *, attempt: str) -> bool:
-        """Not for reading."""
-        raise NotImplementedError
-
-    def locate(self, uri: str) -> str:
-        """Return the path of a data file."""
-        scheme, colon, rest = uri.partition(":")
-        if colon and scheme == "file":
-            return unquote("/" + rest.lstrip("/"))
-        if _SCHEME.match(uri):
-            raise InvalidArgument(f'a file of the table is on a store: "{uri}"')
-        return os.path.join(self.root, unquote(uri))
-
-    def remove(self, uri: str) -> None:
-        """Not for reading."""
-        raise NotImplementedError
-
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-
-
-def place_of(table: str | os.PathLike[str]) -> TablePlace:
-    """Return where a table lies.
-
-    Args:
-        table: Path or URL of its folder.
-    """
-    return FolderPlace(os.path.abspath(os.fspath(table)))
-
-
-def is_table(table: str | os.PathLike[str]) -> bool:
-    """Return whether a folder has a log."""
-    return os.path.isdir(os.path.join(table, LOG))
