@@ -339,11 +339,19 @@ class ReadingOptions(TypedDict):
     """The options of most verbs that only read: `reading_options`."""
 
     jobs: int | None
+    version: int | None
     as_json: bool
     quiet: bool
 
 
-reading_options = all_of(jobs_option, printing_options)
+version_option = _other(
+    "--version",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Read version N of Delta tables.  [default: their last]",
+)
+
+reading_options = all_of(jobs_option, version_option, printing_options)
 
 running_options = all_of(
     jobs_option,
