@@ -83,7 +83,11 @@ def find_segment(place: TablePlace, version: int | None = None) -> Segment:
     """
     if version is not None and version < 0:
         raise InvalidArgument(f"a version is 0 or more, not {version}")
-    return _list(place, version).segment(version, place.root)
+    try:
+        return _list(place, version).segment(version, place.root)
+    except InvalidArgument:
+        # What can be read instead is told of the whole log.
+        return _list(place, 0).segment(version, place.root)
 
 
 def last_version(place: TablePlace) -> int:
