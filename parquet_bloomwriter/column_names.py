@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
@@ -12,9 +12,23 @@ from parquet_bloomwriter.text import suggestion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from parquet_bloomwriter.metadata import Leaf
+
+class Column(Protocol):
+    """A leaf column, of a file or of a table. Serves as a key."""
+
+    @property
+    def name(self) -> str:
+        """The dotted path."""
+        ...
+
+    @property
+    def ordinal(self) -> int:
+        """0-based position among the leaves."""
+        ...
+
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Column)
 
 EVERY_COLUMN = "*"
 """The name that stands for all columns that are not named."""
@@ -22,7 +36,7 @@ EVERY_COLUMN = "*"
 _ORDINAL = "#"
 
 
-def select_columns(leaves: Sequence[Leaf], names: str | Iterable[str]) -> tuple[Leaf, ...]:
+def select_columns(leaves: Sequence[C], names: str | Iterable[str]) -> tuple[C, ...]:
     """Find leaf columns by one name or several, in the order of the names, each once.
 
     A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
@@ -36,8 +50,8 @@ def select_columns(leaves: Sequence[Leaf], names: str | Iterable[str]) -> tuple[
 
 
 def settle_per_column(
-    leaves: Sequence[Leaf], chosen: Sequence[Leaf], given: T | Mapping[str, T], *, default: T
-) -> dict[Leaf, T]:
+    leaves: Sequence[C], chosen: Sequence[C], given: T | Mapping[str, T], *, default: T
+) -> dict[C, T]:
     """Find the value of each chosen column.
 
     Args:
@@ -67,7 +81,7 @@ def settle_per_column(
     return values
 
 
-def _select(leaves: Sequence[Leaf], name: str) -> Sequence[Leaf]:
+def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
     exact = [leaf for leaf in leaves if leaf.name == name]
     if len(exact) > 1:
         ordinals = " or ".join(f"'{_ORDINAL}{leaf.ordinal}'" for leaf in exact)
@@ -99,6 +113,6 @@ def can_be_listed(name: str) -> bool:
     return bool(name) and "," not in name and name == name.strip()
 
 
-def listed_name(leaf: Leaf) -> str:
+def listed_name(leaf: Column) -> str:
     """Return how a column is named in such a list: by its name, or by `#` and its ordinal."""
     return leaf.name if can_be_listed(leaf.name) else f"{_ORDINAL}{leaf.ordinal}"

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from parquet_bloomwriter.errors import TableProblem
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 class FileKey(NamedTuple):
@@ -96,6 +98,16 @@ class Protocol:
     writer_features: frozenset[str] = frozenset()
     """Named features; empty below writer version 7."""
 
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Protocol:
+        """Return what the action `protocol` says."""
+        return cls(
+            reader_version=int(fields["minReaderVersion"]),
+            writer_version=int(fields["minWriterVersion"]),
+            reader_features=frozenset(fields.get("readerFeatures") or ()),
+            writer_features=frozenset(fields.get("writerFeatures") or ()),
+        )
+
 
 @dataclass(frozen=True)
 class Metadata:
@@ -140,3 +152,52 @@ class Commit:
     removes: tuple[Mapping[str, Any], ...]
     others: tuple[Mapping[str, Any], ...]
     """All other actions, each with its name: {"txn": {...}}."""
+
+
+def parse_actions(data: bytes, *, name: str, root: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the fields of each action of an entry, or of a checkpoint in JSON.
+
+    Args:
+        data: Lines of JSON.
+        name: Of the file, for messages.
+        root: Of the table, for messages.
+
+    Raises:
+        TableProblem: If a line is no action, or an action lacks what identifies it.
+    """
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line or line.isspace():
+            continue
+        try:
+            action = json.loads(line)
+        except ValueError as error:
+            raise _damaged(name, number, root, f"is no JSON ({error})") from None
+        if not isinstance(action, dict):
+            raise _damaged(name, number, root, "is no action")
+        for kind, fields in action.items():
+            if fields is None:
+                continue
+            if not isinstance(fields, dict):
+                raise _damaged(name, number, root, f'has a "{kind}" that is no object')
+            if kind in _NEEDED and not _NEEDED[kind] <= fields.keys():
+                lacking = ", ".join(sorted(_NEEDED[kind] - fields.keys()))
+                raise _damaged(name, number, root, f'has a "{kind}" without {lacking}')
+            yield kind, {one: value for one, value in fields.items() if value is not None}
+
+
+_NEEDED = {
+    "add": {"path", "size", "modificationTime"},
+    "remove": {"path"},
+    "metaData": {"id", "schemaString"},
+    "protocol": {"minReaderVersion", "minWriterVersion"},
+    "sidecar": {"path"},
+}
+"""Fields without which an action means nothing."""
+
+
+def _damaged(name: str, line: int, root: str, what: str) -> TableProblem:
+    return TableProblem(
+        f"line {line} of {name} {what}",
+        path=root,
+        remedy="Restore the file from a backup.",
+    )

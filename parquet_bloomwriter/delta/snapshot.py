@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from parquet_bloomwriter.delta.actions import (
+    Add,
+    Commit,
+    FileKey,
+    Metadata,
+    Protocol,
+    parse_actions,
+    vector_id,
+)
+from parquet_bloomwriter.delta.checkpoint import read_checkpoint
+from parquet_bloomwriter.delta.features import check_readable
+from parquet_bloomwriter.delta.log import entry_name, find_segment
+from parquet_bloomwriter.errors import TableProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from parquet_bloomwriter.delta.actions import Add, Commit, FileKey, Metadata, Protocol
     from parquet_bloomwriter.delta.place import TablePlace
+
+ENTRIES_AT_ONCE = 16
+"""Threads that read entries: mostly waiting on stores."""
+
+_FEW = 4
+"""Entries that are read without threads."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,14 +59,193 @@ def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
         UnsupportedTable: If a feature must be understood to read the table, and is not.
         StoreProblem, OSError: If the log cannot be read.
     """
-    raise NotImplementedError
+    segment = find_segment(place, version)
+    replay = _Replay()
+    if segment.checkpoint is not None:
+        state = read_checkpoint(place, segment.checkpoint)
+        if state.protocol is not None:
+            replay.protocol = Protocol.of(state.protocol)
+            check_readable(replay.protocol)
+        if state.metadata is not None:
+            replay.metadata = Metadata(state.metadata)
+        replay.put(state.adds)
+    info: Mapping[str, Any] = {}
+    for commit in _read_entries(place, segment.entries):
+        replay.apply(commit)
+        info = commit.info
+    if replay.protocol is None or replay.metadata is None:
+        lacking = "protocol" if replay.protocol is None else "metadata"
+        raise TableProblem(
+            f"the log names no {lacking} up to version {segment.version}",
+            path=place.root,
+            remedy="Restore the log from a backup.",
+        )
+    check_readable(replay.protocol)
+    properties = replay.metadata.properties
+    if not segment.entries and segment.has_entry and _has_own_time(properties):
+        commit_at = read_commit(place, segment.version)
+        info = {} if commit_at is None else commit_at.info
+    return Snapshot(
+        place=place,
+        version=segment.version,
+        protocol=replay.protocol,
+        metadata=replay.metadata,
+        files=replay.files(),
+        timestamp_ms=_own_time(info, properties),
+    )
 
 
 def read_commit(place: TablePlace, version: int) -> Commit | None:
-    """Read one entry of the log; None if there is none of this version."""
-    raise NotImplementedError
+    """Read one entry of the log; None if there is none of this version.
+
+    Raises:
+        TableProblem: If it is damaged.
+        StoreProblem, OSError: If it cannot be read.
+    """
+    name = entry_name(version)
+    try:
+        data = place.read_log(name)
+    except FileNotFoundError:
+        return None
+    info: Mapping[str, Any] = {}
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    adds: list[Add] = []
+    removes: list[Mapping[str, Any]] = []
+    others: list[Mapping[str, Any]] = []
+    for kind, fields in parse_actions(data, name=name, root=place.root):
+        if kind == "add":
+            adds.append(Add(fields))
+        elif kind == "remove":
+            removes.append(fields)
+        elif kind == "commitInfo":
+            info = fields
+        elif kind == "protocol":
+            protocol = Protocol.of(fields)
+        elif kind == "metaData":
+            metadata = Metadata(fields)
+        else:
+            others.append({kind: fields})
+    return Commit(
+        version=version,
+        info=info,
+        protocol=protocol,
+        metadata=metadata,
+        adds=tuple(adds),
+        removes=tuple(removes),
+        others=tuple(others),
+    )
 
 
 def advance(snapshot: Snapshot, commit: Commit) -> Snapshot:
-    """Return the table after the next version's entry ("Action Reconciliation")."""
-    raise NotImplementedError
+    """Return the table after the next version's entry ("Action Reconciliation").
+
+    Raises:
+        UnsupportedTable: If the entry asks for a feature that is not understood.
+    """
+    if commit.version != snapshot.version + 1:
+        raise ValueError(f"version {commit.version} does not follow {snapshot.version}")
+    replay = _Replay(protocol=snapshot.protocol, metadata=snapshot.metadata)
+    replay.put(snapshot.files.values())
+    replay.apply(commit)
+    protocol, metadata = replay.protocol, replay.metadata
+    assert protocol is not None
+    assert metadata is not None
+    return Snapshot(
+        place=snapshot.place,
+        version=commit.version,
+        protocol=protocol,
+        metadata=metadata,
+        files=replay.files(),
+        timestamp_ms=_own_time(commit.info, metadata.properties),
+    )
+
+
+class _Replay:
+    """The state of a table while entries are applied to it.
+
+    Within one entry, actions have no order: a file that it removes and adds is there afterwards.
+    """
+
+    def __init__(self, protocol: Protocol | None = None, metadata: Metadata | None = None) -> None:
+        self.protocol = protocol
+        self.metadata = metadata
+        self._files: dict[FileKey, Add] = {}
+
+    def put(self, adds: Iterable[Add]) -> None:
+        files = self._files
+        for add in adds:
+            key = _canonical(add.key)
+            files.pop(key, None)
+            files[key] = add
+
+    def apply(self, commit: Commit) -> None:
+        if commit.protocol is not None:
+            self.protocol = commit.protocol
+        if commit.metadata is not None:
+            self.metadata = commit.metadata
+        for remove in commit.removes:
+            key = FileKey(str(remove["path"]), vector_id(remove.get("deletionVector")))
+            self._files.pop(_canonical(key), None)
+        self.put(commit.adds)
+
+    def files(self) -> dict[FileKey, Add]:
+        return {add.key: add for add in self._files.values()}
+
+
+def _canonical(key: FileKey) -> FileKey:
+    return key if _is_plain(key.path) else FileKey(canonical_uri(key.path), key.deletion_vector)
+
+
+_UNUSUAL = re.compile(r"[%:]|/[./]|^[./]")
+
+
+def _is_plain(uri: str) -> bool:
+    return _UNUSUAL.search(uri) is None
+
+
+def canonical_uri(uri: str) -> str:
+    """Return the spelling under which files are compared: one for all spellings of a path.
+
+    Spark compares paths that are qualified and normalised: ./a is a, /a is file:/a. Here file:///a
+    is that too, and what is escaped is the same as what is not.
+    """
+    scheme, colon, rest = uri.partition(":")
+    if not colon or not _SCHEME.fullmatch(scheme):
+        scheme, rest = ("file", uri) if uri.startswith("/") else ("", uri)
+    path = unquote(rest, errors="surrogateescape")
+    if not scheme:
+        return posixpath.normpath(path)
+    if scheme.lower() == "file":
+        path = "/" + path.removeprefix("//localhost").lstrip("/")
+    return f"{scheme.lower()}:{path}"
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+
+
+def _read_entries(place: TablePlace, versions: range) -> Iterator[Commit]:
+    def read(version: int) -> Commit:
+        commit = read_commit(place, version)
+        if commit is None:
+            raise TableProblem(
+                f"the entry of version {version} went away while the log was read",
+                path=place.root,
+                remedy="Try again.",
+            )
+        return commit
+
+    if len(versions) <= _FEW:
+        yield from map(read, versions)
+        return
+    with ThreadPoolExecutor(ENTRIES_AT_ONCE, thread_name_prefix="log") as pool:
+        yield from pool.map(read, versions)
+
+
+def _has_own_time(properties: Mapping[str, str]) -> bool:
+    return properties.get("delta.enableInCommitTimestamps", "").lower() == "true"
+
+
+def _own_time(info: Mapping[str, Any], properties: Mapping[str, str]) -> int | None:
+    found = info.get("inCommitTimestamp")
+    return found if _has_own_time(properties) and isinstance(found, int) else None

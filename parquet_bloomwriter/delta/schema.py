@@ -1,0 +1,316 @@
+"""The columns of a table, and the columns of its files that they are.
+
+A table's schema has fields, each with a logical name; files have a tree of columns (metadata.schema).
+Which column of a file a field is, is said by the table's property delta.columnMapping.mode:
+
+    none    the one of the field's name
+    name    the one of the field's physical name, delta.columnMapping.physicalName
+    id      the one whose field_id is delta.columnMapping.id
+
+on every level of structs. Fields that a file lacks were added later. Lists and maps have no names of
+their own for their inner levels: writers call them list.element, bag.array, array, list.item; here
+they are list.element, key_value.key and key_value.value.
+
+Source: Delta protocol, "Column Mapping", "Schema Serialization Format"; Parquet format, "LogicalTypes"
+("Lists", "Maps", and their backward compatibility rules).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.compact.scan import scan
+from parquet_bloomwriter.errors import ColumnNotFound, TableProblem, UnsupportedFile
+from parquet_bloomwriter.kernels.layout import ABSENT, STOP
+from parquet_bloomwriter.metadata import Repetition
+from parquet_bloomwriter.metadata.fields import FOOTER, SchemaField
+from parquet_bloomwriter.text import clipped, safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from parquet_bloomwriter.delta.actions import Metadata
+    from parquet_bloomwriter.metadata import Footer, Leaf, Schema
+
+MODE = "delta.columnMapping.mode"
+_PHYSICAL = "delta.columnMapping.physicalName"
+_ID = "delta.columnMapping.id"
+
+_MODES = ("none", "name", "id")
+_LIST, _MAP = ("list", "element"), "key_value"
+_NO_LEAVES = {
+    "variant": "is a variant column, which has no values that could be looked up",
+    "void": "is a void column: no file stores it",
+}
+_MAX_KNOWN = 64
+"""Schemas of files that are kept; the files of a table have few."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """One leaf column of a table."""
+
+    ordinal: int
+    """0-based position among the leaves."""
+
+    name: str
+    """The dotted path of logical names."""
+
+    stored_name: str
+    """The dotted path of physical names."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A column or group of a file."""
+
+    name: str
+    field_id: int
+    repetition: Repetition
+    leaf: Leaf | None = None
+    children: list[_Node] = field(default_factory=list)
+
+
+class TableColumns:
+    """The leaf columns of a table. Safe in threads."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        """Read the schema.
+
+        Raises:
+            TableProblem: If it is damaged.
+        """
+        self.mode = metadata.properties.get(MODE, "none").lower()
+        if self.mode not in _MODES:
+            raise TableProblem(f'the table\'s property {MODE} is "{safe(self.mode)}"')
+        self._partitions = metadata.partition_columns
+        self._without: dict[str, str] = {}
+        self._known: dict[Schema, Mapping[str, Leaf]] = {}
+        columns: list[TableColumn] = []
+        try:
+            # The schema may be any text: what it lacks is found as these errors.
+            self._fields = [
+                one for one in metadata.schema["fields"] if one["name"] not in self._partitions
+            ]
+            for path, stored in self._paths(self._fields, (), ()):
+                columns.append(
+                    TableColumn(
+                        ordinal=len(columns), name=".".join(path), stored_name=".".join(stored)
+                    )
+                )
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise TableProblem(
+                f"the table's schema is damaged: {clipped(safe(repr(error)))}",
+                remedy="Restore the log from a backup.",
+            ) from error
+        self.columns = tuple(columns)
+        self._by_name = {one.name: one for one in columns}
+
+    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Find leaf columns by one name or several, in the order of the names, each once.
+
+        Args:
+            names: Dotted paths of logical names; those of groups stand for all leaves in them. None
+                for all leaf columns.
+
+        Returns:
+            Logical names of the leaves.
+
+        Raises:
+            ColumnNotFound: If a name matches nothing, two leaves of the same path, or a column that
+                no file stores.
+        """
+        if names is None:
+            return tuple(one.name for one in self.columns)
+        listed = tuple(names_of(names))
+        for name in listed:
+            if name in self._partitions:
+                raise ColumnNotFound(
+                    f'"{safe(name)}" is a partition column: no file stores it',
+                    name=name,
+                    column=name,
+                    remedy="Leave it out; files are chosen by the table's partitions anyway.",
+                )
+            if name in self._without:
+                raise ColumnNotFound(
+                    f'"{safe(name)}" {self._without[name]}',
+                    name=name,
+                    column=name,
+                    remedy="Leave it out.",
+                )
+        return tuple(one.name for one in select_columns(self.columns, listed))
+
+    def stored_name(self, name: str) -> str:
+        """Return the physical name of a leaf; it stays when columns are renamed.
+
+        Args:
+            name: The logical name of a leaf, as `select` returns it.
+        """
+        return self._by_name[name].stored_name
+
+    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
+        """Find the leaf columns of a file that are columns of the table.
+
+        A leaf may be narrower than the table's type, if that was widened since.
+
+        Returns:
+            Leaves by the logical names of the table; those that the file lacks are missing.
+
+        Raises:
+            UnsupportedFile: If the table finds columns by their ids, and the file has none.
+        """
+        found = self._known.get(footer.schema)
+        if found is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            root = _tree(footer)
+            if self.mode == "id" and footer.leaves and not _has_ids(root):
+                raise UnsupportedFile(
+                    "the table finds columns by their ids, but the file has none",
+                    remedy="Write the file anew with Delta Lake.",
+                )
+            found = dict(self._match(self._fields, root, ()))
+            self._known[footer.schema] = found
+        return found
+
+    def _stored(self, one: Mapping[str, Any]) -> str:
+        """Return the physical name of a field."""
+        name = one["name"] if self.mode == "none" else _metadata(one).get(_PHYSICAL, one["name"])
+        if not isinstance(name, str):
+            raise TypeError(f"a field's name is {name!r}")
+        return name
+
+    def _paths(
+        self, fields: Sequence[Mapping[str, Any]], path: tuple[str, ...], stored: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        for one in fields:
+            logical, physical = (*path, str(one["name"])), (*stored, self._stored(one))
+            yield from self._paths_in(one["type"], logical, physical)
+
+    def _paths_in(
+        self,
+        kind: Any,
+        path: tuple[str, ...],
+        stored: tuple[str, ...],  # noqa: ANN401  JSON
+    ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        if isinstance(kind, str):
+            if kind in _NO_LEAVES:
+                self._without[".".join(path)] = _NO_LEAVES[kind]
+            else:
+                yield path, stored
+        elif kind["type"] == "struct":
+            yield from self._paths(kind["fields"], path, stored)
+        elif kind["type"] == "array":
+            yield from self._paths_in(kind["elementType"], (*path, *_LIST), (*stored, *_LIST))
+        elif kind["type"] == "map":
+            for which, inner in (("key", kind["keyType"]), ("value", kind["valueType"])):
+                level = (_MAP, which)
+                yield from self._paths_in(inner, (*path, *level), (*stored, *level))
+        else:
+            raise ValueError(f"a type is {kind['type']!r}")
+
+    def _match(
+        self, fields: Sequence[Mapping[str, Any]], group: _Node, path: tuple[str, ...]
+    ) -> Iterator[tuple[str, Leaf]]:
+        for one in fields:
+            node = self._child(one, group)
+            if node is not None:
+                yield from self._match_in(one["type"], node, (*path, one["name"]))
+
+    def _child(self, one: Mapping[str, Any], group: _Node) -> _Node | None:
+        """Return the column of a file that a field is; None if there is none, or more than one."""
+        if self.mode == "id":
+            wanted = _metadata(one).get(_ID)
+            found = [node for node in group.children if node.field_id == wanted]
+        else:
+            name = self._stored(one)
+            found = [node for node in group.children if node.name == name]
+        return found[0] if len(found) == 1 else None
+
+    def _match_in(
+        self,
+        kind: Any,
+        node: _Node,
+        path: tuple[str, ...],  # noqa: ANN401  JSON
+    ) -> Iterator[tuple[str, Leaf]]:
+        if isinstance(kind, str):
+            if node.leaf is not None and kind not in _NO_LEAVES and not _is_repeated(node):
+                yield ".".join(path), node.leaf
+        elif kind["type"] == "struct":
+            if not _is_repeated(node):
+                yield from self._match(kind["fields"], node, path)
+        elif kind["type"] == "array":
+            element = _element(node)
+            if element is not None:
+                yield from self._match_in(kind["elementType"], element, (*path, *_LIST))
+        elif len(node.children) == 1:
+            entries = node.children[0].children
+            # By position: writers of old called them otherwise, and the value may be missing.
+            for which, inner, entry in zip(
+                ("key", "value"), (kind["keyType"], kind["valueType"]), entries, strict=False
+            ):
+                yield from self._match_in(inner, entry, (*path, _MAP, which))
+
+
+def _metadata(one: Mapping[str, Any]) -> Mapping[str, Any]:
+    return one.get("metadata") or {}
+
+
+def _is_repeated(node: _Node) -> bool:
+    return node.repetition == Repetition.REPEATED
+
+
+def _element(node: _Node) -> _Node | None:
+    """Return the element of a list (Parquet format, "Lists", backward compatibility rules)."""
+    if len(node.children) != 1:
+        return None
+    repeated = node.children[0]
+    if not _is_repeated(repeated):
+        return None
+    is_element = (
+        repeated.leaf is not None
+        or len(repeated.children) > 1
+        or repeated.name in ("array", f"{node.name}_tuple")
+    )
+    if not is_element:
+        return repeated.children[0]
+    # The element itself is repeated here, as the list; inside, it is not a list again.
+    return _Node(
+        repeated.name, repeated.field_id, Repetition.REQUIRED, repeated.leaf, repeated.children
+    )
+
+
+def _tree(footer: Footer) -> _Node:
+    """Return the tree of a file's columns, as metadata.schema walks it, with their field ids."""
+    table = scan(footer.data, FOOTER, origin=footer.start)
+    elements = table.kinds == FOOTER.names.index("SchemaElement")
+    values, spans = table.values[elements].tolist(), table.spans[elements]
+    ends = spans[:, SchemaField.NAME, STOP].tolist()
+    leaves = iter(footer.leaves)
+    root = _Node("", ABSENT, Repetition.REQUIRED)
+    groups = [(root, max(values[0][SchemaField.NUM_CHILDREN], 0))] if values else []
+    for row, stop in zip(values[1:], ends[1:], strict=True):
+        while groups[-1][1] == 0:
+            groups.pop()
+        group, num_left = groups[-1]
+        groups[-1] = group, num_left - 1
+        name = footer.data[stop - max(row[SchemaField.NAME], 0) : stop]
+        repetition = row[SchemaField.REPETITION_TYPE]
+        num_children = max(row[SchemaField.NUM_CHILDREN], 0)
+        is_leaf = row[SchemaField.TYPE] != ABSENT and not num_children
+        node = _Node(
+            name.decode(errors="backslashreplace"),
+            row[SchemaField.FIELD_ID],
+            Repetition.REQUIRED if repetition == ABSENT else Repetition(repetition),
+            next(leaves) if is_leaf else None,
+        )
+        group.children.append(node)
+        groups.append((node, num_children))
+    return root
+
+
+def _has_ids(node: _Node) -> bool:
+    return any(one.field_id != ABSENT or _has_ids(one) for one in node.children)
