@@ -194,7 +194,7 @@ class TableColumns:
         self,
         kind: Any,
         path: tuple[str, ...],
-        stored: tuple[str, ...],  # noqa: ANN401  JSON
+        stored: tuple[str, ...],
     ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         if isinstance(kind, str):
             if kind in _NO_LEAVES:
@@ -234,7 +234,7 @@ class TableColumns:
         self,
         kind: Any,
         node: _Node,
-        path: tuple[str, ...],  # noqa: ANN401  JSON
+        path: tuple[str, ...],
     ) -> Iterator[tuple[str, Leaf]]:
         if isinstance(kind, str):
             if node.leaf is not None and kind not in _NO_LEAVES and not _is_repeated(node):

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.delta.files import Table, TableFile
     from parquet_bloomwriter.metadata import Leaf
-    from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.probing.partitions import Texts
 

@@ -134,7 +134,7 @@ def find_conditional(url: str) -> list[FoundObject]:
     if has_magic(key):
         folder, patterns = split_pattern(key)
     start = f"{folder}/" if folder else ""
-    listed = sorted((one, size) for one, size in store.list(folder) if one.startswith(start))
+    listed = sorted((one, size) for one, size in store.objects(folder) if one.startswith(start))
     if not (listed or patterns or key.endswith("/") or not key):
         return [FoundObject(url, 0, is_found=False, inner=key.rpartition("/")[2])]
     found = []
