@@ -122,9 +122,7 @@ def conditions(rows: list[tables.Row]) -> Iterator[tuple[Expression, Callable[[A
         for value in dict.fromkeys(some):
             for sign, compare in COMPARE.items():
 
-                def meets(
-                    one: object, value: object = value, compare: Any = compare
-                ) -> bool:
+                def meets(one: object, value: object = value, compare: Any = compare) -> bool:
                     return one is not None and bool(compare(one, value))
 
                 yield Comparison(name, sign, value), meets, name  # type: ignore[arg-type]
