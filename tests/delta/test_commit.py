@@ -566,7 +566,7 @@ def test_a_file_without_row_ids_stays(table: Path) -> None:
     replacements = replacements_of(snapshot)
     meddled: list[int] = []
 
-    def meddle(version: int) -> None:
+    def meddle(_: int) -> None:
         if not meddled:
             meddled.append(add_by_hand(snapshot, protocol_with(*ROW_TRACKING), *adds[1:]))
 
@@ -586,6 +586,7 @@ class Losing(LocalPlace):
         self.is_written = is_written
 
     def create_entry(self, name: str, data: bytes, *, attempt: str) -> bool:
+        """See `TablePlace`."""
         if self.is_written:
             super().create_entry(name, data, attempt=attempt)
         raise OutcomeUnknown("the store did not answer", path=name, remedy="It sees what is there.")
