@@ -138,7 +138,9 @@ def write(root: Path, mapping: str, files: list[dict[str, Any]]) -> list[dict[st
         )
         if one["filters"] and one["count"] and set(one["columns"]) > {"ok"}:
             schema = pq.read_schema(path)
-            bloomify(path, [one.name for one in schema if not pa.types.is_boolean(one.type)], force=True)
+            bloomify(
+                path, [one.name for one in schema if not pa.types.is_boolean(one.type)], force=True
+            )
         for place in range(one["count"]):
             if place in one["deleted"]:
                 continue
