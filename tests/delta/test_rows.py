@@ -168,7 +168,10 @@ def test_a_dataset_has_the_same_rows_or_is_refused(name: str) -> None:
     root = root_of(name)
     rows = read_table(root).to_pylist()
     first = next(iter(rows[0])) if rows else None
-    for condition in [Constant(value=True), *([Not(IsNull(first))] if first else [])]:
+    asked: list[Expression] = [Constant(value=True)]
+    if first is not None:
+        asked.append(Not(IsNull(first)))
+    for condition in asked:
         try:
             found = dataset(root, filters=condition).to_table()
         except UnsupportedTable as error:
