@@ -39,7 +39,7 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
 from parquet_bloomwriter.source.stream import as_arrow_file
-from parquet_bloomwriter.stores.whole import PIECE_BYTES, FileState, WholeStore
+from parquet_bloomwriter.stores.whole import PIECE_BYTES, FileState, FolderFile, WholeStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +65,7 @@ _SLOWEST = 256 * 1024
 """Bytes per second that a `put` may be as slow as, beside the time of a read."""
 
 _THREADS = 16
+_MS_PER_S = 1000
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
 _PARAMETERS = re.compile(r"\?\S*")
@@ -196,6 +197,46 @@ class ConditionalStore(WholeStore):
                     remedy="Name the other objects one by one.",
                 ) from error
             raise self._refused(error, prefix, "list") from error
+
+    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+        """List the objects directly below a prefix, by name."""
+        import obstore
+
+        self.traffic.add("list")
+        # All names that are not before `start` come after it without its last letter.
+        after = f"{folder}/{start[:-1]}" if start else None
+        found = []
+        try:
+            for page in obstore.list(self._store, prefix=folder, offset=after):
+                for one in page:
+                    name = one["path"].removeprefix(f"{folder}/")
+                    if "/" not in name and name >= start:
+                        changed_ms = round(one["last_modified"].timestamp() * _MS_PER_S)
+                        found.append(FolderFile(name, int(one["size"]), changed_ms))
+        except ValueError as error:
+            raise self._misspelled(folder) from error
+        except _errors() as error:
+            raise self._refused(error, folder, "list") from error
+        if not (found or start):
+            raise FileNotFoundError(2, os.strerror(2), self.spell(folder))
+        return sorted(found)
+
+    def remove(self, path: str) -> None:
+        """Remove an object. None need be there."""
+        import obstore
+
+        self.traffic.add("delete")
+        try:
+            obstore.delete(self._store, path)
+        except FileNotFoundError:
+            pass
+        except _errors() as error:
+            raise self._refused(error, path, "delete") from error
+
+    def why_not_exclusive(self, folder: str) -> str:
+        """Return "": both stores honour conditions."""
+        del folder
+        return ""
 
     def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
         """Whether there is such an object, or any below a prefix that ends with a slash."""
@@ -335,11 +376,13 @@ class ConditionalStore(WholeStore):
 _GOOGLE_RIGHTS = {
     "get": "storage.objects.get",
     "list": "storage.objects.list",
+    "delete": "storage.objects.delete",
     "put": "storage.objects.create, and storage.objects.delete to replace an object",
 }
 _AZURE_RIGHTS = {
     "get": "Microsoft.Storage/.../blobs/read (Storage Blob Data Reader)",
     "list": "Microsoft.Storage/.../blobs/read (Storage Blob Data Reader)",
+    "delete": "Microsoft.Storage/.../blobs/delete (Storage Blob Data Contributor)",
     "put": "Microsoft.Storage/.../blobs/write (Storage Blob Data Contributor)",
 }
 

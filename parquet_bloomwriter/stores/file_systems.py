@@ -38,7 +38,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.source.filesystems import is_fsspec, without_secrets
 from parquet_bloomwriter.source.listing import Location
 from parquet_bloomwriter.source.remote import stat_arrow, stat_fsspec
-from parquet_bloomwriter.stores.whole import FileState, WholeStore
+from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +54,8 @@ _COMPARED_BYTES = 64 * 1024
 _PAUSES_S = (0.0, 0.5, 2.0)
 _TIMEOUT_S = 60
 _SSH_PORT = 22
+_MS_PER_S = 1000
+_NS_PER_MS = 1_000_000
 _MAX_LINKS = 40
 _MAX_NAME_BYTES = 255
 _TAGS = ("ETag", "etag", "md5Hash", "generation")
@@ -143,6 +145,24 @@ class FileSystemStore(WholeStore):
 
     def _names(self, folder: str) -> list[str]:
         return [str(name) for name in self._fs.ls(folder, detail=False)]
+
+    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+        """List the files directly in a folder, by name."""
+        self.traffic.add("list")
+        with self.named(folder):
+            return sorted(one for one in self._listed(folder) if one.name >= start)
+
+    def _listed(self, folder: str) -> Iterator[FolderFile]:
+        self._fs.invalidate_cache(folder)
+        for one in self._fs.ls(folder, detail=True):
+            if one["type"] == "file":
+                name = posixpath.basename(str(one["name"]))
+                yield FolderFile(name, int(one.get("size") or 0), _changed_ms(one))
+
+    def remove(self, path: str) -> None:
+        """Remove a file. None need be there."""
+        with self.named(path), suppress(FileNotFoundError):
+            self._remove(path)
 
     # ------------------------------------------------------------ writing
 
@@ -548,6 +568,24 @@ class SftpStore(NewNameStore):
         else:
             self._fs.ftp.rename(temporary, path)  # fails if there is a file
 
+    def why_not_exclusive(self, folder: str) -> str:
+        """Try whether a rename leaves a file alone that has the name, as the protocol has it."""
+        names = [temporary_beside(posixpath.join(folder, "scratch")) for _ in range(2)]
+        try:
+            with self.named(folder):
+                for name in names:
+                    with self._fs.ftp.open(name, "wx") as file:
+                        file.write(name.encode())
+                with suppress(OSError):
+                    self._fs.ftp.rename(*names)
+                with self._fs.ftp.open(names[1], "r") as file:
+                    is_left = file.read() == names[1].encode()
+        finally:
+            for name in names:
+                with suppress(StoreProblem):
+                    self.remove(name)
+        return "" if is_left else "its server lets a rename replace a file"
+
     def _reconnect(self) -> None:
         with self._lock:
             with suppress(Exception):
@@ -584,6 +622,14 @@ class ArrowStore(FileSystemStore):
         import pyarrow.fs as pafs
 
         return [info.path for info in self._fs.get_file_info(pafs.FileSelector(folder))]
+
+    def _listed(self, folder: str) -> Iterator[FolderFile]:
+        import pyarrow.fs as pafs
+
+        for one in self._fs.get_file_info(pafs.FileSelector(folder)):
+            if one.is_file:
+                changed_ms = (one.mtime_ns or 0) // _NS_PER_MS
+                yield FolderFile(one.base_name, one.size or 0, changed_ms)
 
     def _make_folder(self, folder: str) -> None:
         self._fs.create_dir(folder, recursive=True)
@@ -630,6 +676,17 @@ def _cut(data: LocalFile, size: int) -> Iterator[tuple[int, bytes]]:
         if part:
             yield start, part
         start += len(piece)
+
+
+def _changed_ms(found: Any) -> int:  # noqa: ANN401  as the file system says it
+    """Return when a file was changed, milliseconds since the epoch; 0 if that is not said."""
+    for key in _TIMES:
+        changed = found.get(key)
+        if changed:
+            seconds = changed.timestamp() if hasattr(changed, "timestamp") else changed
+            with suppress(TypeError, ValueError):
+                return int(float(seconds) * _MS_PER_S)
+    return 0
 
 
 def _unseen(data: LocalFile) -> FileState:

@@ -17,7 +17,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parquet_bloomwriter.errors import FileChanged
 from parquet_bloomwriter.source.local import FileSource
@@ -52,6 +52,19 @@ class FileState:
 
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What a new version gets, too: content type, metadata, mode and so on."""
+
+
+class FolderFile(NamedTuple):
+    """A file as the listing of a folder shows it."""
+
+    name: str
+    """In the folder."""
+
+    size: int
+    """Bytes."""
+
+    modified_ms: int
+    """Milliseconds since the epoch; 0 if the store does not say."""
 
 
 class WholeStore(ABC):
@@ -119,6 +132,31 @@ class WholeStore(ABC):
             prefix: The path.
             suffix: How a name in the folder must end.
         """
+
+    @abstractmethod
+    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+        """List the files directly in a folder, by name.
+
+        Args:
+            folder: Its path, without a slash at its end.
+            start: Leave out names that come before this one.
+
+        Raises:
+            FileNotFoundError: If there is no such folder.
+        """
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Remove a file. None need be there."""
+
+    def why_not_exclusive(self, folder: str) -> str:
+        """Return why `publish` may replace a file that another program makes meanwhile, or "".
+
+        Args:
+            folder: Where it may be tried with files of random names.
+        """
+        del folder
+        return "it has no way to create a file only if there is none"
 
     @abstractmethod
     def spell(self, path: str) -> str:

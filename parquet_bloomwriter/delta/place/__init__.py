@@ -56,9 +56,9 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
         from parquet_bloomwriter.delta.place.objects import ObjectPlace
 
         return ObjectPlace(given.rstrip("/"))
-    from parquet_bloomwriter.delta.place.others import other_place
+    from parquet_bloomwriter.delta.place.others import OtherPlace
 
-    return other_place(given.rstrip("/"))
+    return OtherPlace(given.rstrip("/"))
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
