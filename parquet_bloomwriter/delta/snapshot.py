@@ -1,4 +1,9 @@
-"""A table at one version: its files, its schema and its properties."""
+"""A table at one version: its files, its schema and its properties.
+
+Paths in the log are URIs. Two spellings of one path (`a%20b` and `a b`) name one file.
+
+Source: Delta protocol, "Action Reconciliation".
+"""
 
 from __future__ import annotations
 
@@ -145,16 +150,16 @@ def advance(snapshot: Snapshot, commit: Commit) -> Snapshot:
     """
     if commit.version != snapshot.version + 1:
         raise ValueError(f"version {commit.version} does not follow {snapshot.version}")
-    replay = _Replay(protocol=snapshot.protocol, metadata=snapshot.metadata)
+    replay = _Replay()
     replay.put(snapshot.files.values())
     replay.apply(commit)
-    protocol, metadata = replay.protocol, replay.metadata
-    assert protocol is not None
-    assert metadata is not None
+    metadata = commit.metadata or snapshot.metadata
+    if commit.protocol is not None:
+        check_readable(commit.protocol)
     return Snapshot(
         place=snapshot.place,
         version=commit.version,
-        protocol=protocol,
+        protocol=commit.protocol or snapshot.protocol,
         metadata=metadata,
         files=replay.files(),
         timestamp_ms=_own_time(commit.info, metadata.properties),
@@ -167,9 +172,9 @@ class _Replay:
     Within one entry, actions have no order: a file that it removes and adds is there afterwards.
     """
 
-    def __init__(self, protocol: Protocol | None = None, metadata: Metadata | None = None) -> None:
-        self.protocol = protocol
-        self.metadata = metadata
+    def __init__(self) -> None:
+        self.protocol: Protocol | None = None
+        self.metadata: Metadata | None = None
         self._files: dict[FileKey, Add] = {}
 
     def put(self, adds: Iterable[Add]) -> None:

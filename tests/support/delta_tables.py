@@ -36,11 +36,10 @@ def make_table(
     num_files: int = 3,
     rows: int = 1000,
     partition_by: Sequence[str] = (),
-    properties: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a table of files by as many appends; `id` counts all rows, `day` the files."""
     for number in range(num_files):
-        append(path, number, rows=rows, partition_by=partition_by, properties=properties)
+        append(path, number, rows=rows, partition_by=partition_by)
     return path
 
 
@@ -50,7 +49,6 @@ def append(
     *,
     rows: int = 1000,
     partition_by: Sequence[str] = (),
-    properties: Mapping[str, str] | None = None,
 ) -> None:
     """Append one file."""
     ids = range(number * rows, (number + 1) * rows)
@@ -67,7 +65,6 @@ def append(
         data,
         mode="append",
         partition_by=list(partition_by) or None,
-        configuration=dict(properties) if properties and number == 0 else None,
     )
 
 
