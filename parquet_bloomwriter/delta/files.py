@@ -18,8 +18,7 @@ from parquet_bloomwriter.delta.place import is_table, place_of
 from parquet_bloomwriter.delta.schema import TableColumns
 from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
-from parquet_bloomwriter.metadata.footer import Footer, Schema
-from parquet_bloomwriter.metadata.schema import Leaf
+from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
 from parquet_bloomwriter.source.listing import has_suffix, is_pattern

@@ -205,7 +205,7 @@ def _bloomify_delta(
     workers = SparkWorkers(spark, num_tasks)
     report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
     status = {FileFate.REPLACED: "rewritten", FileFate.UNCHANGED: "unchanged"}
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (
             _text(one.path),
             None if one.new_path is None else _text(one.new_path),

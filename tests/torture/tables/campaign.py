@@ -42,8 +42,9 @@ Three commits replace the three files of a table, while another process commits 
 time: deltalake appends, deletes a file or a row, updates, merges, compacts, vacuums and writes a
 checkpoint; a second process replaces the same files; and an entry is made by hand that deletes rows
 by a deletion vector, and is created before it is filled. Afterwards the rows are those that the
-other's commit leaves, each once, as deltalake and DuckDB read them; no file of the table is missing;
-each commit that was reported is in the log, as it was reported; and no version was written twice.
+other's commit leaves, each once, as deltalake and DuckDB read them; no file of the table is
+missing; each commit that was reported is in the log, as it was reported; and no version was written
+twice.
 The other process may lose, and say so: that is its right.
 """
 
