@@ -140,3 +140,30 @@ def test_a_file_that_fails(table: Path) -> None:
     assert result.exit_code == 3
     assert "2 of 3 files" in result.stdout
     assert first.name in result.stdout
+
+
+def test_advise_writes_what_it_advises(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", num_files=2, rows=120_000)  # too many for dictionaries
+    result = run("advise", table, "--write", "--fpp", "0.02")
+    assert result.exit_code == 0, result.output
+    properties = DeltaTable(os.fspath(table)).metadata().configuration
+    assert properties["bloomify.columns"].split(", ") == asked_in(result.stderr)
+    assert properties["bloomify.fpp"] == "0.02"
+    assert "email" in properties["bloomify.columns"]
+    assert versions(table) == [0, 1, 2]
+    assert "say so already" in run("advise", table, "--write", "--fpp", "0.02").stderr
+    assert versions(table) == [0, 1, 2]
+    assert run(table).exit_code == 0
+    assert DeltaTable(os.fspath(table)).to_pyarrow_table().num_rows == 240_000
+
+
+def asked_in(text: str) -> list[str]:
+    """Return the columns that the command says the table asks for."""
+    return text.split("the table asks for ")[1].split(" from version", maxsplit=1)[0].split(", ")
+
+
+def test_advise_writes_to_tables_only(table: Path) -> None:
+    (table / "_delta_log").rename(table.parent / "log")
+    result = run("advise", table, "--write")
+    assert result.exit_code == 2
+    assert "one Delta table" in result.stderr

@@ -8,6 +8,8 @@ import click
 
 from bloomify.console.console import Console
 from bloomify.console.help import Reading, section
+from bloomify.console.messages import describe
+from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import (
     ReadingOptions,
     all_of,
@@ -17,7 +19,8 @@ from bloomify.options import (
     reading_options,
     sources_argument,
 )
-from bloomify.runner import read_files, shown
+from bloomify.runner import guarded, read_files, shown
+from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -44,11 +47,18 @@ class AdviseOptions(ReadingOptions):
 
     columns: tuple[str, ...]
     fpp: float
+    write: bool
 
 
 @click.command("advise", cls=Reading, short_help="Say which columns deserve filters.")
 @sources_argument
 @_judged_options
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Of a Delta table: set its properties bloomify.columns and bloomify.fpp to the advice, "
+    "by a commit, so that 'bloomify TABLE' knows the columns.",
+)
 @reading_options
 @click.pass_context
 def advise(
@@ -63,6 +73,8 @@ def advise(
 
     console = Console.open(is_quiet=options["quiet"])
     view = AdviseView(inputs=tuple(map(shown, inputs)))
+    if options["write"]:
+        _check_table(ctx, inputs)
 
     def judge(location: Location, jobs: int, _: FileProgress) -> AdviseReport:
         from parquet_bloomwriter.verbs.advise import advise
@@ -74,7 +86,43 @@ def advise(
     )
     if view.reports and not (options["quiet"] or options["as_json"]):
         _print_command(view, console)
+    if options["write"] and code == ExitCode.OK:
+        code = _write_properties(inputs[0], view, options["fpp"], console)
     ctx.exit(code)
+
+
+def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
+    """Check that one table is named.
+
+    Raises:
+        click.UsageError: If not.
+    """
+    from parquet_bloomwriter.delta.place import is_table
+
+    if len(inputs) != 1 or not is_table(inputs[0]):
+        raise click.UsageError("--write goes with one Delta table, named by its folder", ctx)
+
+
+def _write_properties(table: str, view: AdviseView, fpp: float, console: Console) -> ExitCode:
+    """Set the table's properties to the columns that deserve filters, or have them already."""
+    from parquet_bloomwriter.reports.advice import Advice
+    from parquet_bloomwriter.tables.properties import ask_for_filters
+
+    wanted = (Advice.ADD, Advice.HAS_FILTER)
+    names = [one.name for one in view.together().ranked if one.verdict in wanted]
+    if not names:
+        console.note("no column deserves filters: the table's properties stay as they are.")
+        return ExitCode.OK
+    try:
+        version = guarded(lambda: ask_for_filters(table, names, fpp=fpp), path=table)
+    except (BloomwriterError, OSError) as error:
+        console.error(describe(error, path=table))
+        return exit_code_of(error)
+    if version is None:
+        console.note("the table's properties say so already.")
+    else:
+        console.note(f"the table asks for {', '.join(names)} from version {version:,} on.")
+    return ExitCode.OK
 
 
 def _print_command(view: AdviseView, console: Console) -> None:
