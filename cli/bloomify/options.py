@@ -229,7 +229,7 @@ def _check_place(path: str, *, is_local: bool = False) -> None:
 
 def _check_url(url: str) -> None:
     from parquet_bloomwriter.stores.open import check_url
-    from parquet_bloomwriter.stores.s3.bucket import is_s3, parse_url
+    from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
     if is_s3(url):
         parse_url(url)
@@ -339,11 +339,19 @@ class ReadingOptions(TypedDict):
     """The options of most verbs that only read: `reading_options`."""
 
     jobs: int | None
+    version: int | None
     as_json: bool
     quiet: bool
 
 
-reading_options = all_of(jobs_option, printing_options)
+version_option = _other(
+    "--version",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Read version N of Delta tables.  [default: their last]",
+)
+
+reading_options = all_of(jobs_option, version_option, printing_options)
 
 running_options = all_of(
     jobs_option,

@@ -21,7 +21,7 @@ from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
 from bloomify.views.base import Document, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
-from parquet_bloomwriter.text import count
+from parquet_bloomwriter.text import count, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bloomify.options import DestinationOptions, ReadingOptions, WritingOptions
     from bloomify.views.base import View
     from parquet_bloomwriter import FileOutcome
+    from parquet_bloomwriter.delta.files import FoundFiles, Table
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
 
@@ -132,7 +133,8 @@ def read_files(  # noqa: PLR0913  the frame's parts
 
     jobs = default_jobs() if options["jobs"] is None else options["jobs"]
     with interruptible(console.bar):
-        locations = find(inputs)
+        found = find(inputs, options["version"])
+        locations = found.files
         run = _Run(
             view=view,
             console=console,
@@ -141,20 +143,36 @@ def read_files(  # noqa: PLR0913  the frame's parts
             has_details=has_details,
             is_together=is_together,
             reads_only=True,
+            tables=found.tables,
         )
         return run.take_all(_outcomes(locations, verb, jobs, console))
 
 
-def find(inputs: Sequence[str]) -> list[Location]:
-    """Find the files that inputs name.
+def find(inputs: Sequence[str], version: int | None) -> FoundFiles:
+    """Find the files that inputs name; of tables, those of a version, by default the last.
 
     Raises:
         InvalidArgument: If an input matches nothing, or cannot be opened here.
+        TableProblem: If a table cannot be understood.
         OSError: If a folder cannot be listed.
     """
-    from parquet_bloomwriter.source import find_sources
+    from parquet_bloomwriter.delta.files import find_inputs
 
-    return find_sources(inputs)
+    return find_inputs(inputs, version=version)
+
+
+def table_headline(table: Table) -> str:
+    """Return one line on a table: what is read of it."""
+    files = count(len(table.files), "file")
+    return f"{safe(table.path)}: version {table.version:,} of a Delta table, {files}"
+
+
+def table_documents(tables: Sequence[Table]) -> Document:
+    """Return what the JSON says of tables, if there are some."""
+    facts: list[Document] = [
+        {"path": one.path, "version": one.version, "num_files": len(one.files)} for one in tables
+    ]
+    return {"tables": facts} if facts else {}
 
 
 def is_single(inputs: Sequence[str], locations: Sequence[Location]) -> bool:
@@ -269,6 +287,9 @@ class _Run(Generic[R]):
     is_together: bool = False
     """Whether only the summary is shown, of a single file, too."""
 
+    tables: Sequence[Table] = ()
+    """Tables that are read."""
+
     num_done: int = 0
     documents: list[Document] = field(default_factory=list)
     failures: FailureLog = field(init=False)
@@ -278,6 +299,9 @@ class _Run(Generic[R]):
 
     def take_all(self, outcomes: Iterable[FileOutcome[R]]) -> ExitCode:
         """Print what became of each file, then the summary, and return the exit code."""
+        if not (self.as_json or self.console.is_quiet):
+            for table in self.tables:
+                self.console.result(table_headline(table))
         for outcome in outcomes:
             if outcome.error is not None:
                 self.failures.add(outcome.error, path=outcome.path, output=outcome.output)
@@ -318,7 +342,8 @@ class _Run(Generic[R]):
         num_files = self.num_done + len(self.failures.codes)
         if self.as_json:
             lists = {"files": self.documents, "failed": self.failures.documents}
-            self.console.result(json_text(self.view.command, **self.view.overall(), **lists))
+            facts = {**self.view.overall(), **table_documents(self.tables)}
+            self.console.result(json_text(self.view.command, **facts, **lists))
         elif not self.console.is_quiet and (self.is_together or not self.is_single):
             self._sum_up(num_files)
         return exit_code_of_run(self.failures.codes, num_files=num_files, passed=self.view.passed)
@@ -332,7 +357,7 @@ class _Run(Generic[R]):
             done = f"; {count(num_files, 'file')} {'read' if self.reads_only else 'done'}"
             ending = f"; {failures}, see above" if num_failed else done
             self.console.result(f"\n{self.view.tally()}{'' if self.is_single else ending}.")
-        elif not self.is_single:
+        elif num_files and not self.is_single:
             self.console.error(f"{failures}.")
 
     def _print_below(self, text: str, *, gap: bool = True) -> None:

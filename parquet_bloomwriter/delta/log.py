@@ -89,17 +89,32 @@ def find_segment(place: TablePlace, version: int | None = None) -> Segment:
     """
     if version is not None and version < 0:
         raise InvalidArgument(f"a version is 0 or more, not {version}")
-    hint = _hint(place)
-    if hint is not None and (version is None or hint <= version):
-        found = _Listing(place.list_log(f"{hint:020}"))
-        if any(one >= hint for one in found.checkpoints):
-            return found.segment(version, place.root)
-    return _Listing(_whole(place)).segment(version, place.root)
-
-
-def _whole(place: TablePlace) -> list[LogFile]:
     try:
-        return place.list_log()
+        return _list(place, version).segment(version, place.root)
+    except InvalidArgument:
+        # What can be read instead is told of the whole log.
+        return _list(place, 0).segment(version, place.root)
+
+
+def last_version(place: TablePlace) -> int:
+    """Return the number of the last version of a table.
+
+    Raises:
+        InvalidArgument: If there is no table.
+        StoreProblem, OSError: If the log cannot be listed.
+    """
+    return _list(place, None).last(place.root)
+
+
+def _list(place: TablePlace, version: int | None) -> _Listing:
+    """List what a version may need: all from the last checkpoint on, or the whole log."""
+    hint = _hint(place)
+    try:
+        if hint is not None and (version is None or hint <= version):
+            found = _Listing(place.list_log(f"{hint:020}"))
+            if hint in found.checkpoints:
+                return found
+        return _Listing(place.list_log())
     except FileNotFoundError:
         raise InvalidArgument(
             "there is no Delta table here",
@@ -141,15 +156,20 @@ class _Listing:
                 ordered = tuple(names[part] for part in sorted(names))
                 self.checkpoints[version] = Checkpoint(version=version, names=ordered)
 
-    def segment(self, version: int | None, root: str) -> Segment:
-        """Return what a version is read from."""
-        last = max((*self.entries, *self.checkpoints), default=None)
-        if last is None:
+    def last(self, root: str) -> int:
+        """Return the last version."""
+        found = max((*self.entries, *self.checkpoints), default=None)
+        if found is None:
             raise InvalidArgument(
                 "there is no Delta table here: its log has no entry",
                 path=root,
                 remedy="Name the folder that has the table's _delta_log.",
             )
+        return found
+
+    def segment(self, version: int | None, root: str) -> Segment:
+        """Return what a version is read from."""
+        last = self.last(root)
         if version is None:
             version = last
         elif version > last or (version not in self.entries and version not in self.checkpoints):

@@ -18,7 +18,6 @@ from parquet_bloomwriter.delta.actions import (
     parse_actions,
     vector_id,
 )
-from parquet_bloomwriter.delta.checkpoint import read_checkpoint
 from parquet_bloomwriter.delta.features import check_readable
 from parquet_bloomwriter.delta.log import entry_name, find_segment
 from parquet_bloomwriter.errors import TableProblem
@@ -62,6 +61,9 @@ def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
     segment = find_segment(place, version)
     replay = _Replay()
     if segment.checkpoint is not None:
+        # Imported here: entries are read without pyarrow.
+        from parquet_bloomwriter.delta.checkpoint import read_checkpoint
+
         state = read_checkpoint(place, segment.checkpoint)
         if state.protocol is not None:
             replay.protocol = Protocol.of(state.protocol)
@@ -145,16 +147,16 @@ def advance(snapshot: Snapshot, commit: Commit) -> Snapshot:
     """
     if commit.version != snapshot.version + 1:
         raise ValueError(f"version {commit.version} does not follow {snapshot.version}")
-    replay = _Replay(protocol=snapshot.protocol, metadata=snapshot.metadata)
+    replay = _Replay()
     replay.put(snapshot.files.values())
     replay.apply(commit)
-    protocol, metadata = replay.protocol, replay.metadata
-    assert protocol is not None
-    assert metadata is not None
+    metadata = commit.metadata or snapshot.metadata
+    if commit.protocol is not None:
+        check_readable(commit.protocol)
     return Snapshot(
         place=snapshot.place,
         version=commit.version,
-        protocol=protocol,
+        protocol=commit.protocol or snapshot.protocol,
         metadata=metadata,
         files=replay.files(),
         timestamp_ms=_own_time(commit.info, metadata.properties),
@@ -167,9 +169,9 @@ class _Replay:
     Within one entry, actions have no order: a file that it removes and adds is there afterwards.
     """
 
-    def __init__(self, protocol: Protocol | None = None, metadata: Metadata | None = None) -> None:
-        self.protocol = protocol
-        self.metadata = metadata
+    def __init__(self) -> None:
+        self.protocol: Protocol | None = None
+        self.metadata: Metadata | None = None
         self._files: dict[FileKey, Add] = {}
 
     def put(self, adds: Iterable[Add]) -> None:

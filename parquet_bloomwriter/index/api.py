@@ -74,7 +74,9 @@ def create(  # noqa: PLR0913  all by keyword
         contract: "checked" looks at each file that is about to be excluded, and keeps it if it has
             changed since it was indexed. "immutable" promises that files are never replaced or
             removed: no file is looked at, and lookups take the files that the index knows for the
-            whole table. If the promise is broken, answers lack rows.
+            whole table. If the promise is broken, answers lack rows. A table of Delta keeps that
+            promise by itself: its index is "immutable" in any case, and lookups take the files of
+            the version asked about from the table's log.
         slices: Whether columns with filters of a thousand files or more get slices: all bits of
             these filters once more, arranged so that a lookup reads a few long rows instead of a
             block of each filter. They need as many bytes as the filters.
@@ -283,13 +285,14 @@ def index(
     return _with_changes(table, info, files) if changes else info
 
 
-def lookup(
+def lookup(  # noqa: PLR0913  all by keyword
     table: StrPath,
     filters: object,
     *,
     name: str | None = None,
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
+    version: int | None = None,
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
@@ -304,19 +307,28 @@ def lookup(
         name: Name of the only index to use; by default all are used.
         home: As for `create`.
         files: As for `create`.
+        version: Of a table of Delta: the version asked about, by default the last. The log says
+            which files it has; those that no index knows are kept.
 
     Raises:
         IndexNotFound: If there is no such index, or the table has no index.
         InvalidArgument: If the predicate cannot be understood, or there is no such table.
+        TableProblem: If the log of a table of Delta cannot be read.
     """
     from parquet_bloomwriter.index.query.lookup import look_up
 
-    return look_up(table, filters, name=name, home=home, files=files)
+    return look_up(table, filters, name=name, home=home, files=files, version=version)
 
 
 def _with_changes(
     table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
     from parquet_bloomwriter.index.changes import current_files
+    from parquet_bloomwriter.index.config import delta_version_of
+    from parquet_bloomwriter.index.delta_tables import delta_files, is_delta
 
-    return with_changes(info, current_files(table, info.root, files)) if info.root else info
+    if not info.root:
+        return info
+    is_table = delta_version_of(info.options) is not None and is_delta(info.root)
+    found = delta_files(info.root)[1] if is_table else current_files(table, info.root, files)
+    return with_changes(info, found)

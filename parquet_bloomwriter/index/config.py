@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast, get_args
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
+from parquet_bloomwriter.index.delta_tables import VERSION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.log.entry import IndexedColumn
 from parquet_bloomwriter.sbbf.sizing import check_max_bytes
@@ -50,6 +51,9 @@ class IndexConfig:
     """Largest index that may be built, bytes, as estimated."""
 
     contract: Contract = "checked"
+    delta_version: int | None = None
+    """Of a table of Delta: its version."""
+
     slices: bool = True
     """Whether slices are written for groups of many filters."""
 
@@ -66,6 +70,8 @@ class IndexConfig:
             "max_file_bytes": str(self.max_file_bytes),
             "max_total_bytes": str(self.max_total_bytes),
         }
+        if self.delta_version is not None:
+            options[VERSION] = str(self.delta_version)
         return with_slices_wanted(options, wanted=self.slices)
 
 
@@ -139,7 +145,14 @@ def config_of(entry: Entry, *, path: str) -> IndexConfig:
         max_total_bytes=max_total,
         contract=entry.contract,
         slices=are_slices_wanted(options),
+        delta_version=delta_version_of(options),
     )
+
+
+def delta_version_of(options: Mapping[str, str]) -> int | None:
+    """Return the version of a table of Delta that an entry's index was made of."""
+    found = options.get(VERSION, "")
+    return int(found) if found.isdecimal() else None
 
 
 def are_slices_wanted(options: Mapping[str, str]) -> bool:

@@ -52,15 +52,18 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
         raise InvalidArgument(problem, path=root, remedy=remedy)
 
 
-def why_not_plain(root: str, asked: Iterable[str] = ()) -> Reason | None:
+def why_not_plain(root: str, asked: Iterable[str] = (), *, is_delta: bool = False) -> Reason | None:
     """Return why an index must not be used for a query, or None if it may be.
 
     Args:
         root: The table's folder, absolute.
         asked: The folders and files that the query is about, absolute.
+        is_delta: Whether it is an index of a table of Delta, and the query knows its log.
     """
     folders = dict.fromkeys([root, *map(_folder_of, asked)])
     for found in _records(folders):
+        if is_delta and found.kind is ReferenceKind.DELTA_LOG:
+            continue
         text = (
             f'"{os.path.dirname(found.path)}" has become a table with records of its own, which an'
             f" index does not know: {found.path} ({found.kind}); delete the index"

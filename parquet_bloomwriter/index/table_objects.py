@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, cast
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
+from parquet_bloomwriter.index.delta_tables import LoggedFile
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.source.listing import is_listed
-from parquet_bloomwriter.stores.s3.bucket import open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,6 +116,8 @@ def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
 def is_state_of(source: Source, file: FileId) -> bool:
     """Return whether an open object is in the state that a file was listed in."""
     state = cast("S3Source", source).state
+    if isinstance(file, LoggedFile):
+        return state.size == file.size
     return state.size == file.size and _bare(state.etag) == file.etag
 
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.metadata import Leaf, Schema
+    from parquet_bloomwriter.delta.files import Table
+    from parquet_bloomwriter.metadata import Schema
     from parquet_bloomwriter.predicate.bound import Bound, InSet
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
@@ -101,12 +102,21 @@ class Bindings:
     partition: Partition | None = None
     """The columns that all the files have in their paths, with the same values."""
 
+    table: Table | None = None
+    """The table that all the files belong to."""
+
     @classmethod
     def of(
         cls, expression: Expression, hash_kind: HashKind = XXHASH, *, reads_paths: bool = False
     ) -> Bindings:
         """Begin without any schema."""
         return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
+
+    def of_table(self, table: Table) -> Bindings:
+        """Begin anew, for files of a table of Delta."""
+        from parquet_bloomwriter.probing.table_columns import LoggedBindings
+
+        return LoggedBindings(self.expression, self.columns, hash_kind=self.hash_kind, table=table)
 
     def in_partition(self, partition: Partition) -> Bindings:
         """Begin anew, for files with these columns in their paths."""
@@ -126,6 +136,14 @@ class Bindings:
             found = self.seen[schema] = SchemaBinding(bound=bound, ordinals=ordinals)
         return found
 
+    def to_file(self, file: CachedFooter) -> SchemaBinding:
+        """Return what the predicate means for a file."""
+        return self.to(file.schema)
+
+    def names(self) -> list[tuple[str, ...]]:
+        """Return the names of the leaf columns in each schema that was met."""
+        return [tuple(leaf.name for leaf in schema.leaves) for schema in self.seen]
+
     def expression_for(self, schema: Schema) -> Expression:
         """Return the predicate as far as paths leave it open."""
         if self.partition is None:
@@ -138,19 +156,23 @@ class Bindings:
             self.hashed[atom] = Hashes.of(atom.plains or (), self.hash_kind)
         return self.hashed[atom]
 
-    def check_columns(self, paths: Sequence[str]) -> None:
+    def check_columns(self, paths: Sequence[str], tables: Sequence[tuple[str, ...]] = ()) -> None:
         """Check that every column is in some file, or is a partition key in some path.
+
+        Args:
+            paths: Of the files.
+            tables: Names of the columns of each table that files belong to.
 
         Raises:
             ColumnNotFound: If a column is not.
         """
         quoted = quoted_columns(self.expression)
         names = (*self.columns, *quoted)
-        schemas = [schema.leaves for schema in self.seen]
-        if any(all(_has(leaves, name) for name in names) for leaves in schemas):
+        schemas = [*self.names(), *tables]
+        if any(all(_has(known, name) for name in names) for known in schemas):
             return
         for name in names if schemas else ():
-            is_known = any(_has(leaves, name) for leaves in schemas)
+            is_known = any(_has(known, name) for known in schemas)
             if is_known or _in_paths(name, paths):
                 continue
             if name in quoted:
@@ -158,10 +180,12 @@ class Bindings:
             from parquet_bloomwriter.column_names import select_columns
 
             try:
-                select_columns(schemas[0], [name])
+                for schema in list(self.seen)[:1]:
+                    select_columns(schema.leaves, [name])
+                if not self.seen:
+                    raise ColumnNotFound(f'there is no column "{name}"', name=name)  # noqa: TRY301
             except ColumnNotFound as error:
-                known = (*(leaf.name for leaf in schemas[0]), *_names_in_paths(paths))
-                error.remedy = suggestion(name, known)
+                error.remedy = suggestion(name, (*schemas[0], *_names_in_paths(paths)))
                 raise
 
 
@@ -179,8 +203,8 @@ def _names_in_paths(paths: Sequence[str]) -> Iterator[str]:
                 yield name
 
 
-def _has(leaves: Sequence[Leaf], name: str) -> bool:
-    return any(leaf.name == name or leaf.name.startswith(f"{name}.") for leaf in leaves)
+def _has(known: Sequence[str], name: str) -> bool:
+    return any(one == name or one.startswith(f"{name}.") for one in known)
 
 
 @dataclass(slots=True, eq=False)
@@ -233,19 +257,27 @@ Groups: TypeAlias = "list[tuple[Bindings, list[int]]]"
 def _by_partition(locations: Sequence[Openable], bindings: Bindings) -> Groups:
     """Group files by what their paths decide: many partitions make few groups."""
     groups: dict[Hashable, tuple[Bindings, list[int]]] = {}
+    tables: dict[Table, Bindings] = {}
     for place, location in enumerate(locations):
+        table: Table | None = getattr(location, "table", None)
+        if table is not None and table not in tables:
+            tables[table] = bindings.of_table(table)
+        begun = bindings if table is None else tables[table]
         partition = _partition_of(location, bindings)
-        key = None
+        key: Hashable = table
         if partition is not None:
-            key = partition.hides_stored, partition.decided(bindings.expression, ())
+            key = table, partition.hides_stored, partition.decided(bindings.expression, ())
         if key not in groups:
-            of_path = bindings if partition is None else bindings.in_partition(partition)
-            groups[key] = (of_path, [])
+            groups[key] = (begun if partition is None else begun.in_partition(partition), [])
         groups[key][1].append(place)
     return list(groups.values())
 
 
 def _partition_of(location: Openable, bindings: Bindings) -> Partition | None:
+    if getattr(location, "table", None) is not None:
+        from parquet_bloomwriter.probing.table_columns import partition_in_log
+
+        return partition_in_log(location, bindings.columns)  # type: ignore[arg-type]  # seen above
     path = str(location)
     if not bindings.reads_paths or "=" not in path:
         return None
@@ -276,25 +308,29 @@ def _check_columns(groups: Groups, locations: Sequence[Openable], bindings: Bind
     Raises:
         ColumnNotFound: If a column is in none of the files.
     """
-    paths = [str(location) for location in locations if str(location)]
+    tables = [names for group, _ in groups if group.table is not None for names in group.names()]
+    others = [(group, places) for group, places in groups if group.table is None]
+    places_of_others = sorted(place for _, places in others for place in places)
+    paths = [str(locations[place]) for place in places_of_others if str(locations[place])]
     excluded = [
         (group, [locations[place] for place in places])
-        for group, places in groups
+        for group, places in others
         if group.is_excluded
     ]
-    for group, _ in groups:
+    for group, _ in others:
         bindings.seen.update(group.seen)
-    if not bindings.seen and not all(_in_paths(name, paths) for name in bindings.columns):
+    is_decided = bindings.seen or tables or all(_in_paths(name, paths) for name in bindings.columns)
+    if not is_decided:
         for group, there in excluded[:1]:
             _probe_group(there[:1], group)
             bindings.seen.update(group.seen)
     try:
-        bindings.check_columns(paths)
+        bindings.check_columns(paths, tables)
     except ColumnNotFound:
         for group, there in excluded:
             _probe_group(there, group)
             bindings.seen.update(group.seen)
-        bindings.check_columns(paths)
+        bindings.check_columns(paths, tables)
 
 
 def _files_at_once() -> int:
@@ -333,7 +369,7 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
     footers = [one.footer for one in opened if one.footer is not None]
     sources = [one.source for one in opened if one.source is not None]
     batch, reader = FileBatch.of(footers), BatchReader(sources)
-    bound = bindings.to(footers[0].schema).bound
+    bound = bindings.to_file(footers[0]).bound
     findings = evaluate(bound, batch, reader, bindings.hashes)
     files = [
         FileProbe(
@@ -355,8 +391,8 @@ def _judge(opened: Sequence[_Opened], bindings: Bindings) -> _Probed:
 def _open_all(locations: Sequence[Openable], bindings: Bindings, stack: ExitStack) -> list[_Opened]:
     """Open files and parse their footers; `stack` closes the files that were opened."""
 
-    def ordinals(schema: Schema) -> tuple[int, ...]:
-        return bindings.to(schema).ordinals
+    def ordinals(file: CachedFooter) -> tuple[int, ...]:
+        return bindings.to_file(file).ordinals
 
     def open_one(location: Openable) -> _Opened:
         one = _Opened(str(location) or None)

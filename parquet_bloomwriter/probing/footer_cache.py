@@ -448,7 +448,7 @@ CACHE = FooterCache()
 register(CACHE.clear)
 
 
-def cached_footer(source: Source, wanted: Callable[[Schema], Sequence[int]]) -> CachedFooter:
+def cached_footer(source: Source, wanted: Callable[[CachedFooter], Sequence[int]]) -> CachedFooter:
     """Return the footer of a source, read unless it is kept.
 
     Args:
@@ -462,11 +462,11 @@ def cached_footer(source: Source, wanted: Callable[[Schema], Sequence[int]]) -> 
     identity = source.identity
     file = None if identity is None else CACHE.get(identity)
     if file is not None:
-        file.learn(wanted(file.schema))
+        file.learn(wanted(file))
         return file
     footer = read_footer(source, check_head=False)
     file = CachedFooter.of(footer)
-    file.learn(wanted(file.schema), footer)
+    file.learn(wanted(file), footer)
     if identity is not None:
         CACHE.put(identity, file)
     return file

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Operator, Value
 
 Texts = tuple[str | None, ...]
-"""The texts that a value may be; None is null."""
+"""The texts that a value may be; None is null. None at all: the value is not known."""
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _BOOLEANS = ("true", "false")
@@ -65,6 +65,9 @@ class Partition:
 
     hides_stored: bool
     """Whether readers see these columns instead of stored columns of the same names."""
+
+    origin: str = "the value in the path"
+    """What conditions are decided by, for people."""
 
     def decided(
         self, expression: Expression, stored: Collection[str], *, is_negated: bool = False
@@ -103,7 +106,7 @@ class Partition:
             return Opaque(to_text(expression))
         (value,) = outcomes
         meets = "meets it" if value else "does not meet it"
-        reason = f"the value in the path {meets}"
+        reason = f"{self.origin} {meets}"
         return Constant(value, text=to_text(expression), reason=reason)
 
 

@@ -71,7 +71,7 @@ class TableBindings(Bindings):
         """Return the predicate; conditions that must not prune are opaque."""
         return self._guard(self.expression, schema.leaves)
 
-    def check_columns(self, paths: Sequence[str]) -> None:
+    def check_columns(self, paths: Sequence[str], tables: Sequence[tuple[str, ...]] = ()) -> None:
         """Leave it to pyarrow which columns there are."""
 
     def _guard(self, expression: Expression, leaves: Leaves) -> Expression:

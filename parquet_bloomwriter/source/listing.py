@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.source.base import Source
     from parquet_bloomwriter.source.filesystems import StrPath
 
@@ -170,6 +171,10 @@ class Location:
         found = self.found if 0 <= time.time() - self.found_at < _TRUSTED_S else None
         opener = open_fsspec if is_fsspec(self.filesystem) else open_arrow
         return opener(self.filesystem, self.path, name=str(self), found=found)
+
+    def named(self, footer: Footer) -> Footer:
+        """Return the file's footer with the names by which its columns are known: its own."""
+        return footer
 
 
 _THREADS = 16

@@ -123,7 +123,8 @@ def opened_with_footer(
     """
     with open_for_reading(source, filesystem=filesystem) as file:
         try:
-            yield file, read_footer(file)
+            footer = read_footer(file)
+            yield file, source.named(footer) if isinstance(source, Location) else footer
         except FileProblem as error:
             error.path = error.path or file.name
             raise

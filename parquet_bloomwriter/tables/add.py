@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.delta.features import check_replaceable
@@ -15,7 +16,7 @@ from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.records import TAG, Records, tag_of
 from parquet_bloomwriter.tables.replacement import Limits, NewFile
-from parquet_bloomwriter.tables.run import Run
+from parquet_bloomwriter.tables.run import Run, threads_for
 from parquet_bloomwriter.tables.wish import wish_of
 from parquet_bloomwriter.verbs.add import bloomify
 
@@ -23,9 +24,72 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.sbbf import Sizing
-    from parquet_bloomwriter.tables.replacement import Job, TableProgress
+    from parquet_bloomwriter.tables.choice import Task
+    from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterBuilder:
+    """Writes files with filters; see `Writer`."""
+
+    rates: Mapping[str, float]
+    """False positive probability by logical name."""
+
+    ndv: int | None
+    max_bytes: int
+    sizing: Sizing
+    replace: bool
+    repeats: bool
+    """Whether a file may be written twice, by tasks of which one was lost or slow."""
+
+    def __call__(self, job: Job, threads: int, progress: FileProgress | None, /) -> NewFile | None:
+        """Write a new file; None if no filter could be built."""
+        names = {f"#{ordinal}": name for name, ordinal in job.leaves.items()}
+        report = bloomify(
+            job.old,
+            tuple(names),
+            output=job.new,
+            copy_unchanged=False,
+            overwrite=self.repeats,
+            fpp={ordinal: self.rates[name] for ordinal, name in names.items()},
+            ndv=self.ndv,
+            max_bytes=self.max_bytes,
+            sizing=self.sizing,
+            placement="end",
+            replace=self.replace,
+            jobs=threads,
+            progress=progress,
+        )
+        if not report.written:
+            return None
+        totals = [
+            dataclasses.replace(ColumnTotals.of(one), name=names[f"#{one.ordinal}"])
+            for one in report.columns
+        ]
+        return NewFile(size=report.size_after, num_filters=report.num_built, totals=totals)
+
+
+@dataclass(frozen=True)
+class _Add:
+    """See `Verb`."""
+
+    writer: FilterBuilder
+    records: Records
+    stored: Mapping[str, str]
+    """Names of columns in files, by logical name."""
+
+    def tags(self, task: Task, uri: str) -> Mapping[str, str]:
+        return {**task.file.tags, TAG: tag_of(uri, self._finished(task))}
+
+    def unchanged(self, task: Task) -> None:
+        self.records.note(task.file, self._finished(task))
+
+    def _finished(self, task: Task) -> frozenset[str]:
+        """Return the columns of which nothing is left to do once the file was worked on."""
+        return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}
 
 
 def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
@@ -44,6 +108,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     jobs: int | None = None,
     dry_run: bool = False,
     progress: TableProgress | None = None,
+    workers: Workers | None = None,
 ) -> TableReport:
     """Add Bloom filters to the files of a Delta table that lack some, by commits to its log.
 
@@ -69,6 +134,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         jobs: Threads in all; by default all cores, and 16 on stores.
         dry_run: Read footers, and write nothing.
         progress: Of the run.
+        workers: What writes the new files; by default threads of this process.
 
     Returns:
         What was done.
@@ -100,38 +166,15 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         records.save(active)
     tasks = in_order(choice.tasks, newest_first=newest_first)
     tasks = within_budget(tasks, max_files=max_files, max_bytes=max_bytes_rewritten)
-    stored = {name: inside.stored_name(name) for name in wish.rates}
-
-    def make(job: Job) -> NewFile | None:
-        task = job.task
-        names = {f"#{ordinal}": name for name, ordinal in task.leaves.items()}
-        report = bloomify(
-            job.old,
-            tuple(names),
-            output=job.new,
-            copy_unchanged=False,
-            fpp={ordinal: wish.rates[name] for ordinal, name in names.items()},
-            ndv=ndv,
-            max_bytes=max_bytes,
-            sizing=sizing,
-            placement="end",
-            replace=replace,
-            jobs=job.threads,
-            progress=job.progress,
-        )
-        finished = records.finished(task.file) | {stored[name] for name in task.leaves}
-        if not report.written:
-            records.note(task.file, finished)
-            return None
-        tags = {**task.file.tags, TAG: tag_of(job.uri, finished)}
-        totals = [
-            dataclasses.replace(ColumnTotals.of(one), name=names[f"#{one.ordinal}"])
-            for one in report.columns
-        ]
-        return NewFile(
-            size=report.size_after, num_filters=report.num_built, tags=tags, totals=totals
-        )
-
+    builder = FilterBuilder(
+        rates=wish.rates,
+        ndv=ndv,
+        max_bytes=max_bytes,
+        sizing=sizing,
+        replace=replace,
+        repeats=workers is not None,
+    )
+    verb = _Add(builder, records, {name: inside.stored_name(name) for name in wish.rates})
     run = Run(
         verb="add",
         snapshot=snapshot,
@@ -141,7 +184,13 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         tasks=tasks,
     )
     try:
-        run.carry_out(make, limits or Limits(), jobs=jobs, dry_run=dry_run, progress=progress)
+        run.carry_out(
+            verb,
+            limits or Limits(),
+            workers or threads_for(snapshot, jobs, progress),
+            dry_run=dry_run,
+            progress=progress,
+        )
     finally:
         if not dry_run:
             records.save(active)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import FileProblem
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.source import opened_with_footer
+from parquet_bloomwriter.source.open import opened_with_footer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -22,31 +22,26 @@ from urllib.parse import unquote
 from parquet_bloomwriter.delta.commit import Replacement, new_add, replace_files
 from parquet_bloomwriter.delta.snapshot import advance, read_commit
 from parquet_bloomwriter.errors import BloomwriterError
-from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.reports.rewriting import merge_totals
 from parquet_bloomwriter.reports.table import FileChange, FileFate
 from parquet_bloomwriter.tables.choice import batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from typing import TypeAlias
 
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.rewriting import ColumnTotals
     from parquet_bloomwriter.tables.choice import Task
 
-    Make: TypeAlias = Callable[["Job"], "NewFile | None"]
-    """Writes a new file; returns None if nothing is to be changed, and then wrote nothing."""
 
-JOBS_ON_STORES = 16
 _MS_PER_S = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewFile:
-    """What a verb wrote."""
+    """What a verb wrote. Can be pickled."""
 
     size: int
     """Bytes of the new file."""
@@ -54,29 +49,98 @@ class NewFile:
     num_filters: int
     """Built, or taken out."""
 
-    tags: Mapping[str, str]
-    """Of the new file; all of them."""
-
     totals: Sequence[ColumnTotals] = ()
     """Filters built, by column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A new version of one file, to be written under another name."""
+    """A new version of one file, to be written under another name. Can be pickled."""
 
-    task: Task
+    leaves: Mapping[str, int]
+    """Ordinals of the file's leaves to work on, by logical name."""
+
+    size: int
+    """Bytes of the file."""
+
     old: str
     """Path or URL of the file."""
 
     new: str
     """Path or URL of the new one."""
 
-    uri: str
-    """Path of the new one, as the log will have it."""
 
-    threads: int
-    progress: FileProgress | None
+class Writer(Protocol):
+    """Writes new versions of files, in any thread or process. Can be pickled."""
+
+    def __call__(self, job: Job, threads: int, progress: FileProgress | None, /) -> NewFile | None:
+        """Write a new file; None if nothing is to be changed, and then nothing was written."""
+        ...
+
+
+class Verb(Protocol):
+    """What is done to each file."""
+
+    @property
+    def writer(self) -> Writer:
+        """What writes the new files."""
+        ...
+
+    def tags(self, task: Task, uri: str) -> Mapping[str, str]:
+        """Return all tags of the new file, whose path in the log this is."""
+        ...
+
+    def unchanged(self, task: Task) -> None:
+        """Take note of a file that had nothing to change."""
+        ...
+
+
+class Workers(Protocol):
+    """What carries a verb out on several files."""
+
+    def write_all(
+        self, writer: Writer, jobs: Sequence[Job]
+    ) -> Iterator[NewFile | BloomwriterError | OSError | None]:
+        """Yield what became of each file, in order: as `Writer` has it, or why it failed."""
+        ...
+
+
+class Threads:
+    """Threads of this process."""
+
+    def __init__(self, jobs: int, progress: TableProgress | None) -> None:
+        """Use so many threads in all.
+
+        Args:
+            jobs: Their number.
+            progress: Of the run.
+        """
+        self._jobs = jobs
+        self._progress = progress
+
+    def write_all(
+        self, writer: Writer, jobs: Sequence[Job]
+    ) -> Iterator[NewFile | BloomwriterError | OSError | None]:
+        """See `Workers`."""
+        at_once = max(1, min(self._jobs, len(jobs)))
+        threads = max(1, self._jobs // at_once)
+
+        def write(job: Job) -> NewFile | BloomwriterError | OSError | None:
+            progress = nullcontext() if self._progress is None else self._progress.file(job.size)
+            try:
+                with progress as one:
+                    return writer(job, threads, one)
+            except (BloomwriterError, OSError) as error:
+                return error
+
+        with ThreadPoolExecutor(at_once, thread_name_prefix="bloomify") as pool:
+            futures = [pool.submit(write, job) for job in jobs]
+            try:
+                for future in futures:
+                    yield future.result()
+            finally:
+                for future in futures:
+                    future.cancel()
 
 
 class TableProgress(Protocol):
@@ -116,23 +180,21 @@ class Replacements:
 def replace_all(  # noqa: PLR0913  the frame's parts
     done: Replacements,
     tasks: Sequence[Task],
-    make: Make,
+    verb: Verb,
     *,
     limits: Limits,
     parameters: Mapping[str, str],
-    jobs: int | None,
-    progress: TableProgress | None,
+    workers: Workers,
 ) -> None:
     """Replace files batch by batch.
 
     Args:
         done: Takes what became of them; its snapshot is the table as it was read.
         tasks: Files of the table, in order.
-        make: Writes one new file.
+        verb: Writes new files.
         limits: When a commit is made.
         parameters: What the history of the table says was asked for.
-        jobs: Threads in all; by default all cores, and 16 on stores.
-        progress: Of the run.
+        workers: Carry the verb out.
 
     Raises:
         UnsafeTarget: If no entry of the log can be created exclusively there.
@@ -140,44 +202,26 @@ def replace_all(  # noqa: PLR0913  the frame's parts
         OutcomeUnknown: If it cannot be found out whether a commit was made.
         StoreProblem, OSError: If the log cannot be written.
     """
-    place = done.snapshot.place
-    place.check_commits()
-    if progress is not None:
-        progress.begin(num_files=len(tasks), num_bytes=sum(one.file.size for one in tasks))
-    if jobs is None:
-        jobs = JOBS_ON_STORES if "://" in place.root else default_jobs()
+    done.snapshot.place.check_commits()
     for batch in batches(tasks, num_files=limits.num_files, num_bytes=limits.num_bytes):
-        _Batch(done, batch, make, parameters=parameters, jobs=jobs, progress=progress).run()
+        _Batch(done, verb, parameters).run(batch, workers)
 
 
 class _Batch:
     """The files of one commit."""
 
-    def __init__(  # noqa: PLR0913  the frame's parts
-        self,
-        done: Replacements,
-        tasks: Sequence[Task],
-        make: Make,
-        *,
-        parameters: Mapping[str, str],
-        jobs: int,
-        progress: TableProgress | None,
-    ) -> None:
+    def __init__(self, done: Replacements, verb: Verb, parameters: Mapping[str, str]) -> None:
         self._done = done
-        self._make = make
+        self._verb = verb
         self._parameters = parameters
-        self._progress = progress
-        self._tasks = tasks
-        self._threads = max(1, min(jobs, len(tasks)))
-        self._jobs = max(1, jobs // self._threads)
         self._written: list[str] = []
         """New files that the log does not have: URIs."""
 
-    def run(self) -> None:
+    def run(self, tasks: Sequence[Task], workers: Workers) -> None:
         """Write the new files, and commit them."""
         self._catch_up()
         try:
-            pairs = self._write_all()
+            pairs = self._write_all(self._still_there(tasks), workers)
         except BaseException:
             self._remove_written()
             raise
@@ -190,50 +234,49 @@ class _Batch:
         while commit := read_commit(done.snapshot.place, done.snapshot.version + 1):
             done.snapshot = advance(done.snapshot, commit)
 
-    def _write_all(self) -> list[tuple[Replacement, NewFile]]:
+    def _still_there(self, tasks: Sequence[Task]) -> list[Task]:
+        files = self._done.snapshot.files
+        gone = [task for task in tasks if task.file.key not in files]
+        self._done.changes += [
+            _unchanged(task, FileFate.DROPPED, "another program removed or changed it")
+            for task in gone
+        ]
+        return [task for task in tasks if task.file.key in files]
+
+    def _write_all(
+        self, tasks: Sequence[Task], workers: Workers
+    ) -> list[tuple[Replacement, NewFile]]:
+        place = self._done.snapshot.place
+        uris = [place.new_uri(task.file.path) for task in tasks]
+        jobs = [
+            Job(
+                leaves=task.leaves,
+                size=task.file.size,
+                old=place.locate(task.file.path),
+                new=place.locate(uri),
+            )
+            for task, uri in zip(tasks, uris, strict=True)
+        ]
+        self._written += uris
         pairs = []
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="bloomify") as pool:
-            futures = [pool.submit(self._write, task) for task in self._tasks]
-            try:
-                for future in futures:
-                    found = future.result()
-                    if isinstance(found, FileChange):
-                        self._done.changes.append(found)
-                    else:
-                        pairs.append(found)
-            finally:
-                for future in futures:
-                    future.cancel()
+        results = workers.write_all(self._verb.writer, jobs)
+        for task, uri, made in zip(tasks, uris, results, strict=True):
+            if isinstance(made, NewFile):
+                pairs.append((self._replacement(task, uri, made), made))
+                continue
+            self._remove_written(uri)
+            if made is None:
+                self._verb.unchanged(task)
+            fate = FileFate.UNCHANGED if made is None else FileFate.FAILED
+            reason = "there was nothing to change" if made is None else str(made)
+            self._done.changes.append(_unchanged(task, fate, reason))
         return pairs
 
-    def _write(self, task: Task) -> FileChange | tuple[Replacement, NewFile]:
-        place, file = self._done.snapshot.place, task.file
-        if file.key not in self._done.snapshot.files:
-            return _unchanged(task, FileFate.DROPPED, "another program removed or changed it")
-        progress = nullcontext() if self._progress is None else self._progress.file(file.size)
-        uri = place.new_uri(file.path)
-        try:
-            with progress as one:
-                self._written.append(uri)
-                made = self._make(
-                    Job(
-                        task=task,
-                        old=place.locate(file.path),
-                        new=place.locate(uri),
-                        uri=uri,
-                        threads=self._jobs,
-                        progress=one,
-                    )
-                )
-        except (BloomwriterError, OSError) as error:
-            self._remove_written(uri)
-            return _unchanged(task, FileFate.FAILED, str(error))
-        if made is None:
-            self._written.remove(uri)
-            return _unchanged(task, FileFate.UNCHANGED, "there was nothing to change")
+    def _replacement(self, task: Task, uri: str, made: NewFile) -> Replacement:
         now = int(time.time() * _MS_PER_S)
-        new = new_add(file, uri=uri, size=made.size, modified_ms=now, tags=made.tags)
-        return Replacement(old=file, new=new), made
+        tags = self._verb.tags(task, uri)
+        new = new_add(task.file, uri=uri, size=made.size, modified_ms=now, tags=tags)
+        return Replacement(old=task.file, new=new)
 
     def _commit(self, pairs: Sequence[tuple[Replacement, NewFile]]) -> None:
         """Commit the new files; from here on, none of them is removed."""

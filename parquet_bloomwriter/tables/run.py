@@ -6,16 +6,24 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.reports.table import FileChange, FileFate, TableReport
-from parquet_bloomwriter.tables.replacement import Replacements, planned, replace_all, shown
+from parquet_bloomwriter.tables.replacement import (
+    Replacements,
+    Threads,
+    planned,
+    replace_all,
+    shown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.tables.choice import Choice, Task
-    from parquet_bloomwriter.tables.replacement import Limits, Make, TableProgress
+    from parquet_bloomwriter.tables.replacement import Limits, TableProgress, Verb, Workers
 
+_JOBS_ON_STORES = 16
 _RUNNING_JOBS = (
     "a running UPDATE, DELETE or MERGE that has read one of the replaced files fails, and must be"
     " repeated"
@@ -53,10 +61,10 @@ class Run:
 
     def carry_out(
         self,
-        make: Make,
+        verb: Verb,
         limits: Limits,
+        workers: Workers,
         *,
-        jobs: int | None,
         dry_run: bool,
         progress: TableProgress | None,
     ) -> None:
@@ -72,22 +80,18 @@ class Run:
             return
         if not self.tasks:
             return
-        names = [f"`{name}`" for name in self.columns]
+        if progress is not None:
+            num_bytes = sum(task.file.size for task in self.tasks)
+            progress.begin(num_files=len(self.tasks), num_bytes=num_bytes)
         parameters = {
             "predicate": "[]",
             "zOrderBy": "[]",
             "auto": "false",
-            f"bloomify.{self.verb}": json.dumps(names),
+            f"bloomify.{self.verb}": json.dumps(self.columns),
         }
         try:
             replace_all(
-                self._done,
-                self.tasks,
-                make,
-                limits=limits,
-                parameters=parameters,
-                jobs=jobs,
-                progress=progress,
+                self._done, self.tasks, verb, limits=limits, parameters=parameters, workers=workers
             )
         except BaseException as error:
             error.__dict__["report"] = self.report()
@@ -117,3 +121,10 @@ class Run:
             left_over=tuple(done.left_over),
             notes=(_RUNNING_JOBS,) if self._is_dry and self.tasks else (),
         )
+
+
+def threads_for(snapshot: Snapshot, jobs: int | None, progress: TableProgress | None) -> Threads:
+    """Return the threads that work on a table: all cores by default, and 16 on stores."""
+    if jobs is None:
+        jobs = _JOBS_ON_STORES if "://" in snapshot.place.root else default_jobs()
+    return Threads(jobs, progress)

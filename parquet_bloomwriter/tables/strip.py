@@ -11,15 +11,44 @@ from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.tables.choice import Chooser, in_order
 from parquet_bloomwriter.tables.records import TAG, Records
 from parquet_bloomwriter.tables.replacement import Limits, NewFile
-from parquet_bloomwriter.tables.run import Run
+from parquet_bloomwriter.tables.run import Run, threads_for
 from parquet_bloomwriter.verbs.strip import strip
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.table import TableReport
-    from parquet_bloomwriter.tables.replacement import Job, TableProgress
+    from parquet_bloomwriter.tables.choice import Task
+    from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
+
+
+def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> NewFile:
+    """Write a file without filters; see `Writer`."""
+    if progress is not None:
+        progress.begin(num_bytes=job.size, num_filters=0)
+    report = strip(
+        job.old,
+        [f"#{ordinal}" for ordinal in job.leaves.values()],
+        output=job.new,
+        progress=None if progress is None else progress.wrote,
+    )
+    return NewFile(size=report.size_after, num_filters=report.num_filters)
+
+
+class _Strip:
+    """See `Verb`."""
+
+    @property
+    def writer(self) -> Writer:
+        return take_out
+
+    def tags(self, task: Task, uri: str) -> Mapping[str, str]:  # noqa: ARG002  see `Verb`
+        return {name: text for name, text in task.file.tags.items() if name != TAG}
+
+    def unchanged(self, task: Task) -> None:
+        """Do nothing: each file has a filter to take out."""
 
 
 def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
@@ -53,20 +82,13 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     chooser = Chooser(snapshot.place, inside, records, asked=asked)
     choice = chooser.filtered(snapshot.files.values())
 
-    def make(job: Job) -> NewFile:
-        task, progress = job.task, job.progress
-        if progress is not None:
-            progress.begin(num_bytes=task.file.size, num_filters=0)
-        report = strip(
-            job.old,
-            [f"#{ordinal}" for ordinal in task.leaves.values()],
-            output=job.new,
-            progress=None if progress is None else progress.wrote,
-        )
-        tags = {name: text for name, text in task.file.tags.items() if name != TAG}
-        return NewFile(size=report.size_after, num_filters=report.num_filters, tags=tags)
-
     tasks = in_order(choice.tasks, newest_first=False)
     run = Run(verb="strip", snapshot=snapshot, columns=asked, choice=choice, tasks=tasks)
-    run.carry_out(make, limits or Limits(), jobs=jobs, dry_run=dry_run, progress=progress)
+    run.carry_out(
+        _Strip(),
+        limits or Limits(),
+        threads_for(snapshot, jobs, progress),
+        dry_run=dry_run,
+        progress=progress,
+    )
     return run.report()

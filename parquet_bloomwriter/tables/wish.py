@@ -46,7 +46,8 @@ def wish_of(
     Args:
         columns: Those of the table.
         properties: Of the table.
-        names: Logical names, as arguments, "*" for all columns; None for those that the table's property has.
+        names: Logical names, as arguments, "*" for all columns; None for those that the table's
+            property has.
         fpp: As an argument: for all columns, or by name; None for what the table's property has,
             else 1 %.
 

@@ -16,7 +16,7 @@ from parquet_bloomwriter.advising import ColumnProfile, judge
 from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.delta.files import columns_of_file
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import notes_on, why_no_filter
 from parquet_bloomwriter.filters.stored import filters_of_columns
@@ -89,8 +89,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
         refuse_encrypted(footer)
-        leaves = footer.leaves
-        named = leaves if columns is None else select_columns(leaves, columns)
+        named = columns_of_file(source, footer, columns)
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
         advice = tuple(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.delta.files import TableFile
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.hashes import is_collection, lookups_of
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
@@ -73,6 +74,9 @@ class BloomFile:
             self._source = stack.enter_context(open_for_reading(source, filesystem=filesystem))
             self._file = cached_footer(self._source, lambda _: ())
             self._stack = stack.pop_all()
+        self._leaves = self._file.leaves
+        if isinstance(source, TableFile):
+            self._leaves = source.named(self._file.footer()).leaves
         self._kept: dict[tuple[int, int], Sbbf | None] = {}
         self._is_closed = False
 
@@ -95,7 +99,7 @@ class BloomFile:
     @property
     def columns(self) -> tuple[str, ...]:
         """Dotted paths of the leaf columns."""
-        return tuple(leaf.name for leaf in self._file.leaves)
+        return tuple(leaf.name for leaf in self._leaves)
 
     def filter(self, row_group: int, column: str) -> Sbbf | None:
         """Read the filter of one column chunk.
@@ -237,7 +241,7 @@ class BloomFile:
     def _leaf(self, column: str) -> Leaf:
         if self._is_closed:  # The number of its descriptor may be another file's by now.
             raise InvalidArgument("the file is closed", path=self._source.name)
-        leaf, *more = select_columns(self._file.leaves, [column])
+        leaf, *more = select_columns(self._leaves, [column])
         if more:
             raise InvalidArgument(
                 f'"{column}" is a group of {len(more) + 1} columns',

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.delta.files import columns_of_file
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
@@ -53,7 +53,7 @@ def inspect(
     """
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
         leaves = footer.leaves
-        chosen = leaves if columns is None else select_columns(leaves, columns)
+        chosen = columns_of_file(source, footer, columns)
         filters = filters_of_columns(file, footer, {leaf.ordinal for leaf in chosen})
         facts = _Facts(footer, filters)
         found: dict[int, list[FilterFacts]] = {leaf.ordinal: [] for leaf in chosen}

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.delta.files import find_files, find_table
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.probing.files import Bindings, Given, probe_locations
-from parquet_bloomwriter.source import Location, find_sources
+from parquet_bloomwriter.source import Location
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Input
 
 
-def probe(
+def probe(  # noqa: PLR0913  all but two by keyword
     sources: Input | Iterable[Input],
     filters: Filters,
     *,
     filesystem: object = None,
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
+    version: int | None = None,
 ) -> ProbeReport:
     """Find out which row groups might hold rows that pass the filters, reading next to nothing.
 
@@ -35,9 +37,12 @@ def probe(
     is no filter. Files in folders such as `year=2023` are not opened where the value in the path
     cannot match. What is not known for certain might match.
 
+    Of a Delta table, the files of a version are probed, with the table's names of columns. Its log
+    has the values of partition columns.
+
     Args:
-        sources: A file, folder or glob pattern, by path or URL; an open file or a buffer; or
-            several of these.
+        sources: A file, folder, Delta table or glob pattern, by path or URL; an open file or a
+            buffer; or several of these.
         filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec.
@@ -47,6 +52,7 @@ def probe(
             and rows of them would be missed. Filters whose headers name XXH64 are asked as such.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with: no
             file holds it.
+        version: Of Delta tables; None for their last ones.
 
     Returns:
         Every file with its verdict, in the order given. If one file is asked for and cannot be
@@ -55,30 +61,36 @@ def probe(
 
     Raises:
         InvalidArgument: If the filters cannot be understood, a folder or pattern matches nothing,
-            or the dialect or the seed is none.
+            or the dialect or the seed is none; if a source is no table, or its log has no such
+            version.
         ColumnNotFound: If a column is in none of the files.
+        TableProblem: If the log of a table is damaged, or asks for features not understood.
         FileProblem: If the only file is no Parquet file, or a broken one.
         OSError: If the only file cannot be read, or a folder cannot be listed.
     """
     kind = HashKind(dialect, murmur3_seed)
     bindings = Bindings.of(parse(filters), kind, reads_paths=True)
-    report = probe_locations(list(openables(sources, filesystem)), bindings)
+    files = list(openables(sources, filesystem, version))
+    report = probe_locations(files, bindings)
     if len(report.files) == 1 and report.files[0].error is not None:
         raise report.files[0].error
     return report
 
 
-def openables(sources: Input | Iterable[Input], filesystem: object) -> list[Openable]:
+def openables(
+    sources: Input | Iterable[Input], filesystem: object, version: int | None = None
+) -> list[Openable]:
     """Return the files that are named or given, in the form that `probe_locations` opens."""
     if isinstance(sources, _PATHS):
-        return list(find_sources(sources, filesystem=filesystem))
+        return list(find_files(sources, filesystem=filesystem, version=version))
     if _is_open(sources) or not isinstance(sources, Iterable):
+        find_table(sources, version=version)
         return [Given(sources)]
     several = list(sources)
     paths = [one for one in several if isinstance(one, _PATHS)]
     if len(paths) == len(several):
-        return list(find_sources(paths, filesystem=filesystem))
-    return [one for source in several for one in openables(source, filesystem)]
+        return list(find_files(paths, filesystem=filesystem, version=version))
+    return [one for source in several for one in openables(source, filesystem, version)]
 
 
 def _is_open(source: object) -> bool:

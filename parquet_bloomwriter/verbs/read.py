@@ -1,5 +1,7 @@
 """The verbs that read: `read_table`, `iter_batches` and `dataset`, of surviving row groups only.
 
+Of a Delta table these are the rows of the files that its log names (`scan.logical_rows`).
+
 They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters,
 which are made of the very literals that row groups are pruned by.
 What is added is which row groups need not be looked at, by Bloom filters and dictionaries too.
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.delta.files import find_table as find_delta_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.survivors import find_survivors
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.scan.logical_rows import LogicalTable
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection
 
@@ -44,18 +48,21 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     use_pandas_metadata: bool = False,
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
+    version: int | None = None,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> pa.Table:
     """Read a table, as `pyarrow.parquet.read_table` does, but only row groups that might match.
 
-    The result is the same: schema, metadata, rows and their order, columns of hive folders. Files
+    Of a Delta table these are the rows of a version: of the files in its log, without deleted rows,
+    with the types and names of its schema. Otherwise
+    the result is the same: schema, metadata, rows and their order, columns of hive folders. Files
     that cannot be probed (encrypted ones, for example) are read by pyarrow alone. The one thing
     that is not looked for is pandas metadata in a file `_common_metadata`. Literals are compared
     exactly, also where pyarrow would round them: docs/probing.md lists what differs.
 
     Args:
-        source: A file or folder, by path or URL; a list of files; an open file or a buffer; a glob
-            pattern; or bytes.
+        source: A file, folder or Delta table, by path or URL; a list of files; an open file or a
+            buffer; a glob pattern; or bytes.
         columns: Names of the columns to return; None for all.
         filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
@@ -66,16 +73,32 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         dialect: What Bloom filters are taken for whose headers do not name their hash: as for
             `probe`.
         murmur3_seed: As for `probe`.
-        **options: All other arguments of `pyarrow.parquet.read_table`.
+        version: Of a Delta table; None for the last one.
+        **options: All other arguments of `pyarrow.parquet.read_table`; none for a Delta table.
 
     Raises:
-        InvalidArgument: If the filters cannot be understood, or not be compared with the columns.
+        InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
+            if there is no such version, or an argument has no meaning for a Delta table.
         ColumnNotFound: If the filters name a column that the table has not.
+        UnsupportedTable: If a Delta table has what cannot be returned as the table means it.
+        TableProblem: If a Delta table's log contradicts itself or its files.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     import pyarrow as pa
 
     hash_kind = HashKind(dialect, murmur3_seed)
+    logical = _of_delta(
+        source,
+        filesystem,
+        version,
+        columns=columns,
+        filters=filters,
+        hash_kind=hash_kind,
+        refused={"partitioning": partitioning != "hive", "use_pandas_metadata": use_pandas_metadata}
+        | dict.fromkeys(options, True),
+    )
+    if logical is not None:
+        return logical.read(use_threads=use_threads)
     table = find_table(
         source,
         filesystem=filesystem,
@@ -116,6 +139,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     partitioning: object = "hive",
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
+    version: int | None = None,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> Iterator[pa.RecordBatch]:
     """Read a table batch by batch: the same rows in the same order as `read_table`.
@@ -133,6 +157,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         partitioning: As for `read_table`.
         dialect: As for `probe`.
         murmur3_seed: As for `probe`.
+        version: As for `read_table`.
         **options: As for `read_table`.
 
     Raises:
@@ -146,6 +171,17 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
     hash_kind = HashKind(dialect, murmur3_seed)
+    logical = _of_delta(
+        source,
+        filesystem,
+        version,
+        columns=columns,
+        filters=filters,
+        hash_kind=hash_kind,
+        refused={"partitioning": partitioning != "hive"} | dict.fromkeys(options, True),
+    )
+    if logical is not None:
+        return logical.batches(batch_size=batch_size)
     table = find_table(
         source,
         filesystem=filesystem,
@@ -167,6 +203,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     partitioning: object = "hive",
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
+    version: int | None = None,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> ds.FileSystemDataset:
     """Make a pyarrow dataset of the row groups that might match, for other engines to query.
@@ -191,6 +228,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         partitioning: As for `read_table`.
         dialect: As for `probe`.
         murmur3_seed: As for `probe`.
+        version: As for `read_table`.
         **options: As for `read_table`.
 
     Returns:
@@ -202,10 +240,61 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     hash_kind = HashKind(dialect, murmur3_seed)
-    table = find_table(source, filesystem=filesystem, partitioning=partitioning, options=options)
+    logged = find_delta_table(source, filesystem=filesystem, version=version)
+    if logged is None:
+        table = find_table(
+            source, filesystem=filesystem, partitioning=partitioning, options=options
+        )
+    else:
+        from parquet_bloomwriter.scan.logical_dataset import as_fragments
+
+        refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
+        _refuse_arguments(refused)
+        table = as_fragments(logged, filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
+
+
+def _of_delta(  # noqa: PLR0913  what the verbs have in common
+    source: object,
+    filesystem: object,
+    version: int | None,
+    *,
+    columns: str | Projection | None,
+    filters: Filters | None,
+    hash_kind: HashKind,
+    refused: Mapping[str, bool],
+) -> LogicalTable | None:
+    """Return what is asked for of a Delta table; None if the source is none.
+
+    Args:
+        source: What the verb was given.
+        filesystem: What the path is relative to.
+        version: Of the table.
+        columns: As for `read_table`.
+        filters: As for `read_table`.
+        hash_kind: The hash function of filters whose headers do not name it.
+        refused: Arguments that have no meaning for a table, and whether they were given.
+    """
+    table = find_delta_table(source, filesystem=filesystem, version=version)
+    if table is None:
+        return None
+    from parquet_bloomwriter.scan.logical_rows import LogicalTable
+
+    _refuse_arguments(refused)
+    _refuse_arguments({f'the column "{_FILE_NAME}"': not _need_no_name(columns, filters)})
+    projection = _as_pyarrow_takes_them(columns)
+    return LogicalTable.of(table, columns=projection, filters=filters, hash_kind=hash_kind)
+
+
+def _refuse_arguments(given: Mapping[str, bool]) -> None:
+    for name, is_given in given.items():
+        if is_given:
+            raise InvalidArgument(
+                f"{name} has no meaning for a Delta table",
+                remedy="Leave it out: the table's log says what there is to know of its files.",
+            )
 
 
 def _need_no_name(*asked: object) -> bool:

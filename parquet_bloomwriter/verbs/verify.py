@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.delta.files import columns_of_file
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.lookups import Lookups, look_up
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_bits
@@ -104,8 +104,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
     kind = HashKind(dialect, murmur3_seed)
     _check_options(sample, absent, num_jobs)
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
-        leaves = footer.leaves
-        chosen = leaves if columns is None else select_columns(leaves, columns)
+        chosen = columns_of_file(source, footer, columns)
         filters = filters_of_columns(file, footer, {leaf.ordinal for leaf in chosen})
         sampled = None if sample is None else _spread({one.row_group for one in filters}, sample)
         random = np.random.default_rng(_SEED).integers(0, 2**64, absent, np.uint64)

@@ -22,7 +22,8 @@ _DELTA_SCAN = """
 import json, sys
 import duckdb
 folder, path, where = sys.argv[1:]
-extension = f"{folder}/duckdb_extension_delta/extensions/v{duckdb.__version__}/delta.duckdb_extension"
+version = f"v{duckdb.__version__}"
+extension = f"{folder}/duckdb_extension_delta/extensions/{version}/delta.duckdb_extension"
 connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
 connection.execute(f"LOAD '{extension}'")
 rows = connection.execute(f"SELECT * FROM delta_scan('{path}') WHERE {where}").fetchall()

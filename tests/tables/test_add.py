@@ -15,13 +15,13 @@ from parquet_bloomwriter import (
     BloomwriterError,
     ColumnNotFound,
     InvalidArgument,
+    bloomify,
     bloomify_table,
     inspect,
     strip_table,
     verify,
 )
 from parquet_bloomwriter.reports.table import FileFate
-from parquet_bloomwriter.tables import add as add_module
 from parquet_bloomwriter.tables.replacement import Limits
 from tests.support.delta_tables import (
     actions,
@@ -55,7 +55,7 @@ def files_of(table: Path) -> list[Path]:
 def filtered_columns(file: Path) -> set[str]:
     """Return the columns of a file that have a filter in each row group, all checked."""
     assert verify(file).passed
-    [found] = inspect(file).files
+    found = inspect(file)
     return {one.name for one in found.columns if len(one.filters) == found.num_row_groups}
 
 
@@ -157,7 +157,8 @@ def test_columns_in_structs_and_groups(table: Path) -> None:
 
 def test_the_table_says_what_it_wants(tmp_path: Path) -> None:
     wanted = {"bloomify.columns": "id, place.zip", "bloomify.fpp": "0.05, id=0.001"}
-    table = make_table(tmp_path / "t", properties=wanted)
+    table = make_table(tmp_path / "t")
+    DeltaTable(os.fspath(table)).alter.set_table_properties(wanted, raise_if_not_exists=False)
     report = bloomify_table(table)
     assert report.asked_by_table
     assert report.columns == ("id", "place.zip")
@@ -230,8 +231,8 @@ def test_new_files_of_a_batch_that_fails_are_removed(
             raise KeyboardInterrupt
         return real(*args, **options)  # type: ignore[arg-type]
 
-    real = add_module.bloomify
-    monkeypatch.setattr(add_module, "bloomify", fail_at_last)
+    real = bloomify
+    monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", fail_at_last)
     with pytest.raises(KeyboardInterrupt) as caught:
         bloomify_table(table, "id", jobs=1)
     assert listing(table) == before
@@ -247,8 +248,8 @@ def test_files_that_vanish_meanwhile_are_dropped(
             DeltaTable(os.fspath(table)).delete("day = 1")
         return real(*args, **options)  # type: ignore[arg-type]
 
-    real = add_module.bloomify
-    monkeypatch.setattr(add_module, "bloomify", delete_then_build)
+    real = bloomify
+    monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", delete_then_build)
     report = bloomify_table(table, "id", jobs=1)
     assert report.count(FileFate.DROPPED) == 1
     assert report.count(FileFate.REPLACED) == 2

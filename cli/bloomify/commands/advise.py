@@ -57,7 +57,7 @@ def advise(
     """Say which columns of all INPUTs deserve Bloom filters, what they cost, and what they save.
 
     The last line is the command that adds them. Figures come from footers and a sample of values.
-    An INPUT is a Parquet file, a folder, a glob pattern or a URL of these.
+    An INPUT is a Parquet file, a folder, a Delta table, a glob pattern or a URL of these.
     """
     from bloomify.views.advise import AdviseView
 

@@ -21,12 +21,14 @@ from bloomify.options import (
     paths_options,
     printing_options,
     sources_argument,
+    version_option,
 )
-from bloomify.runner import FailureLog, find, is_single
+from bloomify.runner import FailureLog, find, is_single, table_documents, table_headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.delta.files import FoundFiles
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.report import ProbeReport
@@ -58,6 +60,7 @@ class ProbeOptions(ConditionOptions, PathsOptions):
 
     dialect: Dialect
     murmur3_seed: int
+    version: int | None
     row_groups: bool
     quiet: bool
 
@@ -66,13 +69,14 @@ class ProbeOptions(ConditionOptions, PathsOptions):
 @sources_argument
 @_asked_options
 @_shown_options
+@version_option
 @printing_options
 @click.pass_context
 def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[ProbeOptions]) -> None:
     """Say which files and row groups of each INPUT might hold rows that pass a condition.
 
     Only footers are read, and of Bloom filters and dictionaries what is needed. An INPUT is a
-    Parquet file, a folder, a glob pattern or a URL of these.
+    Parquet file, a folder, a Delta table, a glob pattern or a URL of these.
 
     The exit code is 0 if something might match and 1 if nothing can. Files that cannot be read
     might match, and --files lists them: then the code is 3, or that of the first if none can be
@@ -82,15 +86,15 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     if not (options["where"] or options["eq"]):
         from bloomify.commands.columns import show_conditions
 
-        show_conditions(ctx, find(inputs)[0], given=inputs[0])
+        show_conditions(ctx, _first(inputs, options["version"]), given=inputs[0])
     console = Console.open(is_quiet=options["quiet"])
     with interruptible(console.bar):
         condition = condition_of(options)
-        locations = find(inputs)
-        report = _probe(locations, condition, options)
+        found = find(inputs, options["version"])
+        report = _probe(found.files, condition, options)
     failures = FailureLog(console=console, reads_only=True)
     _take_failures(report, failures)
-    _print(report, failures, options, console, is_one=is_single(inputs, locations))
+    _print(report, failures, options, console, found=found, is_one=is_single(inputs, found.files))
     might = any(file.error is None for file in report.might_match)
     ctx.exit(exit_code_of_run(failures.codes, num_files=len(report.files), passed=might))
 
@@ -121,6 +125,20 @@ def _probe(
         return ProbeReport(expression=condition, files=(file,), num_filters=0)
 
 
+def _first(inputs: tuple[str, ...], version: int | None) -> Location:
+    """Return the first file, to show what columns there are.
+
+    Raises:
+        InvalidArgument: If there is none.
+    """
+    from parquet_bloomwriter.errors import InvalidArgument
+
+    files = find(inputs, version).files
+    if not files:
+        raise InvalidArgument("the table has no files")
+    return files[0]
+
+
 def _take_failures(report: ProbeReport, failures: FailureLog) -> None:
     """Print why files could not be read."""
     consequence = "It might match." if len(report.files) > 1 else ""
@@ -130,27 +148,34 @@ def _take_failures(report: ProbeReport, failures: FailureLog) -> None:
     failures.print_others()
 
 
-def _print(
+def _print(  # noqa: PLR0913  what was found, and how it is shown
     report: ProbeReport,
     failures: FailureLog,
     options: ProbeOptions,
     console: Console,
     *,
+    found: FoundFiles,
     is_one: bool,
 ) -> None:
     from bloomify.views.probe import ProbeText, probe_json
 
     if options["as_json"]:
-        console.result(probe_json(report, failed=failures.documents))
+        console.result(
+            probe_json(report, failed=failures.documents, **table_documents(found.tables))
+        )
     elif options["quiet"]:
         return
     elif options["files"]:
         console.paths((file.path or "" for file in report.might_match), end=path_end(options))
-    elif len(report.failed) < len(report.files):
+    elif len(report.failed) < len(report.files) or not report.files:
         text = ProbeText(
             report=report,
             glyphs=console.glyphs,
             columns=console.columns,
             every_row_group=options["row_groups"],
+            excluded_by="partitions" if found.tables else "paths",
         )
-        console.result(text.of_one() if is_one else text.of_many())
+        for table in found.tables:
+            console.result(table_headline(table))
+        if report.files:
+            console.result(text.of_one() if is_one else text.of_many())

@@ -60,6 +60,9 @@ class ProbeText:
     every_row_group: bool
     """Whether all row groups are listed, however many."""
 
+    excluded_by: str = "paths"
+    """What excludes files that are not opened."""
+
     def of_one(self) -> str:
         """Return the report on a single file."""
         (file,) = self.report.files
@@ -145,7 +148,9 @@ class ProbeText:
             share = percent(report.num_skipped_bytes / total)
             parts.append(f"{share} of {size(total)} need not be read")
         if excluded := report.num_excluded:
-            parts.append(f"{count(excluded, 'file')} excluded by their paths, and not opened")
+            parts.append(
+                f"{count(excluded, 'file')} excluded by their {self.excluded_by}, and not opened"
+            )
         looked = f"{count(report.num_filters, 'filter')} looked into"
         cost = f"{count(report.requests, 'request')}, {size(report.bytes_read)} read"
         text = "; ".join([*parts, f"{looked}, {cost}"]) + "."
@@ -210,18 +215,20 @@ def _why(one: RowGroupVerdict) -> str:
     return "; ".join(dict.fromkeys(said))
 
 
-def probe_json(report: ProbeReport, *, failed: Sequence[Document]) -> str:
+def probe_json(report: ProbeReport, *, failed: Sequence[Document], **tables: object) -> str:
     """Return the report as JSON.
 
     Args:
         report: What was found.
         failed: The entries of the files that could not be read.
+        **tables: What is said of tables, if there are some.
     """
     names = ("predicate", "verdict", "num_row_groups", "num_surviving", "num_skipped_bytes")
     costs = ("num_excluded", "num_filters", "requests", "bytes_read")
     return json_text(
         "probe",
         **facts_of(report, *names, *costs),
+        **tables,
         explanations=[dataclasses.asdict(one) for one in report.explanations],
         files=[_file_document(file) for file in report.files if file.error is None],
         failed=failed,

@@ -50,7 +50,7 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
             given = data_path(given).path
         return LocalPlace(os.path.abspath(given))
     # Imported here: commands on local tables need none of it.
-    from parquet_bloomwriter.stores.s3.bucket import is_s3
+    from parquet_bloomwriter.stores.s3.urls import is_s3
 
     if is_s3(given):
         from parquet_bloomwriter.delta.place.objects import ObjectPlace
@@ -84,7 +84,7 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     except (FileNotFoundError, PermissionError):
         return False
     except StoreProblem as error:
-        from parquet_bloomwriter.stores.s3.bucket import is_forbidden
+        from parquet_bloomwriter.stores.s3.answers import is_forbidden
 
         if is_forbidden(error):
             return False

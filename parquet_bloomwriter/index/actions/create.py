@@ -12,13 +12,14 @@ from parquet_bloomwriter.index.actions.commit import VersionRequest, build_versi
 from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
+from parquet_bloomwriter.index.delta_tables import check_named, delta_files, is_delta
 from parquet_bloomwriter.index.layout import HOME, root_of, table_root
 from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from parquet_bloomwriter.index.build.survey import Survey
     from parquet_bloomwriter.index.config import IndexConfig
@@ -47,8 +48,13 @@ def create_index(  # noqa: PLR0913  as `index.create`
     stable = load_stable(log)
     _check_free(log, stable)
     root = table_root(table)
-    current = current_files(table, root, files)
-    check_plain(root, current)
+    if is_delta(root):
+        check_named(files)
+        version, current = delta_files(root)
+        config = replace(config, contract="immutable", delta_version=version)
+    else:
+        current = current_files(table, root, files)
+        check_plain(root, current)
     survey = survey_files(root, current, config)
     begin = Entry(
         id=next_id(stable),
@@ -64,14 +70,16 @@ def create_index(  # noqa: PLR0913  as `index.create`
     return build_version(log, stable, begin, _full_request(config, survey, engine, progress))
 
 
-def refresh_in_full(
+def refresh_in_full(  # noqa: PLR0913  what a version is made of
     log: IndexLog,
     stable: Entry,
     current: Sequence[FileId],
+    *,
+    options: Mapping[str, str],
     engine: Engine | None,
     progress: Progress | None,
 ) -> IndexReport:
-    """Build all filters of an index anew, whatever has changed."""
+    """Build all filters of an index anew, whatever has changed; the entry gets these options."""
     config = config_of(stable, path=log.folder)
     survey = survey_files(root_of(log.folder, stable), current, config, strict=bool(current))
     begin = replace(
@@ -79,6 +87,7 @@ def refresh_in_full(
         state=State.REFRESHING,
         action="refresh full",
         columns=_empty_columns(config, survey),
+        options=dict(options),
     )
     request = _full_request(config, survey, engine, progress)
     request = replace(request, num_forgotten=_num_gone(log, stable, current))

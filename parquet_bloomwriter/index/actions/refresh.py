@@ -23,7 +23,8 @@ from parquet_bloomwriter.index.actions.commit import VersionRequest, build_versi
 from parquet_bloomwriter.index.actions.create import refresh_in_full
 from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
-from parquet_bloomwriter.index.config import config_of
+from parquet_bloomwriter.index.config import config_of, delta_version_of
+from parquet_bloomwriter.index.delta_tables import VERSION, check_named, delta_files
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.layout import root_of, table_root
 from parquet_bloomwriter.index.log.entry import State
@@ -68,10 +69,18 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     if table_root(table) != root:
         problem = f'the index "{stable.name}" is of another table'
         raise InvalidArgument(problem, path=log.folder, remedy=f'Name the folder "{root}".')
-    current = current_files(table, root, files)
-    check_plain(root, current)
+    options = dict(stable.options)
+    if delta_version_of(options) is not None:
+        check_named(files)
+        version, current = delta_files(root)
+        options[VERSION] = str(version)
+    else:
+        current = current_files(table, root, files)
+        check_plain(root, current)
     if mode == "full":
-        return refresh_in_full(log, stable, current, engine, progress)
+        return refresh_in_full(
+            log, stable, current, options=options, engine=engine, progress=progress
+        )
     with fail_if_overtaken(log, stable):
         check_intact(log.folder, stable)
         changes = compare(current, stable, log.folder)
@@ -80,7 +89,8 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     config = config_of(stable, path=log.folder)
     again = _uncovered(stable, changes, mode)
     kept = changes.still_there & ~again
-    to_build = sorted([*changes.appended, *changes.known.select(again).identities()])
+    covered_anew = {file.path for file in changes.known.select(again).identities()}
+    to_build = sorted([*changes.appended, *(file for file in current if file.path in covered_anew)])
     survey = survey_files(root, to_build, config, strict=False)
     if not survey.files and kept.all():
         return report_on(log, stable, action=action, changed=False, left_out=survey.left_out)
@@ -93,7 +103,7 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
         num_distinct={} if mode == "quick" else _num_distinct(stable, survey),
         num_forgotten=changes.num_deleted,
     )
-    begin = replace(stable, state=State.REFRESHING, action=action)
+    begin = replace(stable, state=State.REFRESHING, action=action, options=options)
     return build_version(log, stable, begin, request)
 
 

@@ -31,6 +31,7 @@ from parquet_bloomwriter.errors import BloomwriterError, FileChanged
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
+from parquet_bloomwriter.index.delta_tables import LoggedFile
 from parquet_bloomwriter.index.files import FileId, identity, settled
 from parquet_bloomwriter.index.format.columns import resolve_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
@@ -144,8 +145,9 @@ def open_data_file(path: str) -> AbstractContextManager[Source]:
     """
     if not is_on_store(path):
         return open_local(path)
-    from parquet_bloomwriter.stores.s3.bucket import open_bucket, parse_url
+    from parquet_bloomwriter.stores.s3.client import open_bucket
     from parquet_bloomwriter.stores.s3.source import open_object
+    from parquet_bloomwriter.stores.s3.urls import parse_url
 
     place = parse_url(path)
     return open_object(open_bucket(place.bucket), place.key)
@@ -261,6 +263,8 @@ def empty(row_group: int = WHOLE_FILE) -> Filter:
 
 
 def _is_as_listed(found: os.stat_result, file: FileId | None) -> bool:
+    if isinstance(file, LoggedFile):
+        return found.st_size == file.size
     return file is None or identity(file.path, found) == file
 
 

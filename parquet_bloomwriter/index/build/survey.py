@@ -143,7 +143,8 @@ def check_complete(config: IndexConfig, left_out: Sequence[LeftOut]) -> None:
     Raises:
         InvalidArgument: If files were left out.
     """
-    if config.contract != "immutable" or not left_out:
+    lists_nothing = config.contract == "immutable" and config.delta_version is None
+    if not (lists_nothing and left_out):
         return
     first = left_out[0]
     raise InvalidArgument(

@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.errors import FileProblem, IndexNotFound, Proposal, Way
+from parquet_bloomwriter.errors import FileProblem, IndexNotFound, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.changes import current_files, positions, relative_to
+from parquet_bloomwriter.index.delta_tables import (
+    check_named,
+    delta_files,
+    is_delta,
+    last_version,
+)
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
@@ -46,13 +52,14 @@ _THREADS = 16
 """Requests to a store at the same time."""
 
 
-def look_up(
+def look_up(  # noqa: PLR0913  as `index.lookup`
     table: StrPath,
     filters: object,
     *,
     name: str | None,
     home: StrPath | None,
     files: StrPath | Sequence[StrPath] | None,
+    version: int | None = None,
 ) -> LookupReport:
     """Look files up; see `index.lookup`."""
     expression = parse(filters)
@@ -60,13 +67,21 @@ def look_up(
     if not is_on_store(path):
         table_root(table)  # raises if there is no such table
     folders = _folders(table, name, home)
-    opened = dict(open_snapshots(folders, [path], with_files=False))
-    report = _by_slices(table, name, opened, expression) if files is None else None
+    opened = dict(open_snapshots(folders, [path], with_files=False, reads_logs=True))
+    is_table = _is_delta(path, version, files, opened.values())
+    if is_table and version is None:
+        version = last_version(path)
+    report = None
+    if files is None:
+        report = _by_slices(table, name, opened, expression, version)
     if report is not None:
         return report
     root = _root_of(path, opened.values())
     opened = {folder: _with_files(folder, one) for folder, one in opened.items()}
-    found = _promised_files(table, root, files, opened.values())
+    if is_table:
+        found: list[FileId] | None = delta_files(path, version)[1]
+    else:
+        found = _promised_files(table, root, files, opened.values())
     was_listed = found is None and files is None
     if found is None:
         found = current_files(table, root, files)
@@ -95,6 +110,25 @@ def look_up(
         indexes=tuple(answer.use for answer in answers),
         was_listed=was_listed,
     )
+
+
+def _is_delta(
+    path: str,
+    version: int | None,
+    files: object,
+    opened: Iterable[Snapshot | Reason],
+) -> bool:
+    """Return whether the log of a table says which files are asked about.
+
+    Raises:
+        InvalidArgument: If a version is asked for of what is no table of Delta.
+    """
+    if any(isinstance(one, Snapshot) and one.delta_version is not None for one in opened):
+        check_named(files)
+        return True
+    if version is not None and not is_delta(path):
+        raise InvalidArgument("only a table of Delta has versions", path=path)
+    return version is not None
 
 
 def _root_of(path: str, opened: Iterable[Snapshot | Reason]) -> str:
@@ -131,12 +165,14 @@ def _by_slices(
     name: str | None,
     opened: Mapping[str, Snapshot | Reason],
     expression: Expression,
+    version: int | None,
 ) -> LookupReport | None:
     """Look files up in the slices of the table's only index, without a look at all its files.
 
     Returns:
         None if that cannot be done: there are several indexes, the contract is not "immutable",
-        only a part of the table is asked about, or slices do not tell.
+        the index is of another version of a table of Delta, only a part of the table is asked
+        about, or slices do not tell.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
     if len(snapshots) != 1:
@@ -144,6 +180,8 @@ def _by_slices(
     (snapshot,), path = snapshots, absolute_path(table)
     entry = snapshot.entry
     if path != snapshot.root or entry.contract != "immutable" or not entry.num_files:
+        return None
+    if snapshot.delta_version != version:
         return None
     kept = snapshot.matching_files(expression)
     if kept is None:

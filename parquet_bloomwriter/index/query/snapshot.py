@@ -23,6 +23,7 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem
+from parquet_bloomwriter.index.config import delta_version_of
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
@@ -66,7 +67,11 @@ _MAX_SCOPES = 8
 
 
 def open_snapshots(
-    folders: Iterable[str], asked: Iterable[str], *, with_files: bool = True
+    folders: Iterable[str],
+    asked: Iterable[str],
+    *,
+    with_files: bool = True,
+    reads_logs: bool = False,
 ) -> Iterator[tuple[str, Snapshot | Reason]]:
     """Open indexes for a query.
 
@@ -77,11 +82,13 @@ def open_snapshots(
         folders: Those of the indexes, absolute.
         asked: The folders and files that the query is about, absolute.
         with_files: As for `open_snapshot`.
+        reads_logs: Whether the query takes the files of a table of Delta from its log. If not,
+            indexes of such tables are not used.
 
     Yields:
         The index's folder, and its newest stable version; or why it must not be used.
     """
-    reasons: dict[str, Reason | None] = {}
+    reasons: dict[tuple[str, bool], Reason | None] = {}
     folders = list(folders)
     if len(folders) > 1 and is_on_store(folders[0]):
         with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
@@ -90,9 +97,11 @@ def open_snapshots(
         opened = [open_snapshot(folder, with_files=with_files) for folder in folders]
     for folder, snapshot in zip(folders, opened, strict=True):
         if isinstance(snapshot, Snapshot):
-            if snapshot.root not in reasons:
-                reasons[snapshot.root] = _why_not_plain(snapshot, asked)
-            yield folder, reasons[snapshot.root] or snapshot
+            is_delta = reads_logs and snapshot.delta_version is not None
+            key = snapshot.root, is_delta
+            if key not in reasons:
+                reasons[key] = _why_not_plain(snapshot, asked, is_delta=is_delta)
+            yield folder, reasons[key] or snapshot
         else:
             yield folder, snapshot
 
@@ -155,6 +164,11 @@ class Snapshot:
         self._scopes: dict[tuple[str, ...], Scope] = {}
         self._join_filters: JoinFilters | None = None
         self._sliced = SlicedIndex(entry, folder, self._read_files)
+
+    @property
+    def delta_version(self) -> int | None:
+        """The version of the table of Delta that the index was made of."""
+        return delta_version_of(self.entry.options)
 
     @property
     def files(self) -> FileTable:
@@ -402,9 +416,9 @@ def _state_of(folder: str) -> Hashable:
     return storage_of(folder).log_state(os.path.join(folder, LOG))
 
 
-def _why_not_plain(snapshot: Snapshot, asked: Iterable[str]) -> Reason | None:
+def _why_not_plain(snapshot: Snapshot, asked: Iterable[str], *, is_delta: bool) -> Reason | None:
     try:
-        return why_not_plain(snapshot.root, asked)
+        return why_not_plain(snapshot.root, asked, is_delta=is_delta)
     except (OSError, FileProblem) as error:
         return _reason_of(error, snapshot.folder)
 

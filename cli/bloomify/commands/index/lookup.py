@@ -41,12 +41,20 @@ Examples:
 class LookupOptions(IndexConditionOptions, PathsOptions):
     """All options."""
 
+    version: int | None
+
 
 @click.command(
     "lookup", cls=Reading, epilog=_EPILOG, short_help="Say which files can hold a value."
 )
 @table_argument
 @condition_options
+@click.option(
+    "--version",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Of a table of Delta: the version asked about.  [default: the last]",
+)
 @paths_options(help_="Print just the paths that might match, one per line.")
 @printing_options
 @click.pass_context
@@ -68,7 +76,13 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
     def look_up() -> LookupReport:
         from parquet_bloomwriter import index
 
-        return index.lookup(table, condition, name=options["name"], home=options["home"])
+        return index.lookup(
+            table,
+            condition,
+            name=options["name"],
+            home=options["home"],
+            version=options["version"],
+        )
 
     report = run.attempt(look_up)
     for text in warnings(report, condition, table=table, home=options["home"]):

@@ -1,0 +1,400 @@
+"""The rows of a Delta table: those of its files that survive probing and are not deleted.
+
+Each file is decoded by pyarrow, and its columns become those of the table: logical names, the
+table's types, partition columns from the log, nulls for columns that were added later. Then rows
+are deleted that the file's deletion vector names, and pyarrow evaluates condition and projection.
+What cannot be returned as the table has it is refused by name (`UnsupportedTable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from parquet_bloomwriter.delta.partition_values import partition_value
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    ColumnNotFound,
+    FileProblem,
+    InvalidArgument,
+    TableProblem,
+    UnsupportedTable,
+)
+from parquet_bloomwriter.metadata.logical_types import Kind, type_of
+from parquet_bloomwriter.parallel import default_jobs
+from parquet_bloomwriter.predicate import columns_of, parse
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
+from parquet_bloomwriter.predicate.expression import And, Not, Opaque, Or
+from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.probing.table_columns import is_special, plain_fields
+from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
+from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.text import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.delta.files import Table, TableFile
+    from parquet_bloomwriter.hashing import HashKind
+    from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.scan.table import Projection
+
+_FILES_AT_ONCE = 8
+"""Files that are decoded at the same time, at most."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogicalTable:
+    """A table, what of it is asked for, and where that may be."""
+
+    table: Table
+    fields: tuple[LogicalField, ...]
+    """The columns that are needed, in the table's order."""
+
+    projection: Projection | None
+    condition: pc.Expression | None
+    pieces: tuple[tuple[TableFile, tuple[int, ...] | None], ...]
+    """Files with the row groups that might match; None for all."""
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        *,
+        columns: Projection | None,
+        filters: Filters | None,
+        hash_kind: HashKind,
+    ) -> LogicalTable:
+        """Find out which columns and row groups are needed.
+
+        Raises:
+            ColumnNotFound: If the table has no such column.
+            InvalidArgument: If the filters cannot be understood, or compared with the columns.
+            UnsupportedTable: If a column cannot be returned.
+            TableProblem: If the log contradicts itself.
+        """
+        tree = None if filters is None else parse(filters)
+        metadata = table.snapshot.metadata
+        every = fields_of(metadata.schema, table.mapping)
+        fields = _needed(every, columns, tree)
+        schema = _schema(fields)
+        condition = None
+        if filters is not None and tree is not None:
+            check_filters(table, tree)
+            condition = to_arrow(tree if isinstance(filters, str) else filters, schema)
+        return cls(
+            table=table,
+            fields=fields,
+            projection=columns,
+            condition=condition,
+            pieces=tuple(_pieces(table, tree, hash_kind)),
+        )
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Of the columns that are needed."""
+        return _schema(self.fields)
+
+    def read(self, *, use_threads: bool) -> pa.Table:
+        """Return all rows asked for, in the order of the log.
+
+        Raises:
+            As `batches`.
+        """
+        import pyarrow as pa
+
+        def one(piece: tuple[TableFile, tuple[int, ...] | None]) -> pa.Table:
+            with self._opened(*piece) as opened:
+                return self._answer(opened.whole(use_threads=use_threads))
+
+        empty = self._answer(self.schema.empty_table())
+        at_once = min(_FILES_AT_ONCE, default_jobs()) if use_threads else 1
+        with ThreadPoolExecutor(at_once) as pool:
+            try:
+                parts = list(pool.map(one, self.pieces))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return pa.concat_tables([empty, *parts])
+
+    def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows asked for, file by file.
+
+        Raises:
+            UnsupportedTable: If a file has what cannot be returned as the table's.
+            TableProblem: If a file or its deletion vector is missing, or they contradict the log.
+            FileProblem, OSError, pyarrow.ArrowException: If a file cannot be read.
+        """
+        for piece in self.pieces:
+            with self._opened(*piece) as opened:
+                for rows in opened.batches(batch_size):
+                    for batch in self._answer(rows).to_batches(max_chunksize=batch_size):
+                        if batch.num_rows:
+                            yield batch
+
+    @contextmanager
+    def _opened(self, file: TableFile, row_groups: tuple[int, ...] | None) -> Iterator[_OpenFile]:
+        import pyarrow.parquet as pq
+
+        try:
+            with file.open() as source:
+                footer = read_footer(source, check_head=False)
+                with pq.ParquetFile(
+                    source.for_arrow(), coerce_int96_timestamp_unit="us"
+                ) as parquet:
+                    yield _OpenFile(
+                        fields=self.fields,
+                        file=file,
+                        footer=footer,
+                        parquet=parquet,
+                        row_groups=row_groups,
+                    )
+        except FileNotFoundError as error:
+            raise TableProblem("a file of the table is missing", path=str(file)) from error
+        except (FileProblem, TableProblem) as error:
+            error.path = error.path or str(file)
+            raise
+
+    def _answer(self, rows: pa.Table) -> pa.Table:
+        """Return what of some rows is asked for."""
+        import pyarrow.dataset as ds
+
+        if self.condition is None and self.projection is None:
+            return rows
+        # Parts of structs and the names of results are pyarrow's business, as for any file.
+        scanned = ds.dataset(rows)
+        return scanned.to_table(columns=self.projection, filter=self.condition, use_threads=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _OpenFile:
+    """A file of the table, open."""
+
+    fields: tuple[LogicalField, ...]
+    file: TableFile
+    footer: Footer
+    parquet: pq.ParquetFile
+    row_groups: tuple[int, ...] | None
+
+    def whole(self, *, use_threads: bool) -> pa.Table:
+        """Return all rows that are not deleted, of the row groups asked for."""
+        names = self._names()
+        if self.row_groups is None:
+            stored = self.parquet.read(names, use_threads=use_threads)
+        else:
+            stored = self.parquet.read_row_groups(
+                list(self.row_groups), names, use_threads=use_threads
+            )
+        return self._kept(self._logical(stored, stored.num_rows), self._alive())
+
+    def batches(self, batch_size: int) -> Iterator[pa.Table]:
+        """Yield them piece by piece."""
+        import pyarrow as pa
+
+        alive, first = self._alive(), 0
+        chosen = None if self.row_groups is None else list(self.row_groups)
+        for batch in self.parquet.iter_batches(
+            batch_size, row_groups=chosen, columns=self._names()
+        ):
+            stored = pa.Table.from_batches([batch])
+            part = None if alive is None else alive[first : first + batch.num_rows]
+            first += batch.num_rows
+            yield self._kept(self._logical(stored, batch.num_rows), part)
+
+    def _names(self) -> list[str]:
+        """Return the stored columns to be read."""
+        check_clocks(self.file, self.footer, [one.name for one in self.fields])
+        stored = list(self.parquet.schema_arrow)
+        places = [one.index_in(stored) for one in self._stored_fields()]
+        return [stored[place].name for place in places if place is not None]
+
+    def _stored_fields(self) -> Iterator[LogicalField]:
+        partitions = self.file.table.partition_columns
+        return (one for one in self.fields if one.name not in partitions)
+
+    def _logical(self, stored: pa.Table, num_rows: int) -> pa.Table:
+        import pyarrow as pa
+
+        columns = []
+        partitions = self.file.table.partition_columns
+        several = list(stored.schema)
+        for one in self.fields:
+            if one.name in partitions:
+                columns.append(self._partition(one, num_rows))
+                continue
+            place = one.index_in(several)
+            if place is None:
+                columns.append(one.nulls(num_rows))
+                continue
+            chunks = [one.of_file(chunk) for chunk in stored.column(place).chunks]
+            columns.append(pa.chunked_array(chunks, one.type))
+        return pa.table(columns, _schema(self.fields)) if columns else _of_no_columns(num_rows)
+
+    def _partition(self, one: LogicalField, num_rows: int) -> pa.Array:
+        import pyarrow as pa
+
+        logged, _ = self.file.table.partition_columns[one.name]
+        text = self.file.add.partition_values.get(logged)
+        value = partition_value(text, one.raw["type"], one.name)
+        try:
+            scalar = pa.scalar(value, one.type)
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise TableProblem(
+                f'the partition column "{one.name}" has the value {text!r}, '
+                f"which is no {one.raw['type']}"
+            ) from error
+        return pa.repeat(scalar, num_rows)
+
+    def _alive(self) -> NDArray[np.bool_] | None:
+        """Return which rows of the row groups asked for are not deleted; None if all are not."""
+        sizes = [
+            self.parquet.metadata.row_group(one).num_rows
+            for one in range(self.parquet.metadata.num_row_groups)
+        ]
+        deleted = self.file.deleted_rows(num_rows=sum(sizes))
+        if deleted is None:
+            return None
+        alive = np.ones(sum(sizes), np.bool_)
+        alive[deleted] = False
+        if self.row_groups is None:
+            return alive
+        ends = np.cumsum(sizes)
+        parts = [alive[ends[one] - sizes[one] : ends[one]] for one in self.row_groups]
+        return np.concatenate([np.ones(0, np.bool_), *parts])
+
+    def _kept(self, rows: pa.Table, alive: NDArray[np.bool_] | None) -> pa.Table:
+        import pyarrow as pa
+
+        return rows if alive is None else rows.filter(pa.array(alive))
+
+
+def check_clocks(file: TableFile, footer: Footer, names: Collection[str]) -> None:
+    """Refuse timestamps of a file that mean another clock than the table's.
+
+    Args:
+        file: A file of a table.
+        footer: Its footer.
+        names: Of the table's columns that are needed.
+
+    Raises:
+        UnsupportedTable: If times of UTC are stored for local ones, or the other way round.
+        UnsupportedFile: If the file's columns are not known.
+    """
+    fields = plain_fields(file.table.snapshot.metadata.schema)
+    for name, leaf in file.table.in_file(footer).items():
+        stored = type_of(leaf)
+        types = [str(field["type"]) for field in fields.get(name, ())]
+        is_needed = any(name == one or name.startswith(f"{one}.") for one in names)
+        if not is_needed or stored.kind is not Kind.TIMESTAMP:
+            continue
+        if any(
+            one.startswith("timestamp") and stored.is_adjusted is not (one == "timestamp")
+            for one in types
+        ):
+            raise UnsupportedTable(
+                f'the column "{name}" cannot be returned: it is of type {types[0]}, and a file '
+                "stores times of another clock",
+                remedy="Name the other columns.",
+            )
+
+
+def _of_no_columns(num_rows: int) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table({"": pa.nulls(num_rows)}).select([])
+
+
+def _schema(fields: Sequence[LogicalField]) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([one.arrow for one in fields])
+
+
+def _needed(
+    every: tuple[LogicalField, ...], columns: Projection | None, tree: Expression | None
+) -> tuple[LogicalField, ...]:
+    """Return the columns that are returned or asked about.
+
+    Raises:
+        ColumnNotFound: If the table has no such column.
+    """
+    if columns is None or isinstance(columns, Mapping) or (tree is not None and _is_opaque(tree)):
+        if columns is not None and not isinstance(columns, Mapping):
+            _check_names(every, columns)
+        return every
+    asked = [*columns, *(columns_of(tree) if tree is not None else ())]
+    _check_names(every, asked)
+    return tuple(
+        one
+        for one in every
+        if any(name == one.name or name.startswith(f"{one.name}.") for name in asked)
+    )
+
+
+def _check_names(every: Sequence[LogicalField], asked: Sequence[str]) -> None:
+    names = [one.name for one in every]
+    for name in asked:
+        if not any(name == one or name.startswith(f"{one}.") for one in names):
+            raise ColumnNotFound(
+                f'there is no column "{name}"', name=name, remedy=suggestion(name, names)
+            )
+
+
+def _is_opaque(tree: Expression) -> bool:
+    match tree:
+        case Not(operand):
+            return _is_opaque(operand)
+        case And(operands) | Or(operands):
+            return any(map(_is_opaque, operands))
+        case Opaque():
+            return True
+    return False
+
+
+def check_filters(table: Table, tree: Expression) -> None:
+    """Refuse conditions that the table's own engine would evaluate by other rules.
+
+    Raises:
+        InvalidArgument: If one is about text with a collation, or filled up with blanks.
+    """
+    fields = plain_fields(table.snapshot.metadata.schema)
+    for name in columns_of(tree):
+        if any(map(is_special, fields.get(name, ()))):
+            raise InvalidArgument(
+                f'the column "{name}" has a collation, or is filled up with blanks: which of its '
+                "values are equal depends on rules that are not known here",
+                remedy="Read all rows, and filter them.",
+            )
+
+
+def _pieces(
+    table: Table, tree: Expression | None, hash_kind: HashKind
+) -> Iterator[tuple[TableFile, tuple[int, ...] | None]]:
+    """Yield the files that might have rows, and the row groups; all where nothing is known."""
+    if tree is None:
+        yield from ((one, None) for one in table.files)
+        return
+    bindings = Bindings.of(tree, hash_kind)
+    try:
+        found = probe_locations(table.files, bindings).files
+    except (BloomwriterError, OSError):
+        yield from ((one, None) for one in table.files)
+        return
+    for file, probe in zip(table.files, found, strict=True):
+        if probe.error is not None:
+            yield file, None
+        elif probe.known is not None and probe.surviving:
+            yield file, tuple(probe.surviving)
