@@ -236,7 +236,7 @@ class ConditionalStore(WholeStore):
                 ) from error
             raise self._refused(error, prefix, "list") from error
 
-    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
         """List the objects directly below a prefix, by name."""
         import obstore
 
@@ -257,7 +257,7 @@ class ConditionalStore(WholeStore):
             raise self._refused(error, folder, "list") from error
         if not (found or start):
             raise FileNotFoundError(2, os.strerror(2), self.spell(folder))
-        return sorted(found)
+        return tuple(sorted(found))
 
     def remove(self, path: str) -> None:
         """Remove an object. None need be there."""

@@ -149,11 +149,11 @@ class FileSystemStore(WholeStore):
     def _names(self, folder: str) -> list[str]:
         return [str(name) for name in self._fs.ls(folder, detail=False)]
 
-    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
         """List the files directly in a folder, by name."""
         self.traffic.add("list")
         with self.named(folder):
-            return sorted(one for one in self._listed(folder) if one.name >= start)
+            return tuple(sorted(one for one in self._listed(folder) if one.name >= start))
 
     def _listed(self, folder: str) -> Iterator[FolderFile]:
         self._fs.invalidate_cache(folder)

@@ -154,7 +154,7 @@ class WholeStore(ABC):
         """
 
     @abstractmethod
-    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
         """List the files directly in a folder, by name.
 
         Args:

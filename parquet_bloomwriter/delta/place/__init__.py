@@ -81,7 +81,9 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     if has_magic(given) or has_suffix(given):
         return False
     try:
-        return _has_version(one.name for one in place_of(given).list_log())
+        place = place_of(given)
+        lazily = getattr(place, "log_names", None)  # a page of a listing is enough
+        return _has_version(lazily() if lazily else (one.name for one in place.list_log()))
     except (FileNotFoundError, PermissionError, InvalidArgument):
         return False
     except StoreProblem as error:
