@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.caches import clear_cache
+    from parquet_bloomwriter.delta.files import find_files
     from parquet_bloomwriter.errors import (
         BloomwriterError,
         ColumnNotFound,
@@ -111,6 +112,7 @@ __all__ = [
     "bloomify_table",
     "clear_cache",
     "dataset",
+    "find_files",
     "for_each_file",
     "inspect",
     "iter_batches",
@@ -146,6 +148,7 @@ _HOMES = {
     "verify": "verbs.verify",
     "bloomify_table": "tables.add",
     "strip_table": "tables.strip",
+    "find_files": "delta.files",
     "TableReport": "reports.table",
     "VerifyReport": "reports.verification",
 }

@@ -357,7 +357,7 @@ class _Run(Generic[R]):
             done = f"; {count(num_files, 'file')} {'read' if self.reads_only else 'done'}"
             ending = f"; {failures}, see above" if num_failed else done
             self.console.result(f"\n{self.view.tally()}{'' if self.is_single else ending}.")
-        elif not self.is_single:
+        elif num_files and not self.is_single:
             self.console.error(f"{failures}.")
 
     def _print_below(self, text: str, *, gap: bool = True) -> None:

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from parquet_bloomwriter.delta.actions import Add, Commit, Metadata
 from parquet_bloomwriter.delta.features import check_replaceable
+from parquet_bloomwriter.delta.log import entry_name, version_of
 from parquet_bloomwriter.delta.snapshot import advance, read_commit, read_snapshot
 from parquet_bloomwriter.errors import OutcomeUnknown, TableChanged, TableProblem
 
@@ -416,10 +417,9 @@ class _Committer:
             UnsupportedTable, TableChanged: If the table is not any more what it was.
         """
         place, before = self._base.place, self._current
-        names = [one.name for one in place.list_log(entry_name(before.version))]
-        versions = [version for name in names if (version := _version_of(name)) is not None]
-        newest = max(versions, default=before.version)
-        if newest < before.version:
+        names = [one.name for one in place.list_log(f"{before.version:020}")]
+        newest = max((one for one in map(version_of, names) if one is not None), default=-1)
+        if newest < 0:
             raise TableProblem(
                 f"version {before.version}, which was read before, is not in the log any more",
                 path=place.root,
@@ -479,20 +479,6 @@ class _Committer:
                 remedy="Run the command again.",
             )
         check_replaceable(current)
-
-
-def entry_name(version: int) -> str:
-    """Return the name of a version's entry, in the log's folder."""
-    return f"{version:020}.json"
-
-
-def _version_of(name: str) -> int | None:
-    """Return the version of an entry or a checkpoint; None for other files."""
-    number, _, kind = name.partition(".")
-    is_version = len(number) == len(entry_name(0)) - len(".json") and number.isdecimal()
-    return (
-        int(number) if is_version and (kind == "json" or kind.startswith("checkpoint.")) else None
-    )
 
 
 def _is_empty(commit: Commit) -> bool:

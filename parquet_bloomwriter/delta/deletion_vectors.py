@@ -27,7 +27,13 @@ from urllib.parse import quote
 from uuid import UUID
 
 from parquet_bloomwriter.delta.roaring import MalformedBitmap, parse_bitmap
-from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, StoreProblem, TableProblem
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    InvalidArgument,
+    MalformedFile,
+    StoreProblem,
+    TableProblem,
+)
 from parquet_bloomwriter.source import open_for_reading
 from parquet_bloomwriter.text import safe
 
@@ -148,6 +154,7 @@ def _uri(vector: _Descriptor) -> str:
 def _stored(place: TablePlace, vector: _Descriptor) -> bytes:
     """Read a vector from its file, and check its size and checksum."""
     size = _NUMBER.size
+    end = vector.offset + 2 * size + vector.size
     try:
         path = place.locate(_uri(vector))
     except InvalidArgument as error:
@@ -156,14 +163,15 @@ def _stored(place: TablePlace, vector: _Descriptor) -> bytes:
         ) from error
     try:
         with open_for_reading(path) as file:
-            end = vector.offset + 2 * size + vector.size
-            if end > file.size:
-                raise TableProblem(f"{vector.name} reaches beyond the end of its file", path=path)
             version, record = file.read_ranges([(0, 1), (vector.offset, end)])
     except FileNotFoundError as error:
         raise TableProblem("the file of a deletion vector is missing", path=path) from error
-    except (TableProblem, StoreProblem):
+    except StoreProblem:
         raise
+    except MalformedFile as error:
+        raise TableProblem(
+            f"{vector.name} reaches beyond the end of its file", path=path
+        ) from error
     except BloomwriterError as error:
         raise TableProblem(f"{vector.name} cannot be read: {error.problem}", path=path) from error
     data = record[size:-size]

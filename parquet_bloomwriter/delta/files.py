@@ -18,11 +18,10 @@ from parquet_bloomwriter.delta.place import is_table, place_of
 from parquet_bloomwriter.delta.schema import TableColumns
 from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
-from parquet_bloomwriter.metadata.footer import Footer, Schema
-from parquet_bloomwriter.metadata.schema import Leaf
+from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
-from parquet_bloomwriter.source.listing import has_suffix, is_pattern
+from parquet_bloomwriter.source.listing import is_pattern
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ def _table_path(given: object, filesystem: object) -> str | None:
         if place.filesystem is not None:
             return None
         path = place.path
-    if has_suffix(path) or is_pattern(path):
+    if is_pattern(path):
         return None
     return path if is_table(path) else None
 

@@ -69,6 +69,12 @@ def entry_name(version: int) -> str:
     return f"{version:020}.json"
 
 
+def version_of(name: str) -> int | None:
+    """Return the version of an entry or of a checkpoint; None for other files of the log."""
+    match = _NAME.match(name)
+    return None if match is None else int(match["version"])
+
+
 def find_segment(place: TablePlace, version: int | None = None) -> Segment:
     """Find what a version is read from.
 

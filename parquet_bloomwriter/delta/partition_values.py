@@ -62,7 +62,7 @@ def partition_value(text: str | None, type_: object, column: str) -> PartitionVa
         ) from error
 
 
-def _value(text: str, type_: object, column: str) -> PartitionValue:
+def _value(text: str, type_: object, column: str) -> PartitionValue:  # noqa: PLR0911  a type each
     if type_ == "string":
         return text
     if type_ in _INTEGERS:
@@ -98,7 +98,8 @@ def _moment(text: str, column: str, *, is_zoned: bool) -> datetime:
     digits = (fraction or "").ljust(9, "0")
     if digits[6:] != "000" or (zone is not None and not is_zoned):
         raise ValueError(text)
-    found = datetime(*map(int, parts), int(digits[:6]))  # type: ignore[arg-type]  # noqa: DTZ001
+    year, month, day, hour, minute, second = map(int, parts)
+    found = datetime(year, month, day, hour, minute, second, int(digits[:6]))  # noqa: DTZ001
     if not is_zoned:
         return found
     if zone is None:

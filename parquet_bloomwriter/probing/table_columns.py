@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.delta.files import Table, TableFile
     from parquet_bloomwriter.metadata import Leaf
-    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.predicate.bound import Bound
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.probing.partitions import Texts
 
@@ -82,7 +82,7 @@ class LoggedBindings(Bindings):
     def _logged(self) -> Table:
         return cast("Table", self.table)
 
-    def _bound(self, leaves: Mapping[str, Leaf]) -> Any:  # noqa: ANN401  a bound tree
+    def _bound(self, leaves: Mapping[str, Leaf]) -> Bound:
         expression = self.expression
         if self.partition is not None:
             expression = self.partition.decided(expression, ())
@@ -160,7 +160,7 @@ def partition_in_log(file: TableFile, columns: Sequence[str]) -> Partition | Non
     return Partition(values=values, hides_stored=True, origin="the value in the log")
 
 
-def _texts(text: str | None, field: Mapping[str, Any]) -> Texts:
+def _texts(text: str | None, field: Mapping[str, Any]) -> Texts:  # noqa: PLR0911  a type each
     """Return a partition value as paths would spell it; nothing if that is not certain."""
     try:
         value = partition_value(text, field["type"], field["name"])

@@ -7,12 +7,14 @@ have other names in files: such tables are refused, and `read_table` returns the
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.delta.partition_values import partition_value
 from parquet_bloomwriter.errors import UnsupportedTable
 from parquet_bloomwriter.predicate import parse
-from parquet_bloomwriter.scan.logical_rows import check_filters
+from parquet_bloomwriter.probing.footer_cache import cached_footer
+from parquet_bloomwriter.scan.logical_rows import check_clocks, check_filters
 from parquet_bloomwriter.scan.logical_types import fields_of
 from parquet_bloomwriter.scan.table import TableFiles
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.delta.files import Table, TableFile
     from parquet_bloomwriter.predicate import Filters
+
+_THREADS = 16
 
 _READ = "Read its rows by read_table or iter_batches."
 
@@ -39,6 +43,10 @@ def as_fragments(table: Table, filters: Filters) -> TableFiles:
     _check(table)
     check_filters(table, parse(filters))
     fields = fields_of(table.snapshot.metadata.schema, table.mapping)
+    if any(pa.types.is_timestamp(one.type) for one in fields):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for _ in pool.map(_check_clocks, table.files):
+                pass
     format_ = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     filesystems = {id(one.filesystem): one.filesystem for one in table.files}
     if len(filesystems) > 1:
@@ -58,6 +66,14 @@ def as_fragments(table: Table, filters: Filters) -> TableFiles:
         partitions=dict.fromkeys(table.partition_columns),
         options={},
     )
+
+
+def _check_clocks(file: TableFile) -> None:
+    """Refuse a file that stores times of another clock: a dataset would shift them."""
+    with file.open() as source:
+        fields = file.table.snapshot.metadata.schema["fields"]
+        footer = cached_footer(source, lambda _: ()).footer()
+        check_clocks(file, footer, [one["name"] for one in fields])
 
 
 def _for_arrow(filesystem: object) -> object:

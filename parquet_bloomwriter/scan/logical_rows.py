@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -216,7 +216,7 @@ class _OpenFile:
 
     def _names(self) -> list[str]:
         """Return the stored columns to be read."""
-        self._check_types()
+        check_clocks(self.file, self.footer, [one.name for one in self.fields])
         stored = list(self.parquet.schema_arrow)
         places = [one.index_in(stored) for one in self._stored_fields()]
         return [stored[place].name for place in places if place is not None]
@@ -280,26 +280,35 @@ class _OpenFile:
 
         return rows if alive is None else rows.filter(pa.array(alive))
 
-    def _check_types(self) -> None:
-        """Refuse timestamps that mean another clock than the table's."""
-        types = {
-            name: [str(field["type"]) for field in several]
-            for name, several in plain_fields(self.file.table.snapshot.metadata.schema).items()
-        }
-        needed = {one.name for one in self.fields}
-        for name, leaf in self.file.table.in_file(self.footer).items():
-            stored = type_of(leaf)
-            if name.split(".")[0] not in needed or stored.kind is not Kind.TIMESTAMP:
-                continue
-            for type_ in types.get(name, []):
-                if type_.startswith("timestamp") and stored.is_adjusted is not (
-                    type_ == "timestamp"
-                ):
-                    raise UnsupportedTable(
-                        f'the column "{name}" cannot be returned: it is of type {type_}, and a '
-                        "file stores times of another clock",
-                        remedy="Name the other columns.",
-                    )
+
+def check_clocks(file: TableFile, footer: Footer, names: Collection[str]) -> None:
+    """Refuse timestamps of a file that mean another clock than the table's.
+
+    Args:
+        file: A file of a table.
+        footer: Its footer.
+        names: Of the table's columns that are needed.
+
+    Raises:
+        UnsupportedTable: If times of UTC are stored for local ones, or the other way round.
+        UnsupportedFile: If the file's columns are not known.
+    """
+    fields = plain_fields(file.table.snapshot.metadata.schema)
+    for name, leaf in file.table.in_file(footer).items():
+        stored = type_of(leaf)
+        types = [str(field["type"]) for field in fields.get(name, ())]
+        is_needed = any(name == one or name.startswith(f"{one}.") for one in names)
+        if not is_needed or stored.kind is not Kind.TIMESTAMP:
+            continue
+        if any(
+            one.startswith("timestamp") and stored.is_adjusted is not (one == "timestamp")
+            for one in types
+        ):
+            raise UnsupportedTable(
+                f'the column "{name}" cannot be returned: it is of type {types[0]}, and a file '
+                "stores times of another clock",
+                remedy="Name the other columns.",
+            )
 
 
 def _of_no_columns(num_rows: int) -> pa.Table:

@@ -237,7 +237,7 @@ class LogicalField:
         )
 
 
-def _may_become(given: pa.DataType, type_: pa.DataType) -> bool:
+def _may_become(given: pa.DataType, type_: pa.DataType) -> bool:  # noqa: PLR0911  a kind each
     """Whether a file's type may be read as the table's: the same kind, or a change that widens."""
     import pyarrow as pa
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Input
 
 
-def probe(
+def probe(  # noqa: PLR0913  all but two by keyword
     sources: Input | Iterable[Input],
     filters: Filters,
     *,

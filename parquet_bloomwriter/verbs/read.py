@@ -282,7 +282,8 @@ def _of_delta(  # noqa: PLR0913  what the verbs have in common
         return None
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
 
-    _refuse_arguments(refused | {f'the column "{_FILE_NAME}"': not _need_no_name(columns, filters)})
+    _refuse_arguments(refused)
+    _refuse_arguments({f'the column "{_FILE_NAME}"': not _need_no_name(columns, filters)})
     projection = _as_pyarrow_takes_them(columns)
     return LogicalTable.of(table, columns=projection, filters=filters, hash_kind=hash_kind)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -18,9 +19,7 @@ from parquet_bloomwriter.delta.roaring import MalformedBitmap, parse_bitmap
 from parquet_bloomwriter.errors import TableProblem
 from tests.support.delta_vectors import bitmap, inline, vector, vector_file, z85
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+NOWHERE = Path("nowhere")
 UUID_ = UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
 
 
@@ -31,10 +30,13 @@ class Folder:
     root: Path
 
     def locate(self, uri: str) -> str:
+        """Return the path of a file."""
         return str(self.root / unquote(uri))
 
 
-def rows_of(descriptor: dict[str, Any], root: Any = None, *, num_rows: int = 1 << 40) -> list[int]:
+def rows_of(
+    descriptor: dict[str, Any], root: Path = NOWHERE, *, num_rows: int = 1 << 40
+) -> list[int]:
     found = read_deletion_vector(Folder(root), descriptor, num_rows=num_rows)  # type: ignore[arg-type]
     assert found.dtype == np.int64
     return list(map(int, found))
@@ -131,7 +133,7 @@ def test_the_uri_of_the_protocol_s_example() -> None:
     assert vector_uri(inline([1])) is None
 
 
-def stored(root: Path, data: bytes, **changes: Any) -> dict[str, Any]:
+def stored(root: Path, data: bytes, **changes: object) -> dict[str, Any]:
     """Write a file with one vector of rows 1 and 2, and describe it."""
     path = root / f"deletion_vector_{UUID_}.bin"
     path.write_bytes(data)

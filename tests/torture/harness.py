@@ -43,6 +43,7 @@ PARTS = {
     "corpus": "tests.torture.corpus:Corpus",
     "queries": "tests.torture.queries:Queries",
     "stores": "tests.torture.stores.campaign:Stores",
+    "tables": "tests.torture.tables.campaign:Tables",
 }
 """Each is tried by a campaign, in this order."""
 

@@ -148,7 +148,7 @@ def _take_failures(report: ProbeReport, failures: FailureLog) -> None:
     failures.print_others()
 
 
-def _print(
+def _print(  # noqa: PLR0913  what was found, and how it is shown
     report: ProbeReport,
     failures: FailureLog,
     options: ProbeOptions,
@@ -167,7 +167,7 @@ def _print(
         return
     elif options["files"]:
         console.paths((file.path or "" for file in report.might_match), end=path_end(options))
-    elif len(report.failed) < len(report.files):
+    elif len(report.failed) < len(report.files) or not report.files:
         text = ProbeText(
             report=report,
             glyphs=console.glyphs,
@@ -177,4 +177,5 @@ def _print(
         )
         for table in found.tables:
             console.result(table_headline(table))
-        console.result(text.of_one() if is_one else text.of_many())
+        if report.files:
+            console.result(text.of_one() if is_one else text.of_many())

@@ -22,6 +22,7 @@ from parquet_bloomwriter.delta.place.local import LocalPlace
 from parquet_bloomwriter.delta.place.uris import data_path
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
 from parquet_bloomwriter.source.filesystems import is_far
+from parquet_bloomwriter.source.listing import has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,24 +51,24 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
             given = data_path(given).path
         return LocalPlace(os.path.abspath(given))
     # Imported here: commands on local tables need none of it.
-    from parquet_bloomwriter.stores.s3.bucket import is_s3
+    from parquet_bloomwriter.stores.s3.urls import is_s3
 
     if is_s3(given):
         from parquet_bloomwriter.delta.place.objects import ObjectPlace
 
         return ObjectPlace(given.rstrip("/"))
-    from parquet_bloomwriter.delta.place.others import other_place
+    from parquet_bloomwriter.delta.place.others import OtherPlace
 
-    return other_place(given.rstrip("/"))
+    return OtherPlace(given.rstrip("/"))
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
     """Whether a path or URL is the folder of a Delta table: its log has an entry or a checkpoint.
 
-    A store that forbids to list is taken to have none there.
+    A store that forbids to list is taken to have none there, and a URL that nothing here can open
+    to be none: whoever opens it says why. A URL that names a Parquet file is not asked about.
 
     Raises:
-        InvalidArgument: If nothing here can open the URL, or it holds a password.
         StoreProblem: If a store does not answer.
     """
     given = os.fsdecode(path)
@@ -77,14 +78,14 @@ def is_table(path: str | os.PathLike[str]) -> bool:
         except (OSError, ValueError):
             return False
         return _has_version(names)
-    if has_magic(given):
+    if has_magic(given) or has_suffix(given):
         return False
     try:
         return _has_version(one.name for one in place_of(given).list_log())
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, InvalidArgument):
         return False
     except StoreProblem as error:
-        from parquet_bloomwriter.stores.s3.bucket import is_forbidden
+        from parquet_bloomwriter.stores.s3.answers import is_forbidden
 
         if is_forbidden(error):
             return False

@@ -22,9 +22,11 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsafeTarget,
 )
-from parquet_bloomwriter.stores.s3.bucket import Refusal, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.answers import Refusal
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.source import open_object
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

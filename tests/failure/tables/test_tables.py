@@ -1,0 +1,19 @@
+"""A share of the races of `make torture`, drawn anew in each run."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from tests.torture.harness import Plan, torture
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_table_that_others_write_to(tmp_path: Path) -> None:
+    section = torture(
+        "tables", Plan(share=0.008, seed=secrets.randbelow(1 << 31), scratch=tmp_path)
+    )
+    assert section.problems == ()
+    assert section.tried == 44
