@@ -18,7 +18,6 @@ from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
 from parquet_bloomwriter.delta.place import LOG, is_table, place_of
 from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 from parquet_bloomwriter.source import Location, find_sources
@@ -199,6 +198,8 @@ def find_table(
                 remedy="Name the folder of a Delta table.",
             )
         return None
+    from parquet_bloomwriter.delta.snapshot import read_snapshot  # brings pyarrow
+
     return Table(path=_shown(given), snapshot=read_snapshot(place_of(path), version))
 
 
