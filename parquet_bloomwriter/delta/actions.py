@@ -76,6 +76,16 @@ class Add:
         """Statistics, as JSON."""
         return self.raw.get("stats")
 
+    @property
+    def num_records(self) -> int | None:
+        """Rows of the data file by its statistics, deleted ones included; None if not known."""
+        try:
+            stats = json.loads(self.stats or "null")
+        except ValueError:
+            return None
+        found = stats.get("numRecords") if isinstance(stats, dict) else None
+        return found if isinstance(found, int) else None
+
 
 def vector_id(descriptor: Mapping[str, Any] | None) -> str | None:
     """Return the unique id of a deletion vector (Delta protocol, "Derived Fields")."""

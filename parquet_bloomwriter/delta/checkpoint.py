@@ -15,7 +15,6 @@ Source: Delta protocol, "Checkpoint Schema", "V2 Spec", "Sidecar Files".
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,7 +39,11 @@ FILES_AT_ONCE = 8
 
 SIDECARS = "_sidecars"
 
+_KEYS = {"protocol": "minReaderVersion", "metaData": "schemaString", "sidecar": "path"}
+"""A field of each action that is never null."""
+
 _REPEATED = frozenset({"stats_parsed", "partitionValues_parsed"})
+_REMEDY = "Restore it from a backup, or remove the checkpoint if all entries are there still."
 _BLOCK = 1024
 """Rows whose statistics are rebuilt at a time."""
 
@@ -82,17 +85,17 @@ def _read_files(place: TablePlace, names: Sequence[str]) -> Iterator[State]:
             raise TableProblem(
                 f"the checkpoint's file {name} is missing",
                 path=place.root,
-                remedy="Restore it from a backup, or remove the checkpoint if all entries are left.",
+                remedy=_REMEDY,
             ) from None
         if name.endswith(".json"):
             return _of_json(data, name, place.root)
         try:
             return _of_parquet(data)
-        except (pa.ArrowException, OSError, KeyError) as error:
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise TableProblem(
                 f"the checkpoint's file {name} is damaged: {error}",
                 path=place.root,
-                remedy="Restore it from a backup, or remove the checkpoint if all entries are left.",
+                remedy=_REMEDY,
             ) from error
 
     if len(names) < 2:  # noqa: PLR2004  one needs no threads
@@ -129,7 +132,7 @@ def _of_parquet(data: bytes) -> State:
     if kinds:
         others = file.read(columns=kinds)
         for kind in kinds:
-            found = as_json(_present(others.column(kind)))
+            found = as_json(_present(others.column(kind), _KEYS[kind]))
             if kind == "sidecar":
                 state.sidecars = [_sidecar(one["path"]) for one in found]
             elif found and kind == "protocol":
@@ -141,24 +144,29 @@ def _of_parquet(data: bytes) -> State:
     return state
 
 
-def _present(column: pa.ChunkedArray) -> pa.StructArray:
-    """Return the rows that are not null, as one array."""
+def _present(column: pa.ChunkedArray, key: str) -> pa.StructArray:
+    """Return the rows that are an action, as one array: some writers have nulls inside instead."""
     kept = column.drop_null().combine_chunks()
-    return kept if isinstance(kept, pa.Array) else pa.concat_arrays(kept.chunks)
+    rows = kept if isinstance(kept, pa.Array) else pa.concat_arrays(kept.chunks)
+    keys = rows.field(key)
+    return rows.filter(keys.is_valid()) if keys.null_count else rows
 
 
 def _adds(file: pq.ParquetFile, kind: pa.StructType) -> list[Add]:
     names = [one.name for one in kind]
+    if not {"path", "size", "modificationTime"} <= set(names):
+        raise KeyError("files have no path, size or time")
     rows = _present(
-        file.read(columns=[f"add.{name}" for name in names if name not in _REPEATED]).column("add")
+        file.read(columns=[f"add.{name}" for name in names if name not in _REPEATED]).column("add"),
+        "path",
     )
     columns: dict[str, _Column] = {
-        one.name: _column(values) for one, values in zip(rows.type, rows.flatten(), strict=True)
+        one.name: _Column(values) for one, values in zip(rows.type, rows.flatten(), strict=True)
     }
     has_all_stats = "stats" in columns and not rows.field("stats").null_count
     if "stats_parsed" in names and len(rows) and not has_all_stats:
         # The path tells which rows are no files: a column on its own cannot be null there.
-        both = _present(file.read(columns=["add.path", "add.stats_parsed"]).column("add"))
+        both = _present(file.read(columns=["add.path", "add.stats_parsed"]).column("add"), "path")
         columns["stats"] = _Stats(columns.get("stats"), both.field("stats_parsed"))
     return [Add(_Fields(columns, row)) for row in range(len(rows))]
 
@@ -210,10 +218,6 @@ class _Column:
             self._made = as_json(values)
             self._values = None
         return self._made[row]
-
-
-def _column(values: pa.Array) -> _Column:
-    return _Column(values)
 
 
 class _Stats(_Column):
@@ -285,8 +289,3 @@ def _maps(values: pa.MapArray) -> list[Any]:
             ends, ends[1:], values.is_valid().to_pylist(), strict=False
         )
     ]
-
-
-def dumps(value: object) -> str:
-    """Return JSON as the log has it, without spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

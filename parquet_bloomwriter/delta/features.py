@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from parquet_bloomwriter.delta.statistics import num_records
 from parquet_bloomwriter.errors import UnsupportedTable
 from parquet_bloomwriter.text import clipped, safe
 
@@ -229,7 +228,7 @@ def _check_row_ids(snapshot: Snapshot, properties: Mapping[str, str]) -> None:
 def _check_counts(snapshot: Snapshot) -> None:
     """Each `add` with a deletion vector must say how many rows its file has."""
     for add in snapshot.files.values():
-        if add.deletion_vector is not None and num_records(add) is None:
+        if add.deletion_vector is not None and add.num_records is None:
             raise UnsupportedTable(
                 "the table cannot be changed, because of its feature deletionVectors: "
                 f"the log does not say how many rows the file {clipped(safe(add.path))} has",

@@ -1,18 +1,18 @@
 """The columns of a table, and the columns of its files that they are.
 
-A table's schema has fields, each with a logical name; files have a tree of columns (metadata.schema).
-Which column of a file a field is, is said by the table's property delta.columnMapping.mode:
+A table's schema has fields, each with a logical name; files have a tree of columns. The table's
+property delta.columnMapping.mode says which column of a file a field is:
 
     none    the one of the field's name
     name    the one of the field's physical name, delta.columnMapping.physicalName
     id      the one whose field_id is delta.columnMapping.id
 
-on every level of structs. Fields that a file lacks were added later. Lists and maps have no names of
-their own for their inner levels: writers call them list.element, bag.array, array, list.item; here
-they are list.element, key_value.key and key_value.value.
+on every level of structs. Fields that a file lacks were added later. The schema has no names for
+the inner levels of lists and maps. Writers call them list.element, bag.array, array or list.item;
+here they are list.element, key_value.key and key_value.value.
 
-Source: Delta protocol, "Column Mapping", "Schema Serialization Format"; Parquet format, "LogicalTypes"
-("Lists", "Maps", and their backward compatibility rules).
+Source: Delta protocol, "Column Mapping", "Schema Serialization Format"; Parquet format,
+"LogicalTypes" ("Lists", "Maps", and their backward compatibility rules).
 """
 
 from __future__ import annotations
@@ -192,9 +192,9 @@ class TableColumns:
 
     def _paths_in(
         self,
-        kind: Any,
+        kind: Any,  # noqa: ANN401  JSON
         path: tuple[str, ...],
-        stored: tuple[str, ...],  # noqa: ANN401  JSON
+        stored: tuple[str, ...],
     ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
         if isinstance(kind, str):
             if kind in _NO_LEAVES:
@@ -232,9 +232,9 @@ class TableColumns:
 
     def _match_in(
         self,
-        kind: Any,
+        kind: Any,  # noqa: ANN401  JSON
         node: _Node,
-        path: tuple[str, ...],  # noqa: ANN401  JSON
+        path: tuple[str, ...],
     ) -> Iterator[tuple[str, Leaf]]:
         if isinstance(kind, str):
             if node.leaf is not None and kind not in _NO_LEAVES and not _is_repeated(node):

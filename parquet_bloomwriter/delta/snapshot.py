@@ -23,7 +23,6 @@ from parquet_bloomwriter.delta.actions import (
     parse_actions,
     vector_id,
 )
-from parquet_bloomwriter.delta.checkpoint import read_checkpoint
 from parquet_bloomwriter.delta.features import check_readable
 from parquet_bloomwriter.delta.log import entry_name, find_segment
 from parquet_bloomwriter.errors import TableProblem
@@ -67,6 +66,9 @@ def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
     segment = find_segment(place, version)
     replay = _Replay()
     if segment.checkpoint is not None:
+        # Imported here: entries are read without pyarrow.
+        from parquet_bloomwriter.delta.checkpoint import read_checkpoint
+
         state = read_checkpoint(place, segment.checkpoint)
         if state.protocol is not None:
             replay.protocol = Protocol.of(state.protocol)

@@ -21,23 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from parquet_bloomwriter.delta.actions import Add
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1)
 _MICROSECONDS = 1_000_000
 _PER_MILLI = 1000
 _US = {"s": 1_000_000, "ms": 1000, "us": 1}
-
-
-def num_records(add: Add) -> int | None:
-    """Return how many rows a data file has by its statistics, deleted ones included."""
-    try:
-        stats = json.loads(add.stats or "null")
-    except ValueError:
-        return None
-    found = stats.get("numRecords") if isinstance(stats, dict) else None
-    return found if isinstance(found, int) else None
 
 
 def stats_of(parsed: pa.StructArray) -> list[str | None]:

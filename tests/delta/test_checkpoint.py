@@ -9,14 +9,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.snapshot import read_snapshot
-from parquet_bloomwriter.delta.statistics import num_records
-from parquet_bloomwriter.errors import UnsupportedTable
+from parquet_bloomwriter.errors import TableProblem, UnsupportedTable
 from tests.support.delta_checkpoints import add, metadata, write_checkpoint, write_entry
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_parsed_columns_are_no_fields(tmp_path: Path) -> None:
     assert dict(found.raw) == add("f", stats='{"numRecords":7}')
 
 
-_AT = dt.datetime(2024, 2, 29, 12, 30, 0, 5000)
+_AT = dt.datetime(2024, 2, 29, 12, 30, 0, 5000)  # noqa: DTZ001  of no zone
 BOUNDS = {
     "numRecords": 7,
     "minValues": {
@@ -105,7 +105,7 @@ BOUNDS = {
         "id": 2**62,
         "day": dt.date(9999, 12, 31),
         "at": (_AT + dt.timedelta(microseconds=7)).replace(tzinfo=dt.UTC),
-        "local": dt.datetime(1969, 12, 31, 23, 59, 59, 999000),
+        "local": _AT.replace(1969, 12, 31, 23, 59, 59, 999000),
         "price": Decimal("0.001"),
         "rate": float("nan"),
         "inner": {},
@@ -124,7 +124,7 @@ def test_statistics_are_spelled_as_in_entries(tmp_path: Path) -> None:
         '"inner":{}},"nullCount":{"id":0,"day":7}}'
     )
     assert found.raw["stats"] == found.stats
-    assert num_records(found) == 7
+    assert found.num_records == 7
 
 
 def test_statistics_by_rows(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_deleted_rows_need_a_count_to_be_replaced(tmp_path: Path) -> None:
     _write(tmp_path, add("f", deletionVector=VECTOR, stats_parsed={"numRecords": 9}))
     check_replaceable(read_snapshot(place_of(tmp_path)))
     _write(tmp_path, add("f", deletionVector=VECTOR, stats_parsed={"tightBounds": True}))
-    with pytest.raises(UnsupportedTable, match="deletionVectors.* how many rows the file f has"):
+    with pytest.raises(UnsupportedTable, match=r"deletionVectors.* how many rows the file f has"):
         check_replaceable(read_snapshot(place_of(tmp_path)))
 
 
@@ -174,3 +174,34 @@ def test_empty_checkpoint(tmp_path: Path) -> None:
     assert read_snapshot(place_of(tmp_path)).files == {}
     write_entry(tmp_path, 8, [{"add": add("f")}])
     assert len(read_snapshot(place_of(tmp_path)).files) == 1
+
+
+def test_nulls_inside_of_actions_that_are_not_there(tmp_path: Path) -> None:
+    """Some writers have no null structs, but structs of nulls."""
+    _write(tmp_path, add("a", stats_parsed={"numRecords": 3}), add("b", tags={}))
+    path = tmp_path / "_delta_log" / f"{7:020}.checkpoint.parquet"
+    table = pq.read_table(path)
+    columns = {}
+    for name in table.schema.names:
+        rows = table.column(name).combine_chunks()
+        columns[name] = pa.StructArray.from_arrays(rows.flatten(), fields=list(rows.type))
+        assert columns[name].null_count == 0
+    expected = read_snapshot(place_of(tmp_path))
+    pq.write_table(pa.table(columns), path)
+    found = read_snapshot(place_of(tmp_path))
+    assert {key: dict(one.raw) for key, one in found.files.items()} == {
+        key: dict(one.raw) for key, one in expected.files.items()
+    }
+    assert found.protocol == expected.protocol
+    assert dict(found.metadata.raw) == dict(expected.metadata.raw)
+
+
+def test_file_without_a_size(tmp_path: Path) -> None:
+    _write(tmp_path, add("a"))
+    path = tmp_path / "_delta_log" / f"{7:020}.checkpoint.parquet"
+    table = pq.read_table(path)
+    rows = table.column("add").combine_chunks()
+    column = pa.StructArray.from_arrays([rows.field("path")], ["path"])
+    pq.write_table(table.set_column(0, "add", column), path)
+    with pytest.raises(TableProblem, match=r"checkpoint\.parquet is damaged"):
+        read_snapshot(place_of(tmp_path))

@@ -19,16 +19,35 @@ from parquet_bloomwriter.errors import UnsupportedTable
 from tests.support.delta_checkpoints import add, metadata, write_entry
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from parquet_bloomwriter.delta.snapshot import Snapshot
 
-NAMED_BY_THE_PROTOCOL = """
-    appendOnly invariants checkConstraints generatedColumns allowColumnDefaults changeDataFeed
-    columnMapping identityColumns deletionVectors rowTracking timestampNtz domainMetadata
-    v2Checkpoint catalogManaged icebergCompatV1 icebergCompatV2 clustering vacuumProtocolCheck
-    inCommitTimestamp variantType variantShredding typeWidening
-""".split()
+NAMED_BY_THE_PROTOCOL = [
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "generatedColumns",
+    "allowColumnDefaults",
+    "changeDataFeed",
+    "columnMapping",
+    "identityColumns",
+    "deletionVectors",
+    "rowTracking",
+    "timestampNtz",
+    "domainMetadata",
+    "v2Checkpoint",
+    "catalogManaged",
+    "icebergCompatV1",
+    "icebergCompatV2",
+    "clustering",
+    "vacuumProtocolCheck",
+    "inCommitTimestamp",
+    "variantType",
+    "variantShredding",
+    "typeWidening",
+]
 """The appendix of the protocol, and its sections on variants and type widening."""
 
 REFUSED_TO_READ = {name for name, support in FEATURES.items() if not support.reads}
@@ -48,11 +67,11 @@ def _snapshot(
     protocol: dict[str, Any],
     *adds: dict[str, Any],
     partitions: tuple[str, ...] = ("day",),
-    **properties: str,
+    properties: Mapping[str, str] | None = None,
 ) -> Snapshot:
     table = metadata(
         partitionColumns=list(partitions),
-        configuration={f"delta.{name}": value for name, value in properties.items()},
+        configuration={f"delta.{name}": value for name, value in (properties or {}).items()},
     )
     files = [{"add": one} for one in adds]
     write_entry(root, 0, [{"protocol": protocol}, {"metaData": table}, *files])
@@ -140,16 +159,16 @@ def test_named_features_imply_no_others() -> None:
 )
 def test_properties(tmp_path: Path, name: str, value: str) -> None:
     protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
-    snapshot = _snapshot(tmp_path / "a", protocol, **{name: value})
+    snapshot = _snapshot(tmp_path / "a", protocol, properties={name: value})
     with pytest.raises(UnsupportedTable, match=f"property delta.{name}: "):
         check_replaceable(snapshot)
-    check_replaceable(_snapshot(tmp_path / "b", protocol, **{name: "false"}))
+    check_replaceable(_snapshot(tmp_path / "b", protocol, properties={name: "false"}))
 
 
 def test_partition_columns_in_files_matter_to_partitioned_tables_only(tmp_path: Path) -> None:
     protocol = _named("materializePartitionColumns")
     properties = {"writePartitionColumnsToParquet": "true"}
-    check_replaceable(_snapshot(tmp_path, protocol, partitions=(), **properties))
+    check_replaceable(_snapshot(tmp_path, protocol, partitions=(), properties=properties))
 
 
 def test_row_ids(tmp_path: Path) -> None:
@@ -160,7 +179,9 @@ def test_row_ids(tmp_path: Path) -> None:
         snapshot = _snapshot(tmp_path / f"b{number}", protocol, tracked, file)
         with pytest.raises(UnsupportedTable, match="rowTracking: the file b has no row ids yet"):
             check_replaceable(snapshot)
-    suspended = _snapshot(tmp_path / "c", protocol, add("b"), rowTrackingSuspended="true")
+    suspended = _snapshot(
+        tmp_path / "c", protocol, add("b"), properties={"rowTrackingSuspended": "true"}
+    )
     check_replaceable(suspended)
 
 

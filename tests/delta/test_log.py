@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.delta.snapshot import Snapshot
     from tests.support.delta_checkpoints import Kind
 
-PROTOCOL = {
+PROTOCOL: dict[str, Any] = {
     "minReaderVersion": 3,
     "minWriterVersion": 7,
     "readerFeatures": ["deletionVectors", "v2Checkpoint"],
@@ -246,7 +246,7 @@ def test_torn_checkpoint(tmp_path: Path, kind: Kind) -> None:
 def test_gap_names_the_missing_version(tmp_path: Path) -> None:
     _numbered(tmp_path, 5)
     (tmp_path / "_delta_log" / f"{3:020}.json").unlink()
-    with pytest.raises(TableProblem, match="lacks the entry of version 3, .* for version 5"):
+    with pytest.raises(TableProblem, match=r"lacks the entry of version 3, .* for version 5"):
         read_snapshot(place_of(tmp_path))
     assert read_snapshot(place_of(tmp_path), 2).version == 2
     with pytest.raises(InvalidArgument, match=re.escape("that can be read: 0 to 2")):
@@ -257,7 +257,7 @@ def test_version_that_is_not_there_yet(tmp_path: Path) -> None:
     _numbered(tmp_path, 5)
     _checkpoint(tmp_path, 4)
     _note(tmp_path, '{"version":4,"size":6}')
-    with pytest.raises(InvalidArgument, match="version 6 .* is not there. .*read: 0 to 5"):
+    with pytest.raises(InvalidArgument, match=r"version 6 .* is not there. .*read: 0 to 5"):
         read_snapshot(place_of(tmp_path), 6)
     with pytest.raises(InvalidArgument, match="0 or more"):
         read_snapshot(place_of(tmp_path), -1)
@@ -363,7 +363,7 @@ def test_later_entry_of_a_file_wins(tmp_path: Path) -> None:
 
 def test_other_actions_are_kept_by_entries_and_ignored_by_snapshots(tmp_path: Path) -> None:
     _numbered(tmp_path, 1)
-    others = [
+    others: list[dict[str, Any]] = [
         {"txn": {"appId": "a", "version": 1}},
         {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}},
         {"cdc": {"path": "_change_data/x", "partitionValues": {}, "size": 1, "dataChange": False}},
@@ -380,7 +380,7 @@ def test_other_actions_are_kept_by_entries_and_ignored_by_snapshots(tmp_path: Pa
 def test_protocol_that_changes(tmp_path: Path) -> None:
     _numbered(tmp_path, 1)
     snapshot = read_snapshot(place_of(tmp_path))
-    features = [*PROTOCOL["readerFeatures"], "someFeature"]  # type: ignore[misc]
+    features = [*PROTOCOL["readerFeatures"], "someFeature"]
     newer = {**PROTOCOL, "readerFeatures": features, "writerFeatures": features}
     write_entry(tmp_path, 2, [{"protocol": newer}])
     with pytest.raises(UnsupportedTable, match="someFeature"):
@@ -395,7 +395,7 @@ def test_protocol_that_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("has_checkpoint", [False, True])
 def test_in_commit_timestamp(tmp_path: Path, has_checkpoint: bool) -> None:  # noqa: FBT001  drawn
     properties = {"delta.enableInCommitTimestamps": "true"}
-    info = {"commitInfo": {"inCommitTimestamp": 1000}}
+    info: dict[str, Any] = {"commitInfo": {"inCommitTimestamp": 1000}}
     first = [{"metaData": metadata(configuration=properties)}, {"protocol": PROTOCOL}]
     write_entry(tmp_path, 0, [info, *first])
     write_entry(tmp_path, 1, [{"commitInfo": {"inCommitTimestamp": 1001}}])
