@@ -131,7 +131,11 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=_NUM_FILES, help="files of 50 MB")
     parser.add_argument("--repeats", type=int, default=2)
     arguments = parser.parse_args()
-    print(report.table(list(measured(arguments.files, repeats=arguments.repeats))))
+    figures = []
+    for figure in measured(arguments.files, repeats=arguments.repeats):
+        print(figure, file=sys.stderr, flush=True)
+        figures.append(figure)
+    print(report.table(figures))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Condition
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -91,3 +92,36 @@ def balanced(items: Sequence[T], weights: Sequence[int], num_groups: int) -> lis
         groups[lightest].append(items[place])
         heapq.heapreplace(loads, (load + weights[place], lightest))
     return [groups[number] for _, number in sorted(loads, key=lambda one: (-one[0], one[1]))]
+
+
+class ByteBudget:
+    """Bounds the bytes that threads hold together: who wants more waits until others let go.
+
+    A request for more than the whole budget is granted when nobody holds anything. There is no
+    deadlock as long as a thread never waits here for the sake of bytes that it holds already.
+    """
+
+    def __init__(self, total: int) -> None:
+        """Allow `total` bytes."""
+        self._total = total
+        self._held = 0
+        self._changed = Condition()
+
+    @property
+    def held(self) -> int:
+        """Bytes that are held now."""
+        return self._held
+
+    def acquire(self, num_bytes: int) -> None:
+        """Wait until there is room, and take it."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not (num_bytes and self._held) or self._held + num_bytes <= self._total
+            )
+            self._held += num_bytes
+
+    def release(self, num_bytes: int) -> None:
+        """Give back what was taken."""
+        with self._changed:
+            self._held -= num_bytes
+            self._changed.notify_all()

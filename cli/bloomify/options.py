@@ -229,7 +229,7 @@ def _check_place(path: str, *, is_local: bool = False) -> None:
 
 def _check_url(url: str) -> None:
     from parquet_bloomwriter.stores.open import check_url
-    from parquet_bloomwriter.stores.s3.bucket import is_s3, parse_url
+    from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
     if is_s3(url):
         parse_url(url)

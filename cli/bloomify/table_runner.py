@@ -47,8 +47,8 @@ commit_option = _table(
     "--commit-every",
     metavar="N|SIZE",
     multiple=True,
-    help="Make a commit after so many files, as in 100, or bytes, as in 5GiB. Repeatable for both.  "
-    "[default: 500 and 20GiB]",
+    help="Make a commit after so many files, as in 100, or bytes, as in 5GiB. Repeatable for "
+    "both.  [default: 500 and 20GiB]",
 )
 
 budget_options = all_of(

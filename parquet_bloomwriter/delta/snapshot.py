@@ -1,9 +1,4 @@
-"""A table at one version: its files, its schema and its properties.
-
-Paths in the log are URIs. Two spellings of one path (`a%20b` and `a b`) name one file.
-
-Source: Delta protocol, "Action Reconciliation".
-"""
+"""A table at one version: its files, its schema and its properties."""
 
 from __future__ import annotations
 

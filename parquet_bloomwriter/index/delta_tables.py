@@ -71,10 +71,10 @@ def check_named(files: object) -> None:
 
 def last_version(root: str) -> int:
     """Return the number of the last version of a table."""
-    from parquet_bloomwriter.delta.log import last_version
+    from parquet_bloomwriter.delta.log import find_segment
     from parquet_bloomwriter.delta.place import place_of
 
-    return last_version(place_of(root))
+    return find_segment(place_of(root)).version
 
 
 def _check_columns(snapshot: Snapshot) -> None:

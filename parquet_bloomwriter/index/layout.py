@@ -84,7 +84,7 @@ def absolute_path(given: str | os.PathLike[str]) -> str:
     text = os.fspath(given)
     if not _S3.match(text):
         return local_path(text)
-    from parquet_bloomwriter.stores.s3.bucket import parse_url
+    from parquet_bloomwriter.stores.s3.urls import parse_url
 
     return str(parse_url(text)).rstrip("/")
 

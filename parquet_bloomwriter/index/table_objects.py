@@ -14,7 +14,8 @@ from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.index.delta_tables import LoggedFile
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.source.listing import is_listed
-from parquet_bloomwriter.stores.s3.bucket import open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -145,9 +145,6 @@ class Leaf:
     logical_type: bytes
     """The union LogicalType as it stands in the footer, Thrift compact bytes; empty if absent."""
 
-    field_ids: tuple[int | None, ...] = ()
-    """Id of each node on the path, by which table formats know it; None where there is none."""
-
     @property
     def name(self) -> str:
         """The dotted path."""
@@ -259,7 +256,6 @@ def leaves_of(
     leaves: list[Leaf] = []
     path: list[str] = []
     repetitions: list[Repetition] = []
-    ids: list[int | None] = []
     pending = [1]  # Subtrees still to come at each level; the root is the first of one.
     # Only what is needed: lists in lists keep the garbage collector busy.
     places = spans[:, _FIELDS, _ENDS].tolist()
@@ -271,7 +267,6 @@ def leaves_of(
         name = data[stop - max(row[SchemaField.NAME], 0) : stop]
         path.append(name.decode(errors="backslashreplace"))
         repetitions.append(_repetition(row[SchemaField.REPETITION_TYPE], byte))
-        ids.append(_optional(row[SchemaField.FIELD_ID]))
         children = max(row[SchemaField.NUM_CHILDREN], 0)
         if row[SchemaField.TYPE] != ABSENT and not children:
             if len(path) == 1:
@@ -288,7 +283,6 @@ def leaves_of(
                     scale=_optional(row[SchemaField.SCALE]),
                     precision=_optional(row[SchemaField.PRECISION]),
                     logical_type=logical_type,
-                    field_ids=tuple(ids[1:]),
                 )
             )
         pending.append(children)
@@ -299,7 +293,6 @@ def leaves_of(
             if path:
                 path.pop()
                 repetitions.pop()
-                ids.pop()
     if pending:
         raise MalformedFile("the schema ends before its tree is complete", byte=origin)
     return tuple(leaves)

@@ -35,30 +35,33 @@ from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.external_references import refuse_references
 from parquet_bloomwriter.replace.target import output_exists
 from parquet_bloomwriter.reports.store import StoreReport
-from parquet_bloomwriter.rewrite.files import REMOTE_JOBS, DownloadPlace
+from parquet_bloomwriter.rewrite.files import DownloadPlace
 from parquet_bloomwriter.rewrite.plan import Copy, Emit, EmitFilter, length_of
-from parquet_bloomwriter.rewrite.session import Place, Rewrite
-from parquet_bloomwriter.rewrite.whole_files import CopiedSource, open_far
+from parquet_bloomwriter.rewrite.session import Rewrite
+from parquet_bloomwriter.rewrite.whole_files import CopiedSource, FarPlace, open_far
 from parquet_bloomwriter.rewrite.write import digest_of, footer_of, prove, tail_of
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.references import find_references
+from parquet_bloomwriter.stores.s3.answers import UNVERSIONED, kept_version
 from parquet_bloomwriter.stores.s3.attributes import Attributes, attributes_of, check_writable
-from parquet_bloomwriter.stores.s3.bucket import ObjectPath, S3Bucket, is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities, abilities_of
 from parquet_bloomwriter.stores.s3.journal import abort_abandoned, foreign_uploads
 from parquet_bloomwriter.stores.s3.new_object import NewObject
 from parquet_bloomwriter.stores.s3.parts import SMALLEST, NewBytes, OldBytes, cost_of
 from parquet_bloomwriter.stores.s3.source import S3Source, open_object
+from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
-    from parquet_bloomwriter.rewrite.session import Destination, StrPath
+    from parquet_bloomwriter.rewrite.session import Destination, Place, StrPath
     from parquet_bloomwriter.rewrite.write import ExpectedFilter, Readable
     from parquet_bloomwriter.source.local import OpenedFile
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.s3.parts import Segment
 
 _COMPARED_BYTES = 64
@@ -144,11 +147,8 @@ class _ObjectTarget:
     abilities: Abilities
 
 
-class _ObjectPlace(Place):
+class _ObjectPlace(FarPlace):
     """A file or an object whose new version is an object."""
-
-    placement = "end"
-    jobs = REMOTE_JOBS
 
     def __init__(  # noqa: PLR0913  made by `open_objects` only
         self,
@@ -160,34 +160,11 @@ class _ObjectPlace(Place):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Work on an open file or object.
-
-        Args:
-            source: The old version.
-            name: Its path or URL, as the caller gave it.
-            target: URL of the new version.
-            destination: What is allowed.
-            progress: Called with the number of bytes of each part that is done.
-            file: The file, if the old version is on disk.
-        """
-        self.source: S3Source | FileSource | CopiedSource = source
-        self._name = name
-        self._url = target
+        """Work on an open file or object, as `FarPlace`."""
+        super().__init__(source, name, target, destination, progress, file=file)
         self._path = parse_url(target)
-        self._destination = destination
-        self._progress = progress
-        self._file = file
         self._target: _ObjectTarget | None = None
         self.result: ObjectState | None = None
-        self.notes: list[str] = []
-
-    @property
-    def path(self) -> str:
-        return self._name
-
-    @property
-    def output(self) -> str:
-        return self._url
 
     @property
     def _original(self) -> ObjectState | None:
@@ -209,17 +186,11 @@ class _ObjectPlace(Place):
             replaces=None if target.replaces is None else target.replaces.etag,
             attributes=target.attributes.arguments,
             unconditional=not target.abilities.conditions,
-            progress=self._progress,
+            progress=self.progress,
         )
         self._target = target
         self.notes += target.attributes.notes
         return _ObjectRewrite(old, new, self, target)
-
-    def check_source_unchanged(self) -> None:
-        if self._file is not None:
-            self._file.check_unchanged()
-        elif isinstance(self.source, CopiedSource):
-            self.source.check_unchanged()
 
     def store_report(self, plan: Plan | None) -> StoreReport:
         buckets = {id(one): one for one in self._buckets()}.values()
@@ -244,8 +215,8 @@ class _ObjectPlace(Place):
                 if cost is None or done is not None
                 else (cost.requests, 0 if is_small else cost.down, cost.up)
             ),
-            old_version=None if done is None or replaced is None else replaced.version,
-            new_version=None if done is None else done.version,
+            old_version=kept_version(replaced, done),
+            new_version=None if done is None or done.version == UNVERSIONED else done.version,
             notes=tuple(self.notes),
         )
 
@@ -261,21 +232,21 @@ class _ObjectPlace(Place):
             replaces: ObjectState | None = original
         else:
             if not path.key or path.key.endswith("/"):
-                raise InvalidArgument(f'"{self._url}" is no object', remedy="Name its key, too.")
+                raise InvalidArgument(f'"{self._output}" is no object', remedy="Name its key, too.")
             replaces = self._bucket(path).head(path.key)
             if replaces is not None and not options.overwrite:
-                raise output_exists(self._url)
+                raise output_exists(self._output)
         bucket = self._bucket(path)
         if replaces is not None:
             check_writable(replaces)
             if not options.force:
-                refuse_references(find_references(bucket, path.key), path=self._url)
+                refuse_references(find_references(bucket, path.key), path=self._output)
         abilities = abilities_of(bucket, path.key)
         if not (abilities.conditions or options.force):
             raise UnsafeTarget(
                 "the store ignores conditions (If-Match), so that what another program writes "
                 "meanwhile would be lost",
-                path=self._url,
+                path=self._output,
                 remedy=("Write elsewhere, or, if nobody else writes there, ", _INSIST, "."),
             )
         model = replaces or original
@@ -430,12 +401,12 @@ class _ObjectRewrite(Rewrite):
             f"the store has put the new version together wrongly: {problem}",
             path=self._place.output,
         )
-        replaced = self._target.replaces
+        kept = kept_version(self._target.replaces, self._place.result)
         error.outcome = "The new version is in place."
         error.remedy = (
             "Bring the old version back from a copy."
-            if replaced is None or replaced.version is None
-            else f"Bring the old version back: it is kept as {replaced.version}."
+            if kept is None
+            else f"Bring the old version back: it is kept as {kept}."
         )
         return error
 

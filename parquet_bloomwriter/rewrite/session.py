@@ -180,7 +180,7 @@ def _place(
     if far:
         from parquet_bloomwriter.rewrite.objects import open_objects
         from parquet_bloomwriter.rewrite.whole_files import open_whole
-        from parquet_bloomwriter.stores.s3.bucket import is_s3
+        from parquet_bloomwriter.stores.s3.urls import is_s3
 
         goes_to_s3 = is_s3(os.fspath(source if output is None else output))
         all_on_s3 = all(is_s3(os.fspath(path)) for path in far)

@@ -38,10 +38,12 @@ from parquet_bloomwriter.source.base import not_found
 from parquet_bloomwriter.source.filesystems import is_far
 from parquet_bloomwriter.source.local import FileSource, open_file
 from parquet_bloomwriter.stores.open import OpenedUrl, open_store
+from parquet_bloomwriter.stores.reader import PIECE_BYTES
 from parquet_bloomwriter.stores.references import find_references
-from parquet_bloomwriter.stores.s3.bucket import is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.source import open_object
-from parquet_bloomwriter.stores.whole import PIECE_BYTES, LocalFile
+from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
+from parquet_bloomwriter.stores.whole import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Source
     from parquet_bloomwriter.source.base import Range, Traffic
     from parquet_bloomwriter.source.local import OpenedFile
+    from parquet_bloomwriter.stores.s3.source import S3Source
     from parquet_bloomwriter.stores.whole import FileState
 
 _SMALL = 1024 * 1024
@@ -265,11 +268,64 @@ class _DownloadPlace(DownloadPlace):
         )
 
 
-class _WholePlace(Place):
-    """A file whose new version goes to a store as a whole."""
+class FarPlace(Place):
+    """A file whose new version goes to a store."""
 
     placement = "end"
     jobs = REMOTE_JOBS
+
+    def __init__(  # noqa: PLR0913  what every place on a store needs
+        self,
+        source: S3Source | CopiedSource | FileSource,
+        name: str,
+        output: str,
+        destination: Destination,
+        progress: Callable[[int], None] | None,
+        *,
+        file: OpenedFile | None = None,
+    ) -> None:
+        """Work on an open file.
+
+        Args:
+            source: The old version.
+            name: Its path or URL, as messages show it.
+            output: URL of the new version.
+            destination: What is allowed.
+            progress: Called with the number of bytes that are in place, or of each part.
+            file: The file, if the old version is on disk.
+        """
+        self.source: S3Source | CopiedSource | FileSource = source
+        self._name = name
+        self._output = output
+        self._destination = destination
+        self._file = file
+        self.progress = progress
+        self.notes: list[str] = []
+
+    @property
+    def path(self) -> str:
+        """Path or URL of the old version."""
+        return self._name
+
+    @property
+    def output(self) -> str:
+        """URL of the new version."""
+        return self._output
+
+    def check_source_unchanged(self) -> None:
+        """Check that the old version is the one that was opened, where its reads do not.
+
+        Raises:
+            FileChanged: If it is not.
+        """
+        if self._file is not None:
+            self._file.check_unchanged()
+        elif isinstance(self.source, CopiedSource):
+            self.source.check_unchanged()
+
+
+class _WholePlace(FarPlace):
+    """A file whose new version goes to a store as a whole."""
 
     def __init__(  # noqa: PLR0913  made by `open_whole` only
         self,
@@ -281,34 +337,12 @@ class _WholePlace(Place):
         *,
         file: OpenedFile | None = None,
     ) -> None:
-        """Work on an open file.
-
-        Args:
-            source: The old version.
-            name: Its path or URL, without secrets.
-            target: URL of the new version.
-            destination: What is allowed.
-            progress: Called with the number of bytes, when the new version is in place.
-            file: The file, if the old version is on disk.
-        """
-        self.source: CopiedSource | FileSource = source
-        self._name = name
-        self._destination = destination
-        self._file = file
+        """Work on an open file, as `FarPlace`, and open the store of the target."""
+        super().__init__(source, name, target, destination, progress, file=file)
         self._chosen: tuple[FileState | None] | None = None
         self._url = self._open(target)
         self._output = self._url.store.spell(self._url.path)
-        self.progress = progress
         self.is_done = False
-        self.notes: list[str] = []
-
-    @property
-    def path(self) -> str:
-        return self._name
-
-    @property
-    def output(self) -> str:
-        return self._output
 
     def choose_target(self) -> None:
         self._chosen = (self._choose(),)
@@ -318,12 +352,6 @@ class _WholePlace(Place):
         if isinstance(self.source, CopiedSource):
             self.source.copy_here()
         return _WholeRewrite(old, self, self._url, replaces)
-
-    def check_source_unchanged(self) -> None:
-        if self._file is not None:
-            self._file.check_unchanged()
-        elif isinstance(self.source, CopiedSource):
-            self.source.check_unchanged()
 
     @property
     def model(self) -> FileState | None:
@@ -377,13 +405,15 @@ class _WholePlace(Place):
         """
         store, path = self._url
         source = self.source
-        old = source if isinstance(source, CopiedSource) and source.url is not None else None
-        in_place = (
-            old is not None
-            and old.url is not None
-            and (old.url.store.endpoint, old.url.store.name, old.url.path)
-            == (store.endpoint, store.name, path)
-        )
+        old = source if isinstance(source, CopiedSource) else None
+        url = None if old is None else old.url
+        in_place = url is not None and url.store.place(url.path) == store.place(path)
+        if in_place and url is not None and url.store.kind != store.kind:
+            raise UnsafeTarget(
+                "this is the old version itself, under a URL of another kind",
+                path=store.spell(path),
+                remedy="Name the old version by this URL, too.",
+            )
         replaces = old.state if old is not None and in_place else store.state(path)
         if replaces is None:
             return None
@@ -435,13 +465,18 @@ class _WholeRewrite(Rewrite):
         state = store.publish(
             path, file, replaces=self._replaces, like=self._replaces or self._place.model
         )
-        self._place.is_done = True
-        if self._place.progress is not None:
-            self._place.progress(file.size)
-        if state.token is None:
-            self._place.notes.append("another program has changed or removed the file since")
-        elif store.reads_name_version:
-            self._compare_end(state)
+        try:
+            self._place.is_done = True
+            if self._place.progress is not None:
+                self._place.progress(file.size)
+            if state.token is None:
+                self._place.notes.append("another program has changed or removed the file since")
+            elif store.reads_name_version:
+                self._compare_end(state)
+        except KeyboardInterrupt as error:
+            unread = ", and was not read" if store.reads_name_version else ""
+            error.add_note(f"{self._place.output}: the new version is in place{unread}")
+            raise
 
     def _compare_end(self, state: FileState) -> None:
         """Read the end of the new version back; other stores have done so before the rename."""

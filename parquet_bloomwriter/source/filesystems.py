@@ -25,6 +25,12 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
 
 _SECRETS = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@]*@)|\?.*")
 
+_NO_JAVA = re.compile(r"libjvm|libhdfs")
+"""What pyarrow says where Java or Hadoop is missing, in a line for each place where it looked."""
+
+_SFTP = re.compile(r"(^|::)(sftp|ssh)://", re.IGNORECASE)
+_SFTP_REMEDY = "Install what SFTP needs: pip install fsspec paramiko."
+
 
 class ResolvedPath(NamedTuple):
     """A path or URL, resolved: which file system it is on, and how that one spells it."""
@@ -115,24 +121,38 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
         filesystem, path = pafs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, NotImplementedError) as error:
         return _resolve_by_fsspec(url + key, str(error))
+    except OSError as error:
+        if _NO_JAVA.search(str(error)) is None:
+            raise
+        raise InvalidArgument(
+            f'"{without_secrets(url)}" cannot be opened: HDFS is read by Java and Hadoop\'s '
+            "libhdfs, which were not both found here",
+            remedy="Install Java and Hadoop, and set JAVA_HOME, HADOOP_HOME and CLASSPATH (to what "
+            "`hadoop classpath --glob` prints).",
+        ) from error
     return filesystem, path + key
 
 
 def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
     shown = without_secrets(url)
+    is_sftp = _SFTP.search(url) is not None
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise InvalidArgument(
             f'pyarrow cannot open "{shown}": {without_secrets(problem)}',
-            remedy="Install fsspec, and its package for this kind of store.",
+            remedy=_SFTP_REMEDY
+            if is_sftp
+            else "Install fsspec, and its package for this kind of store.",
         ) from error
     try:
         filesystem, path = url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise InvalidArgument(
             f'neither pyarrow nor fsspec can open "{shown}": {without_secrets(str(error))}',
-            remedy="Check its beginning, or install fsspec's package for this kind of store.",
+            remedy=_SFTP_REMEDY
+            if is_sftp and isinstance(error, ImportError)
+            else "Check its beginning, or install fsspec's package for this kind of store.",
         ) from error
     return filesystem, path
 

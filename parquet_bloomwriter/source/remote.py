@@ -198,8 +198,12 @@ def list_arrow(
     return [(info.path, ObjectInfo(info.size, info.mtime_ns)) for info in files]
 
 
-_TAGS = ("ETag", "etag", "md5Hash", "generation")
-_TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
+TAGS = ("ETag", "etag", "md5Hash", "generation")
+"""Keys under which file systems of fsspec say what is different for every version."""
+
+TIMES = ("LastModified", "last_modified", "mtime", "updated", "modified")
+"""Keys under which they say when a file was changed."""
+
 _NS_PER_S = 1_000_000_000
 
 
@@ -318,11 +322,11 @@ def list_fsspec(
 def _fsspec_identity(
     filesystem: AbstractFileSystem, path: str, found: Mapping[str, Any]
 ) -> Hashable | None:
-    tag = next((found[key] for key in _TAGS if found.get(key)), None)
+    tag = next((found[key] for key in TAGS if found.get(key)), None)
     if tag is not None:
         weak = str(tag).startswith("W/")  # RFC 9110, 8.8.1: other bytes may have the same one
         return None if weak else (filesystem, path, found["size"], str(tag))
-    changed = next((found[key] for key in _TIMES if found.get(key)), None)
+    changed = next((found[key] for key in TIMES if found.get(key)), None)
     nanoseconds = _nanoseconds(changed)
     if nanoseconds is None or not is_settled(nanoseconds):
         return None

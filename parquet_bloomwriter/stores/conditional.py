@@ -25,11 +25,10 @@ import random
 import re
 import secrets
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import (
     InvalidArgument,
@@ -37,15 +36,13 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsupportedFile,
 )
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
-from parquet_bloomwriter.source.stream import as_arrow_file
-from parquet_bloomwriter.stores.whole import PIECE_BYTES, FileState, FolderFile, WholeStore
+from parquet_bloomwriter.stores.reader import ObjectReader
+from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.source.base import Range
     from parquet_bloomwriter.stores.whole import LocalFile
 
 ATTEMPT = "bloomify_attempt"
@@ -64,7 +61,7 @@ _READ_TIMEOUT_S = 120
 _SLOWEST = 256 * 1024
 """Bytes per second that a `put` may be as slow as, beside the time of a read."""
 
-_THREADS = 16
+_BLOB_HOST = re.compile(r"([a-z0-9]+)\.(?:blob|dfs)\.", re.IGNORECASE)
 _MS_PER_S = 1000
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
@@ -116,6 +113,43 @@ def split_url(url: str) -> ConditionalUrl:
     return ConditionalUrl(f"{scheme}://{bucket}", key)
 
 
+def place_of(base: str, key: str) -> tuple[str, ...]:
+    """Return where an object is: equal for two spellings of one object, whatever their schemes.
+
+    Args:
+        base: The URL without the key: `gs://bucket`, `az://container`, which is in the account of
+            the environment, `abfss://container@account.dfs.core.windows.net`, or
+            `https://account.blob.core.windows.net/container`.
+        key: Of the object, without escapes.
+    """
+    scheme, _, rest = base.partition("://")
+    if scheme in _GOOGLE:
+        return "Google Cloud Storage", rest, key
+    host, _, container = rest.partition("/")
+    if not container:
+        container, _, host = rest.partition("@")
+    endpoint = next((os.environ[name] for name in _ENDPOINTS[1:] if os.environ.get(name)), "")
+    server = endpoint.partition("://")[2].rstrip("/") or host
+    account = _BLOB_HOST.match(server)
+    if account is not None:
+        server = account[1]
+    elif not server:
+        server = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
+    return "Azure Blob Storage", server.lower(), container, key
+
+
+def place_of_https(url: str) -> tuple[str, ...] | None:
+    """Return where an object is that an HTTPS URL of GCS or Azure names; None for other URLs."""
+    scheme, _, rest = url.partition("://")
+    host, _, path = unquote(rest.partition("?")[0]).partition("/")
+    bucket, _, key = path.partition("/")
+    if scheme.lower() != "https":
+        return None
+    if host.lower() == "storage.googleapis.com":
+        return place_of(f"gs://{bucket}", key)
+    return place_of(f"https://{host}/{bucket}", key) if _BLOB_HOST.match(host) else None
+
+
 class ConditionalStore(WholeStore):
     """A bucket on GCS, or a container on Azure."""
 
@@ -140,6 +174,10 @@ class ConditionalStore(WholeStore):
     def spell(self, path: str) -> str:
         """Return the URL of an object."""
         return str(ConditionalUrl(self.name, path))
+
+    def place(self, path: str) -> Hashable:
+        """Return what is the same for all spellings of one object."""
+        return place_of(self.name, path)
 
     # ------------------------------------------------------------ reading
 
@@ -178,7 +216,7 @@ class ConditionalStore(WholeStore):
         self.traffic.add_down(len(data))
         return data
 
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+    def objects(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Yield key and size of each object below a prefix, which has no slash at its end."""
         import obstore
 
@@ -198,7 +236,7 @@ class ConditionalStore(WholeStore):
                 ) from error
             raise self._refused(error, prefix, "list") from error
 
-    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
         """List the objects directly below a prefix, by name."""
         import obstore
 
@@ -219,7 +257,7 @@ class ConditionalStore(WholeStore):
             raise self._refused(error, folder, "list") from error
         if not (found or start):
             raise FileNotFoundError(2, os.strerror(2), self.spell(folder))
-        return sorted(found)
+        return tuple(sorted(found))
 
     def remove(self, path: str) -> None:
         """Remove an object. None need be there."""
@@ -241,7 +279,7 @@ class ConditionalStore(WholeStore):
     def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
         """Whether there is such an object, or any below a prefix that ends with a slash."""
         if prefix.endswith("/"):
-            return any(key.endswith(suffix) for key, _ in self.list(prefix.rstrip("/")))
+            return any(key.endswith(suffix) for key, _ in self.objects(prefix.rstrip("/")))
         return self.state(prefix) is not None
 
     def _get(self, path: str, **options: Any) -> Any:  # noqa: ANN401  obstore's
@@ -271,18 +309,13 @@ class ConditionalStore(WholeStore):
 
     # ------------------------------------------------------------ writing
 
-    def publish(
-        self,
-        path: str,
-        data: LocalFile,
-        *,
-        replaces: FileState | None,
-        like: FileState | None,
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
         """Put an object under the condition that the one before is still there, or none.
 
         Raises:
-            As `WholeStore.publish`, and UnsupportedFile if it is too large for one request.
+            UnsupportedFile: If it is too large for one request.
         """
         if not self.is_google and data.size > _MOST_PUT:
             raise UnsupportedFile(
@@ -290,17 +323,39 @@ class ConditionalStore(WholeStore):
                 "a condition",
                 path=self.spell(path),
             )
-        attempt = secrets.token_hex(16)
-        attributes = {**(_NEW if like is None else like.attributes), ATTEMPT: attempt}
+        attributes = {
+            **(_NEW if like is None else like.attributes),
+            ATTEMPT: secrets.token_hex(16),
+        }
         store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + data.size // _SLOWEST)
-        buffer = data.buffer()
+        try:
+            return self._put_once(store, path, data.buffer(), attributes, replaces)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            raise self._unknown(path, error) from error  # Ctrl-C, with a request on its way.
+
+    def _put_once(
+        self,
+        store: Any,  # noqa: ANN401  obstore's
+        path: str,
+        buffer: Any,  # noqa: ANN401  bytes
+        attributes: dict[str, str],
+        replaces: FileState | None,
+    ) -> FileState:
+        """Put an object, and find out what became of it.
+
+        Raises:
+            As `WholeStore.publish`.
+        """
+        attempt = attributes[ATTEMPT]
         doubt: BaseException | None = None
         refusal: BaseException | None = None
         for pause in _pauses():
             time.sleep(pause)
             try:
                 token = self._put(store, path, buffer, attributes, replaces)
-                return FileState(size=data.size, token=token, attempt=attempt)
+                return FileState(size=len(buffer), token=token, attempt=attempt)
             except _errors() as error:
                 if _is_refusal(error):
                     refusal = error
@@ -387,35 +442,19 @@ _AZURE_RIGHTS = {
 }
 
 
-class ConditionalSource(RangeReader):
+class ConditionalSource(ObjectReader):
     """One version of an object."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(self, store: ConditionalStore, path: str, state: FileState) -> None:
         """Read the object in this state."""
-        identity = (store.endpoint, store.name, path, state.token)
+        identity = (store.place(path), state.token)
         super().__init__(state.size, name=store.spell(path), identity=identity)
         self._store = store
         self._path = path
         self._state = state
 
-    def _fetch(self, start: int, stop: int) -> bytes:
-        if stop - start <= PIECE_BYTES:
-            return self._store.read(self._path, start, stop, self._state)
-        cuts = [*range(start, stop, PIECE_BYTES), stop]
-        return b"".join(self._fetch_all(list(pairwise(cuts))))
-
-    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
-        if len(ranges) == 1:
-            return [self._fetch(*ranges[0])]
-        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
-            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
-        return as_arrow_file(self)
+    def _request(self, start: int, stop: int) -> bytes:
+        return self._store.read(self._path, start, stop, self._state)
 
 
 def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's

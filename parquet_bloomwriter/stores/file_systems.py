@@ -37,11 +37,12 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.source.filesystems import is_fsspec, without_secrets
 from parquet_bloomwriter.source.listing import Location
-from parquet_bloomwriter.source.remote import stat_arrow, stat_fsspec
+from parquet_bloomwriter.source.remote import TAGS, TIMES, stat_arrow, stat_fsspec
+from parquet_bloomwriter.stores.conditional import place_of_https
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source.base import Source
@@ -58,8 +59,6 @@ _MS_PER_S = 1000
 _NS_PER_MS = 1_000_000
 _MAX_LINKS = 40
 _MAX_NAME_BYTES = 255
-_TAGS = ("ETag", "etag", "md5Hash", "generation")
-_TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
 def store_of(place: ResolvedPath) -> FileSystemStore:
@@ -98,6 +97,10 @@ class FileSystemStore(WholeStore):
         """Return the URL of a file, without users, passwords and parameters."""
         return without_secrets(self._base + path)
 
+    def place(self, path: str) -> Hashable:
+        """Return where a file is, which for HTTPS may be a place on GCS or Azure."""
+        return place_of_https(self.spell(path)) or super().place(path)
+
     # ------------------------------------------------------------ reading
 
     def state(self, path: str) -> FileState | None:
@@ -113,8 +116,8 @@ class FileSystemStore(WholeStore):
 
     def _state(self, found: Any) -> FileState:  # noqa: ANN401  as the file system says it
         size = int(found.get("size") or 0)
-        tag = next((str(found[key]) for key in _TAGS if found.get(key)), None)
-        changed = next((str(found[key]) for key in _TIMES if found.get(key)), None)
+        tag = next((str(found[key]) for key in TAGS if found.get(key)), None)
+        changed = next((str(found[key]) for key in (*TIMES, "created") if found.get(key)), None)
         return FileState(size=size, token=(size, tag or changed))
 
     @contextmanager
@@ -146,11 +149,11 @@ class FileSystemStore(WholeStore):
     def _names(self, folder: str) -> list[str]:
         return [str(name) for name in self._fs.ls(folder, detail=False)]
 
-    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
         """List the files directly in a folder, by name."""
         self.traffic.add("list")
         with self.named(folder):
-            return sorted(one for one in self._listed(folder) if one.name >= start)
+            return tuple(sorted(one for one in self._listed(folder) if one.name >= start))
 
     def _listed(self, folder: str) -> Iterator[FolderFile]:
         self._fs.invalidate_cache(folder)
@@ -166,19 +169,10 @@ class FileSystemStore(WholeStore):
 
     # ------------------------------------------------------------ writing
 
-    def publish(
-        self,
-        path: str,
-        data: LocalFile,
-        *,
-        replaces: FileState | None,
-        like: FileState | None,
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a file where there is none.
-
-        Raises:
-            As `WholeStore.publish`.
-        """
+        """Write a file where there is none."""
         del like
         if replaces is not None:
             raise AssertionError(self.why_not)
@@ -215,9 +209,12 @@ class FileSystemStore(WholeStore):
         try:
             if not self._exists(path):
                 return
-            if is_ours and self._begins_like(path, data):
-                self._remove(path)
-                return
+            if is_ours:
+                with self._opened(path) as source:
+                    begins = _begins(data, source)
+                if begins:
+                    self._remove(path)
+                    return
         except Exception:  # noqa: BLE001, S110  nothing is known then
             pass
         raise OutcomeUnknown(
@@ -226,22 +223,12 @@ class FileSystemStore(WholeStore):
             remedy="What is under that name may be incomplete: look at it, and remove it.",
         ) from error
 
-    def _begins_like(self, path: str, data: LocalFile) -> bool:
-        with self._opened(path) as source:
-            return source.size <= data.size and all(
-                source.read_at(start, start + len(piece)) == piece
-                for start, piece in _cut(data, source.size)
-            )
-
     def _holds(self, path: str, data: LocalFile) -> bool:
         """Whether the file under a name has exactly these bytes."""
         if not self._exists(path):
             return False
         with self._opened(path) as source:
-            return source.size == data.size and all(
-                source.read_at(start, start + len(piece)) == piece
-                for start, piece in _cut(data, source.size)
-            )
+            return source.size == data.size and _begins(data, source)
 
     def _make_folder_of(self, path: str) -> None:
         """Make the folder of a new file; if that fails, opening the file says why."""
@@ -324,18 +311,13 @@ class NewNameStore(FileSystemStore):
     why_not = "its rename does not replace a file at one instant"
     is_replacing = False
 
-    def publish(
-        self,
-        path: str,
-        data: LocalFile,
-        *,
-        replaces: FileState | None,
-        like: FileState | None,
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
         """Write a file beside its place, compare its end, and rename it.
 
         Raises:
-            As `WholeStore.publish`, and VerificationFailed if it was not kept as it was sent.
+            VerificationFailed: If it was not kept as it was sent.
         """
         if replaces is not None and not self.is_replacing:
             raise AssertionError(self.why_not)
@@ -358,13 +340,18 @@ class NewNameStore(FileSystemStore):
         self.traffic.add("rename")
         try:
             self._rename(temporary, path, replaces=replaces is not None)
-        except Exception as error:  # noqa: BLE001  whatever it was, the store is asked what is there
-            return self._settle(temporary, path, data, replaces, error)
-        except BaseException as error:
-            self._settle(temporary, path, data, replaces, error)
+        except BaseException as error:  # Whatever it was, the store is asked what is there.
+            state = self._settle(temporary, path, data, replaces, error)
+            if isinstance(error, Exception):
+                return state
+            error.add_note(f"{self.spell(path)}: the new version is in place")
             raise
-        with suppress(StoreProblem, FileNotFoundError):
-            return self.state(path) or _unseen(data)
+        try:
+            with suppress(StoreProblem, FileNotFoundError):
+                return self.state(path) or _unseen(data)
+        except KeyboardInterrupt as error:
+            error.add_note(f"{self.spell(path)}: the new version is in place")
+            raise
         return _unseen(data)
 
     def _settle(
@@ -388,8 +375,8 @@ class NewNameStore(FileSystemStore):
             OutcomeUnknown: If the store does not answer.
         """
         for pause in _PAUSES_S:
-            time.sleep(pause)
             try:
+                time.sleep(pause)
                 self._reconnect()
                 if self._exists(temporary):
                     with suppress(FileNotFoundError):
@@ -401,6 +388,9 @@ class NewNameStore(FileSystemStore):
                 found = self.state(path)
             except Exception:  # noqa: BLE001, S112  asked again
                 continue
+            except KeyboardInterrupt as again:  # perhaps for the second time
+                error = again
+                break
             if (None if found is None else found.token) != (replaces and replaces.token):
                 raise self.changed(path) from error
             raise StoreProblem(
@@ -422,6 +412,8 @@ class NewNameStore(FileSystemStore):
         except Exception:  # noqa: BLE001  the first error counts
             if isinstance(error, FileProblem):
                 error.remedy = f"{error.remedy} Remove {self.spell(temporary)}.".strip()
+            elif not isinstance(error, Exception):
+                error.add_note(f"{self.spell(temporary)} is left: remove it")
 
     def _hide(self, temporary: str, like: FileState) -> None:
         """Let nobody else read a file that `_carry_over` has not yet given its mode."""
@@ -487,22 +479,13 @@ class SftpStore(NewNameStore):
     def _limit_waiting(self) -> None:
         self._fs.ftp.get_channel().settimeout(_TIMEOUT_S)
 
-    def publish(
-        self,
-        path: str,
-        data: LocalFile,
-        *,
-        replaces: FileState | None,
-        like: FileState | None,
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
     ) -> FileState:
-        """Write a file where links lead to, since a rename would replace the link.
-
-        Raises:
-            As `WholeStore.publish`.
-        """
+        """Write a file where links lead to, since a rename would replace the link."""
         with self.named(path):
             path = self._followed(path)
-        return super().publish(path, data, replaces=replaces, like=like)
+        return super()._publish(path, data, replaces, like)
 
     def _followed(self, path: str) -> str:
         for _ in range(_MAX_LINKS):
@@ -668,6 +651,14 @@ def temporary_beside(path: str) -> str:
     return f"{folder}/.{name}{suffix}" if "/" in path else f".{name}{suffix}"
 
 
+def _begins(data: LocalFile, source: Source) -> bool:
+    """Whether a file begins with all the bytes of a source."""
+    return source.size <= data.size and all(
+        source.read_at(start, start + len(piece)) == piece
+        for start, piece in _cut(data, source.size)
+    )
+
+
 def _cut(data: LocalFile, size: int) -> Iterator[tuple[int, bytes]]:
     """Yield position and bytes of the first `size` bytes, some megabytes at a time."""
     start = 0
@@ -680,7 +671,7 @@ def _cut(data: LocalFile, size: int) -> Iterator[tuple[int, bytes]]:
 
 def _changed_ms(found: Any) -> int:  # noqa: ANN401  as the file system says it
     """Return when a file was changed, milliseconds since the epoch; 0 if that is not said."""
-    for key in _TIMES:
+    for key in (*TIMES, "created"):
         changed = found.get(key)
         if changed:
             seconds = changed.timestamp() if hasattr(changed, "timestamp") else changed

@@ -21,12 +21,13 @@ from parquet_bloomwriter.source.listing import (
     none_matches,
     split_pattern,
 )
-from parquet_bloomwriter.stores.s3.bucket import ObjectPath, is_s3, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from parquet_bloomwriter.stores.s3.bucket import Listed
+    from parquet_bloomwriter.stores.s3.answers import Listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from glob import has_magic
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from parquet_bloomwriter.stores.whole import WholeStore
+
+
+_PASSWORD = re.compile(r"://[^/]*:[^/]*@")
+"""A user and a password, in whatever URL of a chain (`zip://a.parquet::sftp://...`)."""
 
 
 class OpenedUrl(NamedTuple):
@@ -89,8 +94,7 @@ def check_url(url: str) -> None:
     Raises:
         InvalidArgument: If it has.
     """
-    user, found, _ = url.partition("://")[2].partition("/")[0].rpartition("@")
-    if found and ":" in user:
+    if _PASSWORD.search(url):
         raise InvalidArgument(
             f'"{without_secrets(url)}" is given with a password',
             remedy="Leave it out: keys are taken from the SSH agent or ~/.ssh, and what else "
@@ -130,7 +134,7 @@ def find_conditional(url: str) -> list[FoundObject]:
     if has_magic(key):
         folder, patterns = split_pattern(key)
     start = f"{folder}/" if folder else ""
-    listed = sorted((one, size) for one, size in store.list(folder) if one.startswith(start))
+    listed = sorted((one, size) for one, size in store.objects(folder) if one.startswith(start))
     if not (listed or patterns or key.endswith("/") or not key):
         return [FoundObject(url, 0, is_found=False, inner=key.rpartition("/")[2])]
     found = []

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem
 from parquet_bloomwriter.replace.external_references import Reference, ReferenceKind
-from parquet_bloomwriter.stores.s3.bucket import is_forbidden, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.answers import is_forbidden
+from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

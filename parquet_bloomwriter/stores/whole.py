@@ -19,10 +19,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parquet_bloomwriter.errors import FileChanged
+from parquet_bloomwriter.errors import FileChanged, FileProblem, OutcomeUnknown
 from parquet_bloomwriter.source.local import FileSource
 from parquet_bloomwriter.source.stream import BufferSource
-from parquet_bloomwriter.stores.s3.bucket import StoreTraffic
+from parquet_bloomwriter.stores.reader import PIECE_BYTES
+from parquet_bloomwriter.stores.traffic import StoreTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.source.base import Source
 
-PIECE_BYTES = 8 * 1024 * 1024
-"""Bytes that are read or written at once."""
+NOT_KNOWN = "it is not known whether the new version is in place"
 
 _IN_MEMORY = 32 * 1024 * 1024
 """Files that are expected to have more bytes are assembled on disk."""
@@ -102,7 +102,6 @@ class WholeStore(ABC):
             FileChanged: Reading does, if it is another file by now, where the store can tell.
         """
 
-    @abstractmethod
     def publish(
         self,
         path: str,
@@ -122,6 +121,27 @@ class WholeStore(ABC):
         Raises:
             FileChanged: If another program wrote there meanwhile; its version stays.
             OutcomeUnknown: If it cannot be found out whether the new file is in place.
+            KeyboardInterrupt: With a note, if the old file need not be there any more.
+        """
+        try:
+            return self._publish(path, data, replaces, like)
+        except FileProblem as error:
+            interruption = error.__cause__
+            if interruption is None or isinstance(interruption, Exception):
+                raise
+            if isinstance(error, OutcomeUnknown):
+                note = f"{error.path}: {NOT_KNOWN}. {error.remedy}"
+                interruption.add_note(note.rstrip(". "))
+            raise interruption from None  # Ctrl-C ends the run, and not only this file.
+
+    @abstractmethod
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
+    ) -> FileState:
+        """Put a file in its place, as `publish` says.
+
+        If Ctrl-C comes while it is not certain which file is in place, OutcomeUnknown is raised
+        from it.
         """
 
     @abstractmethod
@@ -134,7 +154,7 @@ class WholeStore(ABC):
         """
 
     @abstractmethod
-    def files_in(self, folder: str, *, start: str = "") -> list[FolderFile]:
+    def files_in(self, folder: str, *, start: str = "") -> tuple[FolderFile, ...]:
         """List the files directly in a folder, by name.
 
         Args:
@@ -161,6 +181,10 @@ class WholeStore(ABC):
     @abstractmethod
     def spell(self, path: str) -> str:
         """Return the URL of a file, without secrets."""
+
+    def place(self, path: str) -> Hashable:
+        """Return where a file is: two files with equal places are one file."""
+        return self.endpoint, self.name, path
 
     def named(self, path: str) -> AbstractContextManager[None]:
         """Turn errors of reading into errors that name the file, where the source does not."""

@@ -42,6 +42,8 @@ class FilterBuilder:
     max_bytes: int
     sizing: Sizing
     replace: bool
+    repeats: bool
+    """Whether a file may be written twice, by tasks of which one was lost or slow."""
 
     def __call__(self, job: Job, threads: int, progress: FileProgress | None, /) -> NewFile | None:
         """Write a new file; None if no filter could be built."""
@@ -51,6 +53,7 @@ class FilterBuilder:
             tuple(names),
             output=job.new,
             copy_unchanged=False,
+            overwrite=self.repeats,
             fpp={ordinal: self.rates[name] for ordinal, name in names.items()},
             ndv=self.ndv,
             max_bytes=self.max_bytes,
@@ -164,7 +167,12 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     tasks = in_order(choice.tasks, newest_first=newest_first)
     tasks = within_budget(tasks, max_files=max_files, max_bytes=max_bytes_rewritten)
     builder = FilterBuilder(
-        rates=wish.rates, ndv=ndv, max_bytes=max_bytes, sizing=sizing, replace=replace
+        rates=wish.rates,
+        ndv=ndv,
+        max_bytes=max_bytes,
+        sizing=sizing,
+        replace=replace,
+        repeats=workers is not None,
     )
     verb = _Add(builder, records, {name: inside.stored_name(name) for name in wish.rates})
     run = Run(

@@ -81,7 +81,10 @@ class Writer(Protocol):
 class Verb(Protocol):
     """What is done to each file."""
 
-    writer: Writer
+    @property
+    def writer(self) -> Writer:
+        """What writes the new files."""
+        ...
 
     def tags(self, task: Task, uri: str) -> Mapping[str, str]:
         """Return all tags of the new file, whose path in the log this is."""

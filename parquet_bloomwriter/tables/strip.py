@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.replacement import Job, TableProgress
+    from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
 
 
 def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> NewFile:
@@ -40,9 +40,11 @@ def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> NewFi
 class _Strip:
     """See `Verb`."""
 
-    writer = staticmethod(take_out)
+    @property
+    def writer(self) -> Writer:
+        return take_out
 
-    def tags(self, task: Task, _uri: str) -> Mapping[str, str]:
+    def tags(self, task: Task, uri: str) -> Mapping[str, str]:  # noqa: ARG002  see `Verb`
         return {name: text for name, text in task.file.tags.items() if name != TAG}
 
     def unchanged(self, task: Task) -> None:

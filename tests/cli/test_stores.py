@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter import bloomify, clear_cache
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import client as s3
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,6 +13,7 @@ from parquet_bloomwriter.delta.place import is_table, place_of
 from parquet_bloomwriter.delta.place import objects as module
 from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, StoreProblem, UnsafeTarget
 from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import client as s3_client
 from tests.stores.faults import Fault, Rule
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def use(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3, "_FIRST_PAUSE_S", 0.001)
     monkeypatch.setattr(module, "_LOOKS_S", (0.0, 0.01))
     clear_cache()
-    s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint
+    s3_client._client.cache_clear()  # noqa: SLF001  it knows another endpoint
 
 
 @pytest.fixture

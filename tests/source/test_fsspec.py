@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from parquet_bloomwriter.errors import FileChanged, InvalidArgument, NotParquet, UnsupportedFile
 from parquet_bloomwriter.source import FileSource, Source, open_for_reading, read_footer
 from parquet_bloomwriter.source.base import REMOTE_BYTES
+from parquet_bloomwriter.source.filesystems import locate
 from parquet_bloomwriter.source.remote import FsspecSource
 from tests.source.stores import LONG_AGO, AsyncStore
 from tests.verbs.files import footer_of, read, written
@@ -239,3 +241,47 @@ def test_identity(tags: dict[str, Any], others: dict[str, Any]) -> None:
 )
 def test_no_identity(tags: dict[str, Any]) -> None:
     assert identity(**tags) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Unable to load libjvm\ndlopen(/usr/lib/jvm/libjvm.so) failed: no such file\n" * 9,
+        "Unable to load libhdfs: libhdfs.so: cannot open shared object file",
+        "Prior attempt to load libhdfs failed",
+    ],
+)
+def test_hdfs_without_java_or_hadoop_says_what_to_install(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hdfs:
+        @staticmethod
+        def from_uri(_url: str) -> None:
+            raise OSError(said)
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", Hdfs)
+    for url in ("hdfs://host:9000/a.parquet", "viewfs://cluster/a.parquet"):
+        with pytest.raises(InvalidArgument) as caught:
+            locate(url)
+        assert "dlopen" not in str(caught.value)
+        assert "libhdfs, which were not both found" in str(caught.value)
+        assert "Install Java and Hadoop, and set JAVA_HOME, HADOOP_HOME" in str(caught.value)
+    said = "HDFS does not answer"
+    with pytest.raises(OSError, match="does not answer"):
+        locate("hdfs://host:9000/a.parquet")
+
+
+@pytest.mark.parametrize("url", ["sftp://host/a", "SSH://host/a", "zip://a::sftp://host/a.zip"])
+def test_sftp_names_both_packages_that_it_needs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_paramiko(_url: str) -> None:
+        raise ImportError('SFTPFileSystem requires "paramiko" to be installed')
+
+    with monkeypatch.context() as without:
+        without.setattr("fsspec.core.url_to_fs", without_paramiko)
+        with pytest.raises(InvalidArgument, match="pip install fsspec paramiko"):
+            locate(url)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(InvalidArgument, match="pip install fsspec paramiko"):
+        locate(url)
+    with pytest.raises(InvalidArgument, match="Install fsspec, and its package"):
+        locate("smb://host/a")

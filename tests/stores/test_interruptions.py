@@ -18,8 +18,9 @@ from parquet_bloomwriter.errors import (
     Unfinished,
     UnsupportedFile,
 )
-from parquet_bloomwriter.stores.s3 import bucket as s3
-from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket, open_bucket
+from parquet_bloomwriter.stores.s3.answers import Listed, ObjectState
+from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import _try_upload
 from parquet_bloomwriter.stores.s3.journal import journal_folder
 from parquet_bloomwriter.stores.s3.new_object import NewObject
@@ -198,7 +199,7 @@ def test_nothing_is_read_after_the_source_was_checked(client: Client, bucket: st
 def test_keys_do_not_lead_out_of_the_folder_of_the_outputs(
     client: Client, bucket: str, inner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = s3.Listed(f"t/{inner}", len(SMALL), '"x"', 0)
+    found = Listed(f"t/{inner}", len(SMALL), '"x"', 0)
     monkeypatch.setattr(S3Bucket, "objects", lambda *_, **__: iter([found]))
     del client
     calls: list[tuple[str, str | None]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,13 @@ from parquet_bloomwriter.errors import (
     UnsupportedFile,
 )
 from parquet_bloomwriter.rewrite import objects
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import client as s3
+from parquet_bloomwriter.stores.s3.answers import ObjectState
 from parquet_bloomwriter.stores.s3.attributes import check_writable
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, ObjectPath, ObjectState, open_bucket
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, S3Bucket
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
+from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
 from tests.verbs.files import without_length
@@ -165,6 +168,41 @@ def test_the_old_version_is_named(store: Store, use: Use) -> None:
     assert keys == {"x.parquet"}
 
 
+def test_what_is_older_than_the_buckets_versioning_is_kept_as_null(store: Store, use: Use) -> None:
+    use(store)
+    client, bucket = store.client(), store.new_bucket()
+    url = f"s3://{bucket}/x.parquet"
+
+    def keep_versions(status: Literal["Enabled", "Suspended"]) -> None:
+        client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": status})
+
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
+    keep_versions("Enabled")
+    done = bloomify(url, ["id"]).store
+    assert done is not None
+    assert done.old_version == "null"
+    kept = client.get_object(Bucket=bucket, Key="x.parquet", VersionId="null")["Body"].read()
+    assert kept == LARGE
+    keep_versions("Suspended")
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
+    again = bloomify(url, ["id"]).store
+    assert again is not None
+    assert again.old_version is None
+    assert again.new_version is None
+
+
+def test_a_trial_leaves_no_marker_where_versioning_is_suspended(store: Store, use: Use) -> None:
+    use(store)
+    client, bucket = store.client(), store.new_bucket()
+    suspended: Any = {"Status": "Suspended"}
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration=suspended)
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=SMALL)
+    bloomify(f"s3://{bucket}/x.parquet", ["id"])
+    listed = client.list_object_versions(Bucket=bucket)
+    assert [one["Key"] for one in listed["Versions"]] == ["x.parquet"]
+    assert not listed.get("DeleteMarkers")
+
+
 def test_outputs_from_disk_and_back(client: Client, bucket: str, tmp_path: Path) -> None:
     here = tmp_path / "x.parquet"
     here.write_bytes(LARGE)
@@ -292,16 +330,16 @@ def test_an_object_that_changes_meanwhile_is_not_mixed(
     use(store)
     client = store.client()
     client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
-    read = s3.S3Bucket.read
+    read = S3Bucket.read
 
     def overwriting(
-        self: s3.S3Bucket, key: str, start: int | None, stop: int, *, if_match: str | None = None
+        self: S3Bucket, key: str, start: int | None, stop: int, *, if_match: str | None = None
     ) -> tuple[bytes, ObjectState]:
         if start is not None:
             client.put_object(Bucket=bucket, Key="x.parquet", Body=SMALL)
         return read(self, key, start, stop, if_match=if_match)
 
-    monkeypatch.setattr(s3.S3Bucket, "read", overwriting)
+    monkeypatch.setattr(S3Bucket, "read", overwriting)
     with pytest.raises(FileChanged, match="another program wrote the object meanwhile"):
         bloomify(f"s3://{bucket}/x.parquet", ["id"])
     assert body(client, bucket, "x.parquet") == SMALL

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, TypeAlias
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -12,9 +16,11 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.stores.s3 import bucket as s3
 from parquet_bloomwriter.stores.s3 import conditions
+from parquet_bloomwriter.stores.s3.answers import ObjectState, kept_version
 from parquet_bloomwriter.stores.s3.attributes import attributes_of
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, ObjectPath, ObjectState, S3Bucket
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, S3Bucket
 from parquet_bloomwriter.stores.s3.conditions import Abilities
+from parquet_bloomwriter.stores.s3.urls import ObjectPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -237,3 +243,123 @@ def test_a_condition_that_nobody_set_says_nothing_of_the_object() -> None:
     client = Client(head_object=[refusal("PreconditionFailed", 412)])
     with pytest.raises(StoreProblem):
         bucket_of(client).head("key")
+
+
+def answering(server: str, *, honours: bool) -> S3Bucket:
+    """Return a bucket on a store that names itself in its answers."""
+    said = {"ResponseMetadata": {"HTTPHeaders": {"server": server} if server else {}}}
+
+    refused: Answer = refusal("PreconditionFailed", 412)
+    absent = refusal("404", 404)
+    absent.response["ResponseMetadata"].update(said["ResponseMetadata"])
+
+    def put(**arguments: Any) -> Answer:
+        if honours and ("IfMatch" in arguments or len(client.asked) > 1):
+            return refused
+        return {"ETag": '"e"', **said}
+
+    def head(**arguments: Any) -> Answer:
+        if "scratch" not in arguments["Key"]:
+            return cast("Answer", absent)
+        return {"ETag": '"e"', "ContentLength": 3, "Metadata": {}, **said}
+
+    client = Client(
+        put_object=put,
+        head_object=head,
+        create_multipart_upload=[{"UploadId": "u", **said}],
+        upload_part=[{"ETag": '"p"', **said}],
+        upload_part_copy=[refusal("NotImplemented", 501)],
+        complete_multipart_upload=[refused],
+        abort_multipart_upload=[said],
+        delete_object=[said],
+        get_object=[refused],
+    )
+    return S3Bucket(client, "bucket", endpoint="http://store.example")
+
+
+def is_tried(bucket: S3Bucket) -> bool:
+    """Ask in a new process whether a store honours conditions; return whether it was tried."""
+    conditions._found.clear()  # noqa: SLF001  what a new process does not know
+    conditions.abilities_of(bucket, "folder/key")
+    return "put_object" in bucket.client.operations
+
+
+@pytest.mark.parametrize("name", ["one", ""], ids=["named", "nameless"])
+def test_what_a_store_can_do_is_remembered_for_a_day(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_800_000_000.0
+    monkeypatch.setattr("time.time", lambda: now)
+    assert is_tried(answering(name, honours=True))
+    now += 86_399
+    assert not is_tried(answering(name, honours=True))
+    now += 2
+    assert is_tried(answering(name, honours=True))
+
+
+def test_another_store_under_the_same_endpoint_is_tried_itself() -> None:
+    assert is_tried(answering("one", honours=True))
+    careless = answering("another", honours=False)
+    assert is_tried(careless)
+    assert not conditions.abilities_of(careless, "folder/key").conditions
+
+
+def test_what_an_older_version_remembered_is_not_believed() -> None:
+    path = conditions._file()  # noqa: SLF001
+    path.parent.mkdir(parents=True)
+    entry = {"conditions": True, "copies": True, "at": time.time()}
+    path.write_text(json.dumps({"http://store.example bucket": entry}))
+    assert is_tried(answering("one", honours=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("v1", "v2", "v1"),
+        ("v1", "null", "v1"),
+        ("v1", None, "v1"),
+        ("null", "v2", "null"),
+        ("null", "null", None),
+        ("null", None, None),
+        (None, None, None),
+        (None, "v2", None),
+    ],
+)
+def test_a_version_is_called_kept_only_if_it_is(
+    old: str | None, new: str | None, kept: str | None
+) -> None:
+    before, after = replace(state(), version=old), replace(state(), version=new)
+    assert kept_version(before, after) == kept
+    assert kept_version(None, after) is None
+    assert kept_version(before, None) is None
+
+
+def test_a_weak_etag_is_refused_before_anything_is_written() -> None:
+    weak = {**HEAD, "ETag": 'W/"1"'}
+
+    def get(**_: Any) -> Answer:
+        return {**weak, "Body": io.BytesIO(b"old")}
+
+    bucket = bucket_of(Client(head_object=[weak], get_object=get))
+    for ask in (lambda: bucket.head("key"), lambda: bucket.read("key", 0, 3)):
+        with pytest.raises(StoreProblem, match=r'weak ETag \(W/"1"\).*without the proxy'):
+            ask()
+
+
+def test_a_weak_etag_of_what_was_written_is_no_error_of_writing() -> None:
+    weak = {**HEAD, "ETag": 'W/"1"'}
+    assert bucket_of(Client(put_object=[weak])).put(
+        "key", b"new", attempt="a", replaces=OLD
+    ).etag == ('W/"1"')
+
+
+def test_etags_without_quotes_get_them() -> None:
+    bare = {**HEAD, "ETag": "1"}
+    page = {
+        "Contents": [{"Key": "k", "Size": 3, "ETag": "1", "LastModified": datetime.now(UTC)}],
+        "ResponseMetadata": {},
+    }
+    bucket = bucket_of(Client(head_object=[bare], list_objects_v2=[page]))
+    found = bucket.head("k")
+    assert found is not None
+    assert [one.etag for one in bucket.objects("")] == ['"1"'] == [found.etag]

@@ -22,7 +22,8 @@ _DELTA_SCAN = """
 import json, sys
 import duckdb
 folder, path, where = sys.argv[1:]
-extension = f"{folder}/duckdb_extension_delta/extensions/v{duckdb.__version__}/delta.duckdb_extension"
+version = f"v{duckdb.__version__}"
+extension = f"{folder}/duckdb_extension_delta/extensions/{version}/delta.duckdb_extension"
 connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
 connection.execute(f"LOAD '{extension}'")
 rows = connection.execute(f"SELECT * FROM delta_scan('{path}') WHERE {where}").fetchall()
@@ -36,10 +37,11 @@ def make_table(
     num_files: int = 3,
     rows: int = 1000,
     partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a table of files by as many appends; `id` counts all rows, `day` the files."""
     for number in range(num_files):
-        append(path, number, rows=rows, partition_by=partition_by)
+        append(path, number, rows=rows, partition_by=partition_by, properties=properties)
     return path
 
 
@@ -49,6 +51,7 @@ def append(
     *,
     rows: int = 1000,
     partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
 ) -> None:
     """Append one file."""
     ids = range(number * rows, (number + 1) * rows)
@@ -65,6 +68,7 @@ def append(
         data,
         mode="append",
         partition_by=list(partition_by) or None,
+        configuration=dict(properties) if properties and number == 0 else None,
     )
 
 

@@ -15,13 +15,13 @@ from parquet_bloomwriter import (
     BloomwriterError,
     ColumnNotFound,
     InvalidArgument,
+    bloomify,
     bloomify_table,
     inspect,
     strip_table,
     verify,
 )
 from parquet_bloomwriter.reports.table import FileFate
-from parquet_bloomwriter.tables import add as add_module
 from parquet_bloomwriter.tables.replacement import Limits
 from tests.support.delta_tables import (
     actions,
@@ -231,8 +231,8 @@ def test_new_files_of_a_batch_that_fails_are_removed(
             raise KeyboardInterrupt
         return real(*args, **options)  # type: ignore[arg-type]
 
-    real = add_module.bloomify
-    monkeypatch.setattr(add_module, "bloomify", fail_at_last)
+    real = bloomify
+    monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", fail_at_last)
     with pytest.raises(KeyboardInterrupt) as caught:
         bloomify_table(table, "id", jobs=1)
     assert listing(table) == before
@@ -248,8 +248,8 @@ def test_files_that_vanish_meanwhile_are_dropped(
             DeltaTable(os.fspath(table)).delete("day = 1")
         return real(*args, **options)  # type: ignore[arg-type]
 
-    real = add_module.bloomify
-    monkeypatch.setattr(add_module, "bloomify", delete_then_build)
+    real = bloomify
+    monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", delete_then_build)
     report = bloomify_table(table, "id", jobs=1)
     assert report.count(FileFate.DROPPED) == 1
     assert report.count(FileFate.REPLACED) == 2

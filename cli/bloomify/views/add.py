@@ -140,6 +140,7 @@ class AddView(View["AddReport"]):
 
 
 def totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
+    """Return the table of columns."""
     rows = [[name(column.name), *column.figures()] for column in totals]
     return table(_HEADINGS, rows, columns=columns)
 

@@ -50,7 +50,7 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
             given = data_path(given).path
         return LocalPlace(os.path.abspath(given))
     # Imported here: commands on local tables need none of it.
-    from parquet_bloomwriter.stores.s3.bucket import is_s3
+    from parquet_bloomwriter.stores.s3.urls import is_s3
 
     if is_s3(given):
         from parquet_bloomwriter.delta.place.objects import ObjectPlace
@@ -80,11 +80,13 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     if has_magic(given):
         return False
     try:
-        return _has_version(one.name for one in place_of(given).list_log())
+        place = place_of(given)
+        lazily = getattr(place, "log_names", None)  # a page of a listing is enough
+        return _has_version(lazily() if lazily else (one.name for one in place.list_log()))
     except (FileNotFoundError, PermissionError):
         return False
     except StoreProblem as error:
-        from parquet_bloomwriter.stores.s3.bucket import is_forbidden
+        from parquet_bloomwriter.stores.s3.answers import is_forbidden
 
         if is_forbidden(error):
             return False

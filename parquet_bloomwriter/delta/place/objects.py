@@ -22,11 +22,14 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsafeTarget,
 )
-from parquet_bloomwriter.stores.s3.bucket import Refusal, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.answers import Refusal
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.source import open_object
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.stores.s3.source import S3Source
@@ -70,6 +73,11 @@ class ObjectPlace:
         if not found and not (start and self._bucket.has_prefix(self._log)):
             raise _missing(self._bucket.spell(self._log))
         return [one for one in found if one.name and one.name >= start]
+
+    def log_names(self) -> Iterator[str]:
+        """Yield the names of the log's files as `list_log`, page by page of the listing."""
+        for one in self._bucket.objects(self._log, delimiter="/"):
+            yield one.key.removeprefix(self._log)
 
     def read_log(self, name: str) -> bytes:
         """See `TablePlace`."""

@@ -87,7 +87,7 @@ def refresh_in_full(  # noqa: PLR0913  what a version is made of
         state=State.REFRESHING,
         action="refresh full",
         columns=_empty_columns(config, survey),
-        options=options,
+        options=dict(options),
     )
     request = _full_request(config, survey, engine, progress)
     request = replace(request, num_forgotten=_num_gone(log, stable, current))

@@ -43,9 +43,11 @@ from parquet_bloomwriter.index.storage.object_file import (
 )
 from parquet_bloomwriter.source.stream import BufferSource
 from parquet_bloomwriter.stores.object_cache import NewKept
-from parquet_bloomwriter.stores.s3.bucket import is_forbidden, open_bucket, parse_url
+from parquet_bloomwriter.stores.s3.answers import is_forbidden
+from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.new_object import NewObject
+from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Iterator
@@ -54,7 +56,8 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
-    from parquet_bloomwriter.stores.s3.bucket import Listed, S3Bucket
+    from parquet_bloomwriter.stores.s3.answers import Listed
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _THREADS = 16
 """Requests at the same time."""
@@ -84,7 +87,7 @@ class ObjectStorage:
     removed_at_once = 256
 
     def check_writable(self, folder: str, *, one_writer: bool) -> None:
-        """See `Storage`. What the store can do is tried once a month, on a scratch key."""
+        """See `Storage`. What the store can do is tried once a day, on a scratch key."""
         if one_writer:
             return
         bucket, key = _place(folder)
@@ -267,8 +270,7 @@ class ObjectStorage:
         if len(_listed) > _MAX_LISTED:
             _listed.clear()
         for one in found:
-            etag = one.etag if one.etag.startswith('"') else f'"{one.etag}"'
-            _listed[bucket.spell(one.key)] = etag, one.size
+            _listed[bucket.spell(one.key)] = one.etag, one.size
         if not found:
             raise FileNotFoundError(2, os.strerror(2), log_folder)
         return found

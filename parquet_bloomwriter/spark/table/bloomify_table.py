@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypeVar, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.delta.place import is_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.layout import local_path
 from parquet_bloomwriter.parallel import balanced
@@ -24,7 +26,7 @@ from parquet_bloomwriter.spark.table.rewrite import (
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -36,6 +38,7 @@ A = TypeVar("A")
 R = TypeVar("R")
 StrPath = str | os.PathLike[str]
 
+_DEFAULT_FPP = 0.01
 _TASKS_PER_CORE = 8
 """More tasks than balance needs, because the progress line advances by tasks."""
 
@@ -51,7 +54,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     columns: str | Sequence[str] | None = None,
     *,
     output: StrPath | None = None,
-    fpp: float | Mapping[str, float] = 0.01,
+    fpp: float | Mapping[str, float] | None = None,
     ndv: int | Mapping[str, int] | None = None,
     max_bytes: int = MAX_BYTES,
     sizing: Sizing = "pow2",
@@ -85,6 +88,10 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     file before it is rewritten, and a file that does not match is not changed. Then the checksum
     file is made anew. A run that was killed leaves a few files without one, which Spark reads, too.
 
+    A table of Delta gets filters as by `parquet_bloomwriter.bloomify_table`: tasks write new files,
+    and the driver commits them; so there the session is a classic one. `columns` may then be None
+    for those in the table's property.
+
     Args:
         spark: A session, classic or of Spark Connect.
         path: Folder of the table, or a single file. A path, or a `file:` URL.
@@ -92,7 +99,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             and the report says so. A name without an exact match may differ in case.
         output: Folder for the new files, with the same relative paths: new, empty, or the output of
             an earlier run. None replaces the files in place.
-        fpp: False positive probability, as for `bloomify`.
+        fpp: False positive probability, as for `bloomify`; by default 0.01, or what a table of
+            Delta asks for.
         ndv: Distinct values per row group, as for `bloomify`.
         max_bytes: Largest bitset, bytes, below 2 GiB.
         sizing: "pow2" or "exact", as for `bloomify`.
@@ -111,7 +119,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         One row for each file, by path: path, output, status, built, kept, empty, skipped (column
         chunks), bytes_before, bytes_after, notes, error. The status is "rewritten", "copied"
         (nothing could be added), "unchanged", "skipped" (done before, or not Parquet), "stale" (in
-        the output, but no longer in the table) or "failed". The work is done when it returns.
+        the output, but no longer in the table), "dropped" (of a table of Delta: removed or changed
+        by others meanwhile) or "failed". The work is done when it returns.
 
     Raises:
         InvalidArgument: If an option is out of range, or there are no files.
@@ -124,12 +133,30 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         raise InvalidArgument(f"{num_tasks} tasks cannot do any work")
     if placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
+    if is_table(path):
+        if output is not None or force:
+            asked = "force" if output is None else "an output"
+            raise InvalidArgument(
+                f'"{os.fspath(path)}" is a table of Delta, whose files get new names by commits to '
+                f"its log: {asked} says nothing there"
+            )
+        return _bloomify_delta(
+            spark,
+            path,
+            columns,
+            fpp=fpp,
+            ndv=ndv,
+            max_bytes=max_bytes,
+            sizing=sizing,
+            replace=replace,
+            num_tasks=num_tasks or _TASKS_PER_CORE * default_parallelism(spark),
+        )
     request = TableRequest(
         path=_local(path),
         output=None if output is None else _local(output),
         options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
-            fpp=fpp if isinstance(fpp, float | int) else dict(fpp),
+            fpp=_DEFAULT_FPP if fpp is None else fpp if isinstance(fpp, float | int) else dict(fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
             max_bytes=check_max_bytes(max_bytes),
             sizing=sizing,
@@ -150,6 +177,50 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     elif not any(result.status in bad for result in results):
         _where_files_are(spark, finish_table, request)
     rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
+    return spark.createDataFrame(rows, _SCHEMA)
+
+
+def _bloomify_delta(
+    spark: SparkSession,
+    path: StrPath,
+    columns: str | Sequence[str] | None,
+    *,
+    num_tasks: int,
+    ndv: int | Mapping[str, int] | None,
+    **options: Any,  # noqa: ANN401  those of the library's verb
+) -> DataFrame:
+    """Add filters to a table of Delta; return what became of its files."""
+    from parquet_bloomwriter.reports.table import FileFate
+    from parquet_bloomwriter.spark.table.delta import SparkWorkers
+    from parquet_bloomwriter.tables.add import bloomify_table as add_to_table
+
+    if is_connect(spark):
+        raise InvalidArgument(
+            "the driver must read and write the log of a table of Delta, and a client of Spark "
+            "Connect has none",
+            remedy="Use a classic session, or the library's bloomify_table.",
+        )
+    if isinstance(ndv, Mapping):
+        raise InvalidArgument("the ndv for a table of Delta is one number for all columns")
+    workers = SparkWorkers(spark, num_tasks)
+    report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
+    status = {FileFate.REPLACED: "rewritten", FileFate.UNCHANGED: "unchanged"}
+    rows: list[tuple[object, ...]] = [
+        (
+            _text(one.path),
+            None if one.new_path is None else _text(one.new_path),
+            status.get(one.fate, str(one.fate)),
+            one.num_filters,
+            0,
+            0,
+            0,
+            one.size_before,
+            one.size_after,
+            [],
+            _text(one.reason) if one.fate in (FileFate.FAILED, FileFate.DROPPED) else None,
+        )
+        for one in report.changes
+    ]
     return spark.createDataFrame(rows, _SCHEMA)
 
 

@@ -1,6 +1,9 @@
 """S3, and stores that speak its language: objects read by ranges, and put together on the server.
 
-    bucket       the requests, their repetition, and their errors
+    urls         URLs of objects
+    client       how a bucket is opened
+    bucket       the requests, and their repetition
+    answers      what a store answers, and the errors that its refusals become
     source       an object as a source of bytes: every range is of one version
     parts        how a new object is cut into parts that the store copies and parts that are sent
     new_object   sends the parts, and publishes the object under a condition

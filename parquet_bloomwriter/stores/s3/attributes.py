@@ -20,12 +20,14 @@ from urllib.parse import urlencode
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, Refusal, with_own_key
+from parquet_bloomwriter.stores.s3.answers import Refusal, with_own_key
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _KEPT = (
     "CacheControl",

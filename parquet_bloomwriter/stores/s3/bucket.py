@@ -9,67 +9,41 @@ Each request is made once by boto3, whose own retries are off, and repeated here
   the attempt, and whenever the answer is not plain success, the object is looked at first: if it
   carries our id, we won.
 
-Errors name the object, and for a request that is forbidden the permission that it needs.
-
 Source: Amazon S3 API Reference; "Conditional writes" of the S3 User Guide.
 """
 
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 import random
-import re
 import time
-from collections import Counter
-from dataclasses import dataclass, field
-from functools import cache
-from http import HTTPStatus
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.caches import register
-from parquet_bloomwriter.errors import (
-    FileChanged,
-    InvalidArgument,
-    OutcomeUnknown,
-    StoreProblem,
-    UnsupportedFile,
+from parquet_bloomwriter.errors import FileChanged, OutcomeUnknown, StoreProblem
+from parquet_bloomwriter.stores.s3.answers import (
+    Listed,
+    NoAnswer,
+    ObjectState,
+    Refusal,
+    error_of,
+    no_answers,
+    one_line,
+    quoted,
 )
-from parquet_bloomwriter.source.base import not_found
-from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.stores.s3.urls import ObjectPath
+from parquet_bloomwriter.stores.traffic import StoreTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-SCHEMES = ("s3://", "s3a://", "s3n://")
 ATTEMPT = "bloomify-attempt"
 """Key of the user metadata that holds the id of the attempt that wrote an object."""
 
 _TRIES = 6
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-_CONNECTIONS = 64
-_TIMEOUT_S = 60
-_SERVER_ERRORS = HTTPStatus.INTERNAL_SERVER_ERROR
-_BUSY = frozenset(
-    ("SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequestsException")
-)
-_FORBIDDEN = frozenset(("AccessDenied", "403", "AllAccessDisabled", "Forbidden"))
-_UNKNOWN_CALLER = frozenset(
-    (
-        "SignatureDoesNotMatch",
-        "InvalidAccessKeyId",
-        "ExpiredToken",
-        "InvalidToken",
-        "TokenRefreshRequired",
-    )
-)
-_SKEWED = frozenset(("RequestTimeTooSkewed", "RequestExpired"))
-_ABSENT = frozenset(("NoSuchKey", "404", "NotFound", "NoSuchVersion"))
-_PRECONDITION = frozenset(("PreconditionFailed", "412"))
-_CONFLICT = frozenset(("ConditionalRequestConflict", "OperationAborted", "409"))
 _TELLING = {
     "get_object": "ETag",
     "head_object": "ETag",
@@ -81,172 +55,9 @@ _TELLING = {
 }
 """What an answer has if the request was carried out."""
 
-_PERMISSIONS = {
-    "get_object": "s3:GetObject (or s3:ListBucket, if there is no such object)",
-    "head_object": "s3:GetObject (or s3:ListBucket, if there is no such object)",
-    "put_object": "s3:PutObject",
-    "create_multipart_upload": "s3:PutObject",
-    "upload_part": "s3:PutObject",
-    "upload_part_copy": "s3:PutObject, and s3:GetObject of what is copied",
-    "complete_multipart_upload": "s3:PutObject",
-    "abort_multipart_upload": "s3:AbortMultipartUpload",
-    "list_objects_v2": "s3:ListBucket",
-    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
-    "delete_object": "s3:DeleteObject",
-    "get_object_tagging": "s3:GetObjectTagging",
-    "get_object_acl": "s3:GetObjectAcl",
-}
-
-
 _have_acls: dict[tuple[str, str], bool] = {}
 """By endpoint and bucket."""
 register(_have_acls.clear)
-
-
-class ObjectPath(NamedTuple):
-    """Where an object is."""
-
-    bucket: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"s3://{self.bucket}/{self.key}"
-
-
-def is_s3(path: str) -> bool:
-    """Whether a path is the URL of an object, a prefix or a pattern on S3."""
-    return path.lower().startswith(SCHEMES)
-
-
-def parse_url(url: str) -> ObjectPath:
-    """Split the URL of an object, `s3://bucket/key`; the key stands as it is, without escapes.
-
-    Raises:
-        InvalidArgument: If it names no bucket, or has a user, a password or parameters, which
-            would end up in messages and process lists.
-    """
-    bucket, _, key = url.partition("://")[2].partition("/")
-    if not bucket or "@" in bucket:
-        problem = "has a user or a password in it" if "@" in bucket else "names no bucket"
-        raise InvalidArgument(
-            f"the URL {problem}",
-            remedy="Name the object as s3://bucket/key; boto3 finds credentials in the environment "
-            "(AWS_PROFILE, AWS_ACCESS_KEY_ID), its files, or from the machine.",
-        )
-    return ObjectPath(bucket, key)
-
-
-@dataclass(slots=True)
-class StoreTraffic:
-    """Requests and bytes, counted by all threads together.
-
-    Attributes:
-        requests: Number of requests by operation, as boto3 spells it.
-        down: Bytes of objects that were received.
-        up: Bytes of objects that were sent.
-    """
-
-    requests: Counter[str] = field(default_factory=Counter)
-    down: int = 0
-    up: int = 0
-    _lock: Any = field(default_factory=Lock, repr=False)
-
-    @property
-    def num_requests(self) -> int:
-        """Requests of all kinds, those that failed included."""
-        return sum(self.requests.values())
-
-    def add(self, operation: str, *, down: int = 0, up: int = 0) -> None:
-        """Count a request."""
-        with self._lock:
-            self.requests[operation] += 1
-            self.down += down
-            self.up += up
-
-    def add_down(self, num_bytes: int) -> None:
-        """Count bytes that came with a request counted before."""
-        with self._lock:
-            self.down += num_bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectState:
-    """An object as a request has seen it."""
-
-    path: ObjectPath
-    size: int
-    """Bytes."""
-
-    etag: str
-    """With its quotes."""
-
-    version: str | None
-    """Id of the version, where the bucket keeps versions."""
-
-    attempt: str | None
-    """Id of the attempt that wrote it, if it was one of ours."""
-
-    headers: Mapping[str, Any] = field(repr=False)
-    """The answer: content type, metadata, encryption and so on, as boto3 names them."""
-
-
-class Listed(NamedTuple):
-    """What a listing says of an object."""
-
-    key: str
-    size: int
-    """Bytes."""
-
-    etag: str
-    changed_ns: int
-    """Last change, nanoseconds since 1970 UTC."""
-
-
-class NoAnswer(Exception):
-    """The store did not say whether it carried out a request; `__cause__` says how it failed."""
-
-
-class Refusal(Exception):
-    """The store answered that it did not carry out a request.
-
-    Attributes:
-        code: The error code of S3's.
-        status: The HTTP status.
-        text: What the store says.
-    """
-
-    def __init__(self, code: str, status: int, text: str) -> None:
-        super().__init__(f"{code}: {text}" if text and text != code else code)
-        self.code = code
-        self.status = status
-        self.text = text
-
-    @property
-    def is_precondition(self) -> bool:
-        """Whether a condition of the request did not hold."""
-        return self.code in _PRECONDITION
-
-    @property
-    def is_conflict(self) -> bool:
-        """Whether another request for the same object was under way."""
-        return self.code in _CONFLICT
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the store did nothing, because it has too much to do."""
-        return self.code in _BUSY
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the store did nothing, and would not if it were asked again."""
-        return not self.is_busy and (
-            self.status < _SERVER_ERRORS or self.status == HTTPStatus.NOT_IMPLEMENTED
-        )
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether there is no such object."""
-        return self.code in _ABSENT
 
 
 class S3Bucket:
@@ -268,6 +79,8 @@ class S3Bucket:
         self.name = name
         self.endpoint = endpoint
         self.traffic = StoreTraffic()
+        self.server = ""
+        """What the store calls itself in its answers, if it has answered and says so."""
 
     # ------------------------------------------------------------ reading
 
@@ -310,7 +123,7 @@ class S3Bucket:
             try:
                 with answer["Body"] as body:
                     data = body.read()
-            except _no_answers() as error:
+            except no_answers() as error:
                 raise NoAnswer from error
             self.traffic.add_down(len(data))
             if len(data) != int(answer["ContentLength"]):
@@ -339,7 +152,7 @@ class S3Bucket:
             answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, **of, **more)
             for one in answer.get("Contents", ()):
                 changed = round(one["LastModified"].timestamp() * 1_000_000_000)
-                yield Listed(one["Key"], int(one["Size"]), one["ETag"], changed)
+                yield Listed(one["Key"], int(one["Size"]), quoted(one["ETag"]), changed)
             if not answer.get("IsTruncated"):
                 return
             more = {"ContinuationToken": answer["NextContinuationToken"]}
@@ -695,7 +508,7 @@ class S3Bucket:
                     break
         if not isinstance(problem, Refusal):
             raise StoreProblem(
-                f"the store does not answer: {_one_line(problem)}",
+                f"the store does not answer: {one_line(problem)}",
                 path=self.spell(key),
                 remedy="Check the network and AWS_ENDPOINT_URL, and run the command again.",
             ) from problem
@@ -716,29 +529,50 @@ class S3Bucket:
         try:
             answer: dict[str, Any] = getattr(self.client, operation)(Bucket=self.name, **arguments)
         except ClientError as error:
+            self._note_server(error.response)
             said = error.response.get("Error", {})
             status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
             code = str(said.get("Code") or status)
             raise Refusal(code, status, str(said.get("Message", ""))) from error
-        except _no_answers() as error:
+        except no_answers() as error:
             raise NoAnswer from error
         except BotoCoreError as error:  # no credentials, a region that does not exist
             raise StoreProblem(
-                _one_line(error),
+                one_line(error),
                 path=self.spell(str(arguments.get("Key", ""))),
                 remedy="boto3 finds credentials and the region in the environment (AWS_PROFILE, "
                 "AWS_ACCESS_KEY_ID, AWS_REGION), its files, or from the machine.",
             ) from error
         if answer.get(_TELLING.get(operation, "ResponseMetadata")) is None:
             raise NoAnswer  # S3 may send an error under status 200
+        self._note_server(answer)
         return answer
 
+    def _note_server(self, answer: Any) -> None:  # noqa: ANN401  boto3's
+        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        self.server = headers.get("server", self.server)
+
     def _state(self, key: str, answer: Mapping[str, Any], size: int) -> ObjectState:
+        """Return what an answer says of an object.
+
+        Raises:
+            StoreProblem: If the ETag is weak. Other bytes may have the same one, and no condition
+                holds for it (RFC 9110, 8.8.1 and 13.1.1).
+        """
         metadata = answer.get("Metadata") or {}
+        etag = quoted(str(answer["ETag"]))
+        if not etag.startswith('"'):
+            raise StoreProblem(
+                f"the store gives a weak ETag ({etag}), which does not show whether the object was "
+                "changed",
+                path=self.spell(key),
+                remedy="Reach the store without the proxy that weakens ETags, such as one that "
+                "compresses answers.",
+            )
         return ObjectState(
             path=ObjectPath(self.name, key),
             size=size,
-            etag=_quoted(str(answer["ETag"])),
+            etag=etag,
             version=_version(answer),
             attempt=metadata.get(ATTEMPT),
             headers=answer,
@@ -748,11 +582,14 @@ class S3Bucket:
         return ObjectState(
             path=ObjectPath(self.name, key),
             size=size,
-            etag=_quoted(str(answer["ETag"])),
+            etag=quoted(str(answer["ETag"])),
             version=_version(answer),
             attempt=attempt,
             headers=answer,
         )
+
+    def _refused(self, operation: str, key: str, refusal: Refusal) -> Exception:
+        return error_of(refusal, operation, ObjectPath(self.name, key))
 
     def _changed(self, key: str) -> FileChanged:
         return FileChanged(
@@ -763,138 +600,15 @@ class S3Bucket:
 
     def _unknown(self, key: str, reason: BaseException | None) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"the store did not answer: {_one_line(reason)}",
+            f"the store did not answer: {one_line(reason)}",
             path=self.spell(key),
             remedy="Run the command again: it sees which version is there.",
         )
-
-    def _refused(self, operation: str, key: str, refusal: Refusal) -> Exception:
-        """Return the error for a request that the store refuses."""
-        path, code = self.spell(key), refusal.code
-        if refusal.is_absent and operation in ("get_object", "head_object"):
-            return not_found(path)
-        if code == "NoSuchBucket":
-            return FileNotFoundError(errno.ENOENT, "No such bucket", f"s3://{self.name}")
-        if code == "InvalidObjectState":
-            return archived(path)
-        if code == "InvalidRequest" and "Server Side Encryption" in refusal.text:
-            return with_own_key(path)
-        problem, remedy = f"the store refuses {operation}: {refusal}", ""
-        if code in _UNKNOWN_CALLER:
-            problem = f"the store does not accept the credentials ({code})"
-            remedy = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-        elif code in _SKEWED:
-            problem = "the store refuses requests of this time of day: the clock here is wrong"
-            remedy = "Set the clock of this machine."
-        elif code in _FORBIDDEN or refusal.status == HTTPStatus.FORBIDDEN:
-            needed = _PERMISSIONS.get(operation, operation)
-            problem = f"the store forbids it; this needs the permission {needed}"
-            if refusal.text.strip(".").lower() not in ("", "access denied", "forbidden"):
-                problem += f"; it says: {_one_line(refusal.text.rstrip('.'))}"
-            remedy = "Check the credentials in use and the bucket's policy."
-        elif code == "NoSuchUpload":
-            problem, remedy = "somebody ended our upload", "Run the command again."
-        return StoreProblem(problem, path=path, remedy=remedy)
-
-
-def with_own_key(path: str) -> UnsupportedFile:
-    """Return the error for an object that only its owner's key opens."""
-    return UnsupportedFile(
-        "the object is encrypted by a key of its owner's (SSE-C)",
-        path=path,
-        remedy="Leave it out: keys are not taken here.",
-    )
-
-
-def archived(path: str) -> UnsupportedFile:
-    """Return the error for an object that must be restored before it can be read."""
-    remedy = "Restore it first, or leave it out."
-    return UnsupportedFile("the object is archived", path=path, remedy=remedy)
-
-
-def is_forbidden(error: BaseException) -> bool:
-    """Whether an error says that the store forbids a request."""
-    cause = error.__cause__
-    return isinstance(cause, Refusal) and (cause.code in _FORBIDDEN or cause.status in (401, 403))
 
 
 def md5_of(data: bytes) -> str:
     """Return what the store compares with what it received (RFC 1864)."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
-
-
-@cache
-def _client(endpoint: str | None, region: str | None, profile: str | None) -> Any:  # noqa: ANN401  boto3 has no types
-    try:
-        import boto3
-        from botocore.config import Config
-    except ImportError as error:
-        raise InvalidArgument(
-            "files on S3 are written with boto3, which is not installed",
-            remedy="Install it: pip install boto3.",
-        ) from error
-    from botocore.exceptions import BotoCoreError
-
-    config = Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        max_pool_connections=_CONNECTIONS,
-        connect_timeout=_TIMEOUT_S / 6,
-        read_timeout=_TIMEOUT_S,
-        # Other stores than Amazon's do not know the newer checksums; MD5 goes along instead.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        **({} if endpoint is None else {"s3": {"addressing_style": "path"}}),
-    )
-    try:
-        session = boto3.Session(profile_name=profile, region_name=region)
-        return session.client("s3", endpoint_url=endpoint, config=config)
-    except (BotoCoreError, ValueError) as error:
-        raise InvalidArgument(
-            f"boto3 cannot open S3: {_one_line(error)}",
-            remedy="Check AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL.",
-        ) from error
-
-
-def open_bucket(
-    name: str, *, endpoint: str | None = None, region: str | None = None, profile: str | None = None
-) -> S3Bucket:
-    """Open a bucket, with credentials and settings as boto3 finds them.
-
-    Args:
-        name: The bucket.
-        endpoint: URL of another store than Amazon's; by default AWS_ENDPOINT_URL.
-        region: By default as boto3 finds it.
-        profile: Of the configuration files; by default AWS_PROFILE.
-
-    Raises:
-        InvalidArgument: If boto3 is missing, or cannot make a client.
-    """
-    import os
-
-    endpoint = (
-        endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    )
-    profile = profile or os.environ.get("AWS_PROFILE")
-    client = _client(endpoint or None, region, profile or None)
-    return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
-
-
-@cache
-def _no_answers() -> tuple[type[BaseException], ...]:
-    """Return what boto3 raises if a request has no answer, or only the beginning of one."""
-    from botocore import exceptions
-    from botocore.parsers import ResponseParserError
-    from urllib3.exceptions import HTTPError
-
-    return (
-        exceptions.ConnectionError,
-        exceptions.HTTPClientError,
-        exceptions.IncompleteReadError,
-        ResponseParserError,
-        HTTPError,
-        ConnectionError,
-        TimeoutError,
-    )
 
 
 def _pauses() -> Iterator[float]:
@@ -908,15 +622,6 @@ def _condition(replaces: str | None) -> dict[str, Any]:
     return {"IfNoneMatch": "*"} if replaces is None else {"IfMatch": replaces}
 
 
-def _quoted(etag: str) -> str:
-    return etag if etag.startswith('"') else f'"{etag}"'
-
-
 def _version(answer: Mapping[str, Any]) -> str | None:
     version = answer.get("VersionId")
-    return None if version in (None, "", "null") else str(version)
-
-
-def _one_line(error: BaseException | str | None) -> str:
-    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))  # A user and a password in a URL.
-    return " ".join(text.split()) or type(error).__name__
+    return str(version) if version else None

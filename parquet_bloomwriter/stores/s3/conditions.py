@@ -2,8 +2,10 @@
 
 Amazon S3 does. Other stores may ignore them, and then `If-Match` with a wrong ETag overwrites the
 object. So they are tried, never on an object of the user's but on a scratch key beside it, once for
-each endpoint and bucket. That a store honours them is remembered for a month; that it does not,
-only until the process ends, for it may be mended:
+each endpoint and bucket. That a store honours them is remembered for a day, and only as long as it
+calls itself by the same name in its answers (their header `Server`): another store may take over
+the endpoint. Two stores may have one name, behind a proxy for instance; hence only a day. That a
+store does not honour conditions is remembered until the process ends, for it may be mended:
 
     PREFIX/_bloomify-scratch-ID    a few bytes, deleted afterwards
     $XDG_CACHE_HOME/parquet-bloomwriter/stores.json    by default ~/.cache
@@ -23,12 +25,13 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileChanged, OutcomeUnknown, StoreProblem
-from parquet_bloomwriter.stores.s3.bucket import ATTEMPT, Refusal
+from parquet_bloomwriter.stores.s3.answers import Refusal
+from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import Entry
 from parquet_bloomwriter.stores.s3.parts import SMALLEST
 
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 _AMAZON = (".amazonaws.com", ".amazonaws.com.cn")
-_KEPT_S = 30 * 86_400
+_KEPT_S = 86_400
 _WRONG = '"00000000000000000000000000000000"'
 """An ETag that no object here has."""
 
@@ -74,7 +77,7 @@ def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
         return Abilities(conditions=True, copies=True)
     name = f"{bucket.endpoint} {bucket.name}"
     with _trying:
-        found = _found.get(name) or _kept().get(name)
+        found = _found.get(name) or _remembered(bucket, key, name)
         if found is None:
             try:
                 found = _try(bucket, key.rpartition("/")[0])
@@ -82,7 +85,7 @@ def abilities_of(bucket: S3Bucket, key: str) -> Abilities:
                 # Of the scratch object. The user's object has not been touched.
                 raise StoreProblem(error.problem, path=error.path, remedy=_AGAIN) from error
             if found.conditions:
-                _keep(name, found)
+                _keep(name, found, server=bucket.server)
         _found[name] = found
     return found
 
@@ -112,7 +115,17 @@ def _try(bucket: S3Bucket, folder: str) -> Abilities:
                 versions += [] if left is None else [left.version]
         for version in dict.fromkeys(versions):
             with contextlib.suppress(BloomwriterError, OSError):
-                bucket.delete(scratch, version=version)
+                _remove(bucket, scratch, version)
+
+
+def _remove(bucket: S3Bucket, scratch: str, version: str | None) -> None:
+    """Delete a version; where versioning is suspended, no marker of the deletion is to be left."""
+    if version is None:
+        left = bucket.head(scratch)  # Not all stores say "null" when they have written it.
+        if left is None:
+            return
+        version = left.version
+    bucket.delete(scratch, version=version)
 
 
 def _is_unknown_header(error: StoreProblem) -> bool:
@@ -189,28 +202,37 @@ def _file() -> Path:
     return Path(cache) / "parquet-bloomwriter" / "stores.json"
 
 
-def _kept() -> dict[str, Abilities]:
-    """Return what was found in the last month; nothing if the file is missing or broken."""
+def _remembered(bucket: S3Bucket, key: str, name: str) -> Abilities | None:
+    """Return what was found of this very server; None if nothing was."""
+    one = _kept().get(name)
+    if one is None:
+        return None
+    if not bucket.server:
+        bucket.head(key)  # Whatever the answer is, it says who gives it.
+    if one["server"] != bucket.server:
+        return None
+    return Abilities(conditions=one["conditions"], copies=one["copies"])
+
+
+def _kept() -> dict[str, Any]:
+    """Return what was found in the last day; nothing if the file is missing or broken."""
     try:
         entries = json.loads(_file().read_bytes())
         return {
-            name: Abilities(conditions=one["conditions"], copies=one["copies"])
+            name: {field: one[field] for field in ("conditions", "copies", "server", "at")}
             for name, one in entries.items()
-            if 0 <= time.time() - one["at"] < _KEPT_S
+            if "server" in one and 0 <= time.time() - one["at"] < _KEPT_S
         }
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _keep(name: str, found: Abilities) -> None:
+def _keep(name: str, found: Abilities, *, server: str) -> None:
     """Add what was found to the file; without one it is tried again in the next run."""
-    now = time.time()
+    new_one = {**asdict(found), "server": server, "at": time.time()}
     with contextlib.suppress(OSError, RuntimeError):
         path = _file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        known = {**_kept(), name: found}
         new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        new.write_text(
-            json.dumps({one: {**asdict(what), "at": now} for one, what in known.items()})
-        )
+        new.write_text(json.dumps({**_kept(), name: new_one}))
         new.replace(path)

@@ -23,22 +23,27 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     UnsupportedFile,
 )
+from parquet_bloomwriter.parallel import ByteBudget
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import Entry
 from parquet_bloomwriter.stores.s3.parts import Cutter, NewBytes, OldBytes, Part
+from parquet_bloomwriter.stores.whole import NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
 
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.s3.parts import Segment
 
 _THREADS = 8
 """Parts on their way at the same time; as many more may wait in memory."""
 
-_NOT_KNOWN = "it is not known whether the new version is in place"
+_under_way = ByteBudget(256 * 1024 * 1024)
+"""Bytes of parts that all objects of this process hold until the store has them: as many as one
+single object may have on their way and waiting."""
 
 _LARGEST = 5 * 1024**4
 """Bytes that an object may have."""
@@ -140,7 +145,7 @@ class NewObject:
                 self._forget()
             raise
         except BaseException as error:  # Ctrl-C: the request may be on its way.
-            error.add_note(f"{self._bucket.spell(self._key)}: {_NOT_KNOWN}")
+            error.add_note(f"{self._bucket.spell(self._key)}: {NOT_KNOWN}")
             self._forget()
             raise
 
@@ -202,9 +207,24 @@ class NewObject:
             self._room.acquire()
             if self._problem is not None:
                 raise self._problem
-            self._parts.append(self._pool.submit(self._send, part))
+            self._submit(self._pool, part)
             self._sent += part.size
             self.boundaries.append(self._sent)
+
+    def _submit(self, pool: ThreadPoolExecutor, part: Part) -> None:
+        """Have a part sent when there is room for its bytes; those copied by the store need none.
+
+        Whoever waits here holds parts that other threads send, so that room will come.
+        """
+        held = 0 if part.copied is not None else part.size
+        _under_way.acquire(held)
+        try:
+            future = pool.submit(self._send, part)
+        except BaseException:
+            _under_way.release(held)
+            raise
+        future.add_done_callback(lambda _: _under_way.release(held))  # also if it is cancelled
+        self._parts.append(future)
 
     def _begin(self) -> None:
         """Begin the upload, in another thread: Ctrl-C must not make us miss its id."""

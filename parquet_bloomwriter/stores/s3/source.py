@@ -7,34 +7,22 @@ ends with FileChanged, and never mixes two versions.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import FileProblem, NotParquet, StoreProblem
-from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
-from parquet_bloomwriter.source.stream import as_arrow_file
-from parquet_bloomwriter.stores.s3.bucket import Refusal
+from parquet_bloomwriter.stores.reader import ObjectReader
+from parquet_bloomwriter.stores.s3.answers import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parquet_bloomwriter.source.base import Range
-    from parquet_bloomwriter.stores.s3.bucket import ObjectState, S3Bucket
-
-_THREADS = 16
-"""Requests at the same time for one object."""
-
-_PIECE_BYTES = 8 * 1024 * 1024
-"""Longer ranges are read in pieces of so many bytes at the same time."""
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 
-class S3Source(RangeReader):
+class S3Source(ObjectReader):
     """One version of an object."""
-
-    gap: ClassVar[int] = REMOTE_BYTES
-    tail_bytes: ClassVar[int] = REMOTE_BYTES
 
     def __init__(self, bucket: S3Bucket, state: ObjectState, tail: bytes) -> None:
         """Read the object of this state, whose last bytes are known."""
@@ -53,25 +41,9 @@ class S3Source(RangeReader):
         if start:
             self._kept = (0, self._whole(0, start, self._fetch(0, start)) + tail)
 
-    def _fetch(self, start: int, stop: int) -> bytes:
-        if stop - start <= _PIECE_BYTES:
-            return self._fetch_one(start, stop)
-        cuts = [*range(start, stop, _PIECE_BYTES), stop]
-        return b"".join(self._fetch_all(list(pairwise(cuts))))
-
-    def _fetch_one(self, start: int, stop: int) -> bytes:
+    def _request(self, start: int, stop: int) -> bytes:
         state = self.state
         return self.bucket.read(state.path.key, start, stop, if_match=state.etag)[0]
-
-    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
-        if len(ranges) == 1:
-            return [self._fetch(*ranges[0])]
-        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
-            return list(pool.map(lambda bounds: self._fetch_one(*bounds), ranges))
-
-    def for_arrow(self) -> object:
-        """Return a file of pyarrow's that reads through this source."""
-        return as_arrow_file(self)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -84,7 +84,7 @@ class Twins:
         found = [one["Key"] for page in pages for one in page.get("Contents", ())]
         return [key.removeprefix(f"{self.prefix}/") for key in found]
 
-    def on_store(self, predicate: str, **options: str) -> list[str]:
+    def on_store(self, predicate: str, **options: Any) -> list[str]:  # noqa: ANN401  as `lookup` has
         """Return the names of the objects that might match."""
         report = index.lookup(self.url, predicate, **options)
         assert all(use.reason is None or use.reason.code in _USUAL for use in report.indexes)

@@ -15,6 +15,7 @@ from parquet_bloomwriter.errors import FileChanged, IndexBusy, IndexProblem, Inv
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.stores.object_cache import default_cache
 from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from tests.index.stores.support import Twins, ids, use
 from tests.stores.faults import Fault, Rule
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.stores.s3.answers import ObjectState
     from tests.stores.proxy import Proxy
     from tests.stores.servers import Store
 
@@ -136,17 +138,17 @@ def test_a_commit_that_is_still_on_its_way_loses_no_file(
 ) -> None:
     """The last entry arrives after its writer gave up: its files are there, or its id is taken."""
     index.create(table.url, ["id"], name="ids")
-    late: list[Callable[[], s3.ObjectState]] = []
-    put = s3.S3Bucket.put
+    late: list[Callable[[], ObjectState]] = []
+    put = S3Bucket.put
 
     def put_late(
-        self: s3.S3Bucket,
+        self: S3Bucket,
         key: str,
         data: bytes,
         *,
         attempt: str,
         **options: Any,  # noqa: ANN401  as boto3 takes them
-    ) -> s3.ObjectState:
+    ) -> ObjectState:
         send = partial(put, self, key, data, attempt=attempt, **options)
         if b'"CANCELLING"' in data and arrives == "before it is cancelled":
             late[0]()
@@ -155,7 +157,7 @@ def test_a_commit_that_is_still_on_its_way_loses_no_file(
             raise self._unknown(key, None)
         return send()
 
-    monkeypatch.setattr(s3.S3Bucket, "put", put_late)
+    monkeypatch.setattr(S3Bucket, "put", put_late)
     with pytest.raises(IndexProblem, match="is not known"):
         index.refresh(table.url, name="ids", mode="full")
     action = "refresh full"

@@ -21,7 +21,8 @@ from parquet_bloomwriter.index.storage import object_file
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.stores import object_cache
 from parquet_bloomwriter.stores.object_cache import default_cache
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3.answers import Listed, Refusal
+from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from tests.index.stores.support import data_of, ids
 from tests.stores.traffic import round_trips
 
@@ -401,8 +402,8 @@ def test_odd_names_of_keys_are_spelled_as_they_are(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     root, key = "s3://bucket/table", f"table/{name}"
-    listed = [s3.Listed(key, 9, '"e"', 0)]
-    monkeypatch.setattr(s3.S3Bucket, "objects", lambda *_, **__: iter(listed))
+    listed = [Listed(key, 9, '"e"', 0)]
+    monkeypatch.setattr(S3Bucket, "objects", lambda *_, **__: iter(listed))
     (file,) = list_files(root)
     assert location(root, file) == f"s3://bucket/{key}"
     assert relative_path(root, f"s3://bucket/{key}") == file.path
@@ -410,15 +411,15 @@ def test_odd_names_of_keys_are_spelled_as_they_are(
 
 def test_rights_may_be_for_the_table_alone(table: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by a policy that allows listing below one prefix."""
-    once = s3.S3Bucket._once  # noqa: SLF001
+    once = S3Bucket._once  # noqa: SLF001
 
-    def restricted(self: s3.S3Bucket, operation: str, **arguments: Any) -> Any:  # noqa: ANN401
+    def restricted(self: S3Bucket, operation: str, **arguments: Any) -> Any:  # noqa: ANN401
         prefix = str(arguments.get("Prefix", table.prefix))
         if operation == "list_objects_v2" and not prefix.startswith(table.prefix):
-            raise s3.Refusal("AccessDenied", 403, "Access Denied")
+            raise Refusal("AccessDenied", 403, "Access Denied")
         return once(self, operation, **arguments)
 
-    monkeypatch.setattr(s3.S3Bucket, "_once", restricted)
+    monkeypatch.setattr(S3Bucket, "_once", restricted)
     index.create(table.url, ["id"], name="ids")
     assert table.on_store("id = 3") == ["day=1/f3.parquet"]
     inside = index.lookup(f"{table.url}/day=1", "id = 3")

@@ -8,7 +8,7 @@ import pytest
 
 from parquet_bloomwriter import UnsafeTarget, bloomify, strip
 from parquet_bloomwriter.rewrite import whole_files
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import client as s3
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

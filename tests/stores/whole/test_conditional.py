@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from parquet_bloomwriter import (
     FileChanged,
@@ -17,7 +18,7 @@ from parquet_bloomwriter import (
     strip,
 )
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
-from parquet_bloomwriter.stores.conditional import split_url
+from parquet_bloomwriter.stores.conditional import place_of, place_of_https, split_url
 from parquet_bloomwriter.verbs.for_each_file import find_tasks
 from tests.stores.whole.cloud import Stored
 from tests.stores.whole.outcome import error_of
@@ -301,3 +302,78 @@ def test_keys_that_obstore_cannot_name_are_refused(cloud: Cloud, plain: bytes, k
     cloud.put(f"bucket/folder/{key}", plain)
     with pytest.raises(StoreProblem, match="cannot name"):
         find_tasks(["gs://bucket/folder/"])
+
+
+AZURE = (
+    "az://bucket/table/a.parquet",
+    "azure://bucket/table/a.parquet",
+    "abfss://bucket@account.dfs.core.windows.net/table/a.parquet",
+    "abfs://bucket@Account.blob.core.windows.net/table/a.parquet",
+)
+
+
+@pytest.mark.parametrize("output", AZURE[1:])
+def test_one_object_in_two_spellings_is_one_object(
+    cloud: Cloud, plain: bytes, with_filters: bytes, output: str
+) -> None:
+    cloud.put(KEY, plain)
+    seen: list[str] = []
+
+    def write_between(number: int, method: str, _path: str) -> str:
+        seen.append(method)
+        if number and method == "HEAD":  # The output is looked at: it is another object by now.
+            cloud.objects[KEY] = Stored(b"theirs", 5)
+        return ""
+
+    bloomify(AZURE[0], ["id"], output=output)  # in place: no --overwrite is needed
+    assert cloud.objects[KEY].data == with_filters
+    cloud.log.clear()
+    cloud.put(KEY, plain)
+    cloud.fault = write_between
+    error = error_of(lambda: bloomify(AZURE[0], ["id"], output=output, overwrite=True))
+    assert seen.count("HEAD") == 1, "the output was taken for another object"
+    assert error is None
+    assert cloud.objects[KEY].data == with_filters
+
+
+def test_spellings_are_compared_by_what_they_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+
+    def place(url: str) -> object:
+        if url.startswith("https:"):
+            return place_of_https(url)
+        return place_of(*split_url(url))
+
+    https = "https://account.blob.core.windows.net/bucket/table/a.parquet"
+    assert len({place(one) for one in (*AZURE, https, f"{https}?sv=1")}) == 1
+    assert place("https://account.blob.core.windows.net/b/x%20y") == place("az://b/x y")
+    for other in (
+        "az://other/table/a.parquet",
+        "az://bucket/table/b.parquet",
+        "abfss://bucket@another.dfs.core.windows.net/table/a.parquet",
+        "gs://bucket/table/a.parquet",
+    ):
+        assert place(other) != place(AZURE[0])
+    assert place("gcs://b/k") == place("gs://b/k") == place("https://storage.googleapis.com/b/k")
+    assert place("https://example.com/bucket/table/a.parquet") is None
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", "http://127.0.0.1:10000/devstoreaccount1")
+    assert place(AZURE[0]) == place(AZURE[2])
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", "https://account.blob.core.windows.net")
+    assert place(AZURE[0]) == place(https)
+
+
+def test_an_object_under_a_url_of_https_is_not_written_from_itself(
+    cloud: Cloud, plain: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in memory stands for the HTTPS URL, which fsspec would open with aiohttp."""
+    cloud.put(KEY, plain)
+    MemoryFileSystem().pipe_file("/https.parquet", plain)
+    monkeypatch.setattr(
+        "parquet_bloomwriter.stores.file_systems.place_of_https",
+        lambda _url: place_of("az://bucket", "table/a.parquet"),
+    )
+    with pytest.raises(UnsafeTarget, match="old version itself, under a URL of another kind"):
+        bloomify("memory://https.parquet", ["id"], output=AZURE[0], overwrite=True)
+    assert cloud.objects[KEY].data == plain

@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from parquet_bloomwriter.rewrite.session import rewrite_session
 from parquet_bloomwriter.stores import file_systems
 from parquet_bloomwriter.stores.listing import find_remote
+from parquet_bloomwriter.stores.open import check_url
 from tests.stores.whole.outcome import error_of
 
 if TYPE_CHECKING:
@@ -289,3 +290,36 @@ def test_no_part_of_a_password_is_shown() -> None:
                 bloomify(f"{scheme}://ada:{word}@127.0.0.1:1/x@y.parquet", ["id"])
             assert "secret" not in str(caught.value)
             assert "127.0.0.1:1/x@y.parquet" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sftp://ada:secret-word@host/a.parquet",
+        "zip://a.parquet::sftp://ada:secret-word@host/a.zip",
+        "simplecache::sftp://ada:secret-word@host/a.parquet",
+        "filecache::zip://a.parquet::ftp://ada:secret::word@host/a.zip",
+    ],
+)
+def test_a_password_in_any_link_of_a_chain_is_refused_and_not_shown(url: str, plain: bytes) -> None:
+    MemoryFileSystem().pipe_file("/a.parquet", plain)
+
+    def nothing(path: str, output: str | None, jobs: int) -> object:
+        raise AssertionError((path, output, jobs))
+
+    for run in (
+        partial(bloomify, url, ["id"]),
+        partial(bloomify, "memory://a.parquet", ["id"], output=url),
+        lambda: list(for_each_file([url], nothing)),
+    ):
+        with pytest.raises(InvalidArgument, match="given with a password") as caught:
+            run()
+        assert "secret" not in str(caught.value)
+        assert "word@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["zip://a.parquet::memory://x/y@z.zip", "memory://h:1/a@b.parquet", "memory://u@h/a"]
+)
+def test_what_is_no_password_is_not_taken_for_one(url: str) -> None:
+    check_url(url)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from typing import TYPE_CHECKING
 
-import fsspec.config
 import paramiko
 import pytest
 from fsspec.implementations.sftp import SFTPFileSystem
@@ -21,33 +19,17 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.errors import OutcomeUnknown, StoreProblem
 from tests.stores.whole.outcome import error_of
-from tests.stores.whole.sftp_server import Sshd, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-
-@pytest.fixture
-def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
-    """Return a server; fsspec's configuration has the password."""
-    root = tmp_path / "served"
-    root.mkdir()
-    logging.getLogger("paramiko").setLevel(logging.CRITICAL)
-    settings = {"password": "secret-word", "look_for_keys": False, "allow_agent": False}
-    monkeypatch.setitem(fsspec.config.conf, "sftp", settings)
-    monkeypatch.setattr("parquet_bloomwriter.stores.file_systems._PAUSES_S", (0.0, 0.0))
-    with serving(root) as server:
-        yield server
-        for one in SFTPFileSystem._cache.values():  # noqa: SLF001  its connections
-            one.client.close()
-        SFTPFileSystem.clear_instance_cache()
+    from tests.stores.whole.sftp_server import Sshd
 
 
 @pytest.fixture
-def url(sshd: Sshd) -> str:
+def url(sftp_url: str) -> str:
     """Return the URL of a file, which is not there yet."""
-    return f"sftp://ada@127.0.0.1:{sshd.port}/a.parquet"
+    return sftp_url
 
 
 def names(folder: Path) -> list[str]:

@@ -23,7 +23,8 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     Unfinished,
 )
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import bucket
+from parquet_bloomwriter.stores.s3 import client as s3
 from parquet_bloomwriter.stores.s3.journal import journal_folder
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
@@ -78,7 +79,7 @@ wrote last is never lost.
         }
         patched = mock.patch.dict(os.environ, {**self._proxy.store.environment, **homes})
         self.stack.enter_context(patched)
-        self.stack.enter_context(mock.patch.object(s3, "_FIRST_PAUSE_S", 0.001))
+        self.stack.enter_context(mock.patch.object(bucket, "_FIRST_PAUSE_S", 0.001))
         self.stack.enter_context(mock.patch.object(s3, "_TIMEOUT_S", _READ_SECONDS))
         s3._client.cache_clear()  # noqa: SLF001  it knows another endpoint, and waits longer
         self.stack.callback(s3._client.cache_clear)  # noqa: SLF001

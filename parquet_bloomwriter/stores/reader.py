@@ -1,0 +1,59 @@
+"""Objects read by ranges: long ranges in pieces, and many requests at the same time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
+from parquet_bloomwriter.source.stream import as_arrow_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from parquet_bloomwriter.source.base import Range
+
+PIECE_BYTES = 8 * 1024 * 1024
+"""Bytes that are read or written at once."""
+
+_THREADS = 16
+"""Requests at the same time for one object."""
+
+
+class ObjectReader(RangeReader):
+    """One version of an object on a store that answers many requests at the same time."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    @abstractmethod
+    def _request(self, start: int, stop: int) -> bytes:
+        """Ask for the bytes [start, stop), at most `PIECE_BYTES`."""
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        return self._fetch_all([(start, stop)])[0]
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        cut = [list(pairwise([*range(start, stop, PIECE_BYTES), stop])) for start, stop in ranges]
+        pieces = [piece for some in cut for piece in some]
+        if len(pieces) == 1:
+            return [self._request(*pieces[0])]
+        with ThreadPoolExecutor(min(_THREADS, len(pieces))) as pool:
+            answers = pool.map(lambda piece: self._request(*piece), pieces)
+            return [_joined(some, islice(answers, len(some))) for some in cut]
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+def _joined(pieces: list[Range], answers: Iterable[bytes]) -> bytes:
+    """Return the bytes of neighbouring pieces, up to the first that came short."""
+    whole = []
+    for (start, stop), data in zip(pieces, answers, strict=True):
+        whole.append(data)
+        if len(data) < stop - start:
+            break
+    return b"".join(whole)

@@ -1,0 +1,241 @@
+"""What a store answers: the state of an object, a refusal, or nothing.
+
+A refusal becomes an error that names the object, and, where a request is forbidden, the permission
+that it needs.
+
+Source: Amazon S3 API Reference, "Error responses" and "Actions defined by Amazon S3".
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from parquet_bloomwriter.errors import StoreProblem, UnsupportedFile
+from parquet_bloomwriter.source.base import not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from parquet_bloomwriter.stores.s3.urls import ObjectPath
+
+_SERVER_ERRORS = HTTPStatus.INTERNAL_SERVER_ERROR
+_BUSY = frozenset(
+    ("SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequestsException")
+)
+_FORBIDDEN = frozenset(("AccessDenied", "403", "AllAccessDisabled", "Forbidden"))
+_UNKNOWN_CALLER = frozenset(
+    (
+        "SignatureDoesNotMatch",
+        "InvalidAccessKeyId",
+        "ExpiredToken",
+        "InvalidToken",
+        "TokenRefreshRequired",
+    )
+)
+_SKEWED = frozenset(("RequestTimeTooSkewed", "RequestExpired"))
+_ABSENT = frozenset(("NoSuchKey", "404", "NotFound", "NoSuchVersion"))
+_PRECONDITION = frozenset(("PreconditionFailed", "412"))
+_CONFLICT = frozenset(("ConditionalRequestConflict", "OperationAborted", "409"))
+_PERMISSIONS = {
+    "get_object": "s3:GetObject (or s3:ListBucket, if there is no such object)",
+    "head_object": "s3:GetObject (or s3:ListBucket, if there is no such object)",
+    "put_object": "s3:PutObject",
+    "create_multipart_upload": "s3:PutObject",
+    "upload_part": "s3:PutObject",
+    "upload_part_copy": "s3:PutObject, and s3:GetObject of what is copied",
+    "complete_multipart_upload": "s3:PutObject",
+    "abort_multipart_upload": "s3:AbortMultipartUpload",
+    "list_objects_v2": "s3:ListBucket",
+    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
+    "delete_object": "s3:DeleteObject",
+    "get_object_tagging": "s3:GetObjectTagging",
+    "get_object_acl": "s3:GetObjectAcl",
+}
+
+
+UNVERSIONED = "null"
+"""Id of the one version that is written while a bucket keeps no versions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectState:
+    """An object as a request has seen it."""
+
+    path: ObjectPath
+    size: int
+    """Bytes."""
+
+    etag: str
+    """With its quotes."""
+
+    version: str | None
+    """Id of the version, where the bucket keeps versions. `UNVERSIONED` for an object that was
+    written while it kept none. Some stores give none then."""
+
+    attempt: str | None
+    """Id of the attempt that wrote it, if it was one of ours."""
+
+    headers: Mapping[str, Any] = field(repr=False)
+    """The answer: content type, metadata, encryption and so on, as boto3 names them."""
+
+
+def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None:
+    """Return the id under which the bucket keeps an object that was replaced; None if it does not.
+
+    A bucket whose versioning is suspended writes the version "null" anew, and keeps all others.
+    """
+    if old is None or new is None:
+        return None
+    is_kept = old.version != UNVERSIONED or new.version not in (None, UNVERSIONED)
+    return old.version if is_kept else None
+
+
+class Listed(NamedTuple):
+    """What a listing says of an object."""
+
+    key: str
+    size: int
+    """Bytes."""
+
+    etag: str
+    """With its quotes; a weak one begins with `W/`."""
+
+    changed_ns: int
+    """Last change, nanoseconds since 1970 UTC."""
+
+
+class NoAnswer(Exception):
+    """The store did not say whether it carried out a request; `__cause__` says how it failed."""
+
+
+class Refusal(Exception):
+    """The store answered that it did not carry out a request.
+
+    Attributes:
+        code: The error code of S3's.
+        status: The HTTP status.
+        text: What the store says.
+    """
+
+    def __init__(self, code: str, status: int, text: str) -> None:
+        super().__init__(f"{code}: {text}" if text and text != code else code)
+        self.code = code
+        self.status = status
+        self.text = text
+
+    @property
+    def is_precondition(self) -> bool:
+        """Whether a condition of the request did not hold."""
+        return self.code in _PRECONDITION
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether another request for the same object was under way."""
+        return self.code in _CONFLICT
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the store did nothing, because it has too much to do."""
+        return self.code in _BUSY
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the store did nothing, and would not if it were asked again."""
+        return not self.is_busy and (
+            self.status < _SERVER_ERRORS or self.status == HTTPStatus.NOT_IMPLEMENTED
+        )
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no such object."""
+        return self.code in _ABSENT
+
+
+def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
+    """Return the error for a request that the store refuses.
+
+    Args:
+        refusal: What the store says.
+        operation: The request, as boto3 spells it.
+        place: The object; its key is "" for requests to the bucket.
+    """
+    path, code = str(place), refusal.code
+    if refusal.is_absent and operation in ("get_object", "head_object"):
+        return not_found(path)
+    if code == "NoSuchBucket":
+        return FileNotFoundError(errno.ENOENT, "No such bucket", f"s3://{place.bucket}")
+    if code == "InvalidObjectState":
+        return archived(path)
+    if code == "InvalidRequest" and "Server Side Encryption" in refusal.text:
+        return with_own_key(path)
+    problem, remedy = f"the store refuses {operation}: {refusal}", ""
+    if code in _UNKNOWN_CALLER:
+        problem = f"the store does not accept the credentials ({code})"
+        remedy = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+    elif code in _SKEWED:
+        problem = "the store refuses requests of this time of day: the clock here is wrong"
+        remedy = "Set the clock of this machine."
+    elif code in _FORBIDDEN or refusal.status == HTTPStatus.FORBIDDEN:
+        needed = _PERMISSIONS.get(operation, operation)
+        problem = f"the store forbids it; this needs the permission {needed}"
+        if refusal.text.strip(".").lower() not in ("", "access denied", "forbidden"):
+            problem += f"; it says: {one_line(refusal.text.rstrip('.'))}"
+        remedy = "Check the credentials in use and the bucket's policy."
+    elif code == "NoSuchUpload":
+        problem, remedy = "somebody ended our upload", "Run the command again."
+    return StoreProblem(problem, path=path, remedy=remedy)
+
+
+def quoted(etag: str) -> str:
+    """Return an ETag with its quotes, which some stores leave out; a weak one as it is."""
+    return etag if etag.startswith(('"', "W/")) else f'"{etag}"'
+
+
+def with_own_key(path: str) -> UnsupportedFile:
+    """Return the error for an object that only its owner's key opens."""
+    return UnsupportedFile(
+        "the object is encrypted by a key of its owner's (SSE-C)",
+        path=path,
+        remedy="Leave it out: keys are not taken here.",
+    )
+
+
+def archived(path: str) -> UnsupportedFile:
+    """Return the error for an object that must be restored before it can be read."""
+    remedy = "Restore it first, or leave it out."
+    return UnsupportedFile("the object is archived", path=path, remedy=remedy)
+
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether an error says that the store forbids a request."""
+    cause = error.__cause__
+    return isinstance(cause, Refusal) and (cause.code in _FORBIDDEN or cause.status in (401, 403))
+
+
+@cache
+def no_answers() -> tuple[type[BaseException], ...]:
+    """Return what boto3 raises if a request has no answer, or only the beginning of one."""
+    from botocore import exceptions
+    from botocore.parsers import ResponseParserError
+    from urllib3.exceptions import HTTPError
+
+    return (
+        exceptions.ConnectionError,
+        exceptions.HTTPClientError,
+        exceptions.IncompleteReadError,
+        ResponseParserError,
+        HTTPError,
+        ConnectionError,
+        TimeoutError,
+    )
+
+
+def one_line(error: BaseException | str | None) -> str:
+    """Return what an error says as one line, without the user and the password of a URL."""
+    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))
+    return " ".join(text.split()) or type(error).__name__

@@ -1,0 +1,69 @@
+"""How a bucket is opened: the client of boto3's, and its settings."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.stores.s3.answers import one_line
+from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+
+_CONNECTIONS = 64
+_TIMEOUT_S = 60
+
+
+def open_bucket(
+    name: str, *, endpoint: str | None = None, region: str | None = None, profile: str | None = None
+) -> S3Bucket:
+    """Open a bucket, with credentials and settings as boto3 finds them.
+
+    Args:
+        name: The bucket.
+        endpoint: URL of another store than Amazon's; by default AWS_ENDPOINT_URL.
+        region: By default as boto3 finds it.
+        profile: Of the configuration files; by default AWS_PROFILE.
+
+    Raises:
+        InvalidArgument: If boto3 is missing, or cannot make a client.
+    """
+    endpoint = (
+        endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    )
+    profile = profile or os.environ.get("AWS_PROFILE")
+    client = _client(endpoint or None, region, profile or None)
+    return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
+
+
+@cache
+def _client(endpoint: str | None, region: str | None, profile: str | None) -> Any:  # noqa: ANN401  boto3 has no types
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as error:
+        raise InvalidArgument(
+            "files on S3 are written with boto3, which is not installed",
+            remedy="Install it: pip install boto3.",
+        ) from error
+    from botocore.exceptions import BotoCoreError
+
+    config = Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        max_pool_connections=_CONNECTIONS,
+        connect_timeout=_TIMEOUT_S / 6,
+        read_timeout=_TIMEOUT_S,
+        # Other stores than Amazon's do not know the newer checksums; MD5 goes along instead.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        **({} if endpoint is None else {"s3": {"addressing_style": "path"}}),
+    )
+    try:
+        session = boto3.Session(profile_name=profile, region_name=region)
+        return session.client("s3", endpoint_url=endpoint, config=config)
+    except (BotoCoreError, ValueError) as error:
+        raise InvalidArgument(
+            f"boto3 cannot open S3: {one_line(error)}",
+            remedy="Check AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL.",
+        ) from error

@@ -1,0 +1,42 @@
+"""The URLs of objects on S3."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from parquet_bloomwriter.errors import InvalidArgument
+
+SCHEMES = ("s3://", "s3a://", "s3n://")
+
+
+class ObjectPath(NamedTuple):
+    """Where an object is."""
+
+    bucket: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.key}"
+
+
+def is_s3(path: str) -> bool:
+    """Whether a path is the URL of an object, a prefix or a pattern on S3."""
+    return path.lower().startswith(SCHEMES)
+
+
+def parse_url(url: str) -> ObjectPath:
+    """Split the URL of an object, `s3://bucket/key`; the key stands as it is, without escapes.
+
+    Raises:
+        InvalidArgument: If it names no bucket, or has a user, a password or parameters, which
+            would end up in messages and process lists.
+    """
+    bucket, _, key = url.partition("://")[2].partition("/")
+    if not bucket or "@" in bucket:
+        problem = "has a user or a password in it" if "@" in bucket else "names no bucket"
+        raise InvalidArgument(
+            f"the URL {problem}",
+            remedy="Name the object as s3://bucket/key; boto3 finds credentials in the environment "
+            "(AWS_PROFILE, AWS_ACCESS_KEY_ID), its files, or from the machine.",
+        )
+    return ObjectPath(bucket, key)
