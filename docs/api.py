@@ -64,6 +64,7 @@ PACKAGES = (
                 *("BloomwriterError", "InvalidArgument", "ColumnNotFound", "FileProblem"),
                 *("NotParquet", "MalformedFile", "UnsupportedFile", "UnsafeTarget", "FileChanged"),
                 *("VerificationFailed", "Unfinished", "MalformedFilter"),
+                *("TableProblem", "UnsupportedTable", "TableChanged"),
             ),
         },
         heads={"Errors": "errors"},

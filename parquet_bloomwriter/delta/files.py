@@ -229,11 +229,11 @@ def _table_path(given: object, filesystem: object) -> str | None:
             f'"{place.name}" is a Delta table, which cannot be read through a file system object',
             remedy="Give its URL alone.",
         )
-    return path if is_table(path) else None
+    return path
 
 
 def _local_table(path: str) -> str | None:
-    if has_suffix(path) or is_pattern(path):
+    if is_pattern(path):
         return None
     return path if is_table(path) else None
 

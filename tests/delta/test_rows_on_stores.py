@@ -8,16 +8,17 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from parquet_bloomwriter import clear_cache, dataset, iter_batches, probe, read_table
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.stores.s3 import bucket as s3
+from parquet_bloomwriter.stores.s3 import client as s3
 from tests.support.delta_files import Writer, column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from fsspec.implementations.memory import MemoryFileSystem
 
     from tests.stores.servers import Store
 

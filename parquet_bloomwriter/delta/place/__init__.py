@@ -22,6 +22,7 @@ from parquet_bloomwriter.delta.place.local import LocalPlace
 from parquet_bloomwriter.delta.place.uris import data_path
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
 from parquet_bloomwriter.source.filesystems import is_far
+from parquet_bloomwriter.source.listing import has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,10 +65,10 @@ def place_of(table: str | os.PathLike[str]) -> TablePlace:
 def is_table(path: str | os.PathLike[str]) -> bool:
     """Whether a path or URL is the folder of a Delta table: its log has an entry or a checkpoint.
 
-    A store that forbids to list is taken to have none there.
+    A store that forbids to list is taken to have none there, and a URL that nothing here can open
+    to be none: whoever opens it says why. A URL that names a Parquet file is not asked about.
 
     Raises:
-        InvalidArgument: If nothing here can open the URL, or it holds a password.
         StoreProblem: If a store does not answer.
     """
     given = os.fsdecode(path)
@@ -77,13 +78,13 @@ def is_table(path: str | os.PathLike[str]) -> bool:
         except (OSError, ValueError):
             return False
         return _has_version(names)
-    if has_magic(given):
+    if has_magic(given) or has_suffix(given):
         return False
     try:
         place = place_of(given)
         lazily = getattr(place, "log_names", None)  # a page of a listing is enough
         return _has_version(lazily() if lazily else (one.name for one in place.list_log()))
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, InvalidArgument):
         return False
     except StoreProblem as error:
         from parquet_bloomwriter.stores.s3.answers import is_forbidden
