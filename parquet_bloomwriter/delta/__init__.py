@@ -8,6 +8,9 @@
     features   which features of the protocol are understood, and for what
     schema     the table's columns, and the columns of files that they are (column mapping)
     statistics a file's statistics as JSON, rebuilt where a checkpoint has them as columns only
+    files      the data files of a version, for verbs that read them
+    roaring, deletion_vectors    which rows of a file are deleted
+    partition_values             values of partition columns, by their types
     commit     a new entry, created exclusively, that replaces files by equal ones
 
 Source: Delta Transaction Log Protocol (PROTOCOL.md of delta-io/delta), by its headings.

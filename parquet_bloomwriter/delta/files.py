@@ -8,20 +8,21 @@ any others. A file's footer is shown with the names that the table has for its c
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
-from parquet_bloomwriter.delta.place import is_table, place_of
+from parquet_bloomwriter.delta.place import LOG, is_table, place_of
 from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_snapshot
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.metadata import Footer, Leaf, Schema
 from parquet_bloomwriter.source import Location, find_sources
-from parquet_bloomwriter.source.filesystems import locate, without_secrets
-from parquet_bloomwriter.source.listing import is_pattern
+from parquet_bloomwriter.source.filesystems import is_fsspec, is_url, locate, without_secrets
+from parquet_bloomwriter.source.listing import has_suffix, is_pattern
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.delta.actions import Add
     from parquet_bloomwriter.delta.snapshot import Snapshot
-    from parquet_bloomwriter.source.filesystems import StrPath
+    from parquet_bloomwriter.source.filesystems import ResolvedPath, StrPath
+
+_UNLISTED = re.compile(r"https?://", re.IGNORECASE)
+"""URLs below which nothing can be listed, so that no log is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,22 +198,58 @@ def find_table(
                 remedy="Name the folder of a Delta table.",
             )
         return None
+    from parquet_bloomwriter.delta.snapshot import read_snapshot  # brings pyarrow
+
     return Table(path=_shown(given), snapshot=read_snapshot(place_of(path), version))
 
 
 def _table_path(given: object, filesystem: object) -> str | None:
-    """Return the path or URL of a table; None if `given` is none."""
+    """Return the path or URL of a table; None if `given` is none.
+
+    Folders on stores are looked at by what reads files there: that needs no other package, and
+    only tables ask for more.
+
+    Raises:
+        InvalidArgument: If a table lies on a file system that was given as an object.
+    """
     if not isinstance(given, str | os.PathLike):
         return None
     path = os.fsdecode(given)
+    if filesystem is None and not is_url(path):
+        return _local_table(path)
+    if _UNLISTED.match(path):
+        return None
+    place = locate(path, filesystem)
+    if place.filesystem is None:
+        return _local_table(place.path)
+    if has_suffix(place.path) or has_magic(place.path) or not _has_log(place):
+        return None
     if filesystem is not None:
-        place = locate(path, filesystem)
-        if place.filesystem is not None:
-            return None
-        path = place.path
+        raise InvalidArgument(
+            f'"{place.name}" is a Delta table, which cannot be read through a file system object',
+            remedy="Give its URL alone.",
+        )
+    return path
+
+
+def _local_table(path: str) -> str | None:
     if is_pattern(path):
         return None
     return path if is_table(path) else None
+
+
+def _has_log(place: ResolvedPath) -> bool:
+    """Whether a folder on a store has that of a log; False if it cannot be looked at."""
+    path = f"{place.path.rstrip('/')}/{LOG}"
+    filesystem: Any = place.filesystem
+    try:
+        if is_fsspec(filesystem):
+            return bool(filesystem.isdir(path))
+        import pyarrow.fs as pafs
+
+        return bool(filesystem.get_file_info(path).type == pafs.FileType.Directory)
+    except (OSError, ValueError):
+        return False
 
 
 def _shown(given: object) -> str:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _THREADS = 16
 
+_TYPE_CHANGES = "delta.typeChanges"
+"""In the metadata of fields: the types that they had ("Type Change Metadata")."""
+
 _READ = "Read its rows by read_table or iter_batches."
 
 
@@ -96,8 +99,7 @@ def _check(table: Table) -> None:
             "a dataset cannot leave out deleted rows, which this table marks in deletion vectors",
             remedy=_READ,
         )
-    features = table.snapshot.protocol.reader_features
-    if any(one.startswith("typeWidening") for one in features):
+    if _TYPE_CHANGES in str(table.snapshot.metadata.raw["schemaString"]):
         raise UnsupportedTable(
             "a dataset cannot have files with narrower types, as this table may have", remedy=_READ
         )

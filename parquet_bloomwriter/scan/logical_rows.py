@@ -165,7 +165,7 @@ class LogicalTable:
         except FileNotFoundError as error:
             raise TableProblem("a file of the table is missing", path=str(file)) from error
         except (FileProblem, TableProblem) as error:
-            error.path = error.path or str(file)
+            error.path, error.outcome = error.path or str(file), ""
             raise
 
     def _answer(self, rows: pa.Table) -> pa.Table:
@@ -371,7 +371,7 @@ def check_filters(table: Table, tree: Expression) -> None:
         InvalidArgument: If one is about text with a collation, or filled up with blanks.
     """
     fields = plain_fields(table.snapshot.metadata.schema)
-    for name in columns_of(tree):
+    for name in fields if _is_opaque(tree) else columns_of(tree):
         if any(map(is_special, fields.get(name, ()))):
             raise InvalidArgument(
                 f'the column "{name}" has a collation, or is filled up with blanks: which of its '

@@ -363,7 +363,7 @@ def test_later_entry_of_a_file_wins(tmp_path: Path) -> None:
 
 def test_other_actions_are_kept_by_entries_and_ignored_by_snapshots(tmp_path: Path) -> None:
     _numbered(tmp_path, 1)
-    others: list[dict[str, object]] = [
+    others: list[dict[str, Any]] = [
         {"txn": {"appId": "a", "version": 1}},
         {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}},
         {"cdc": {"path": "_change_data/x", "partitionValues": {}, "size": 1, "dataChange": False}},
