@@ -24,8 +24,8 @@ FILES = ["file"]
     [
         (["st"], ["strip"]),
         (["ev"], FILES),
-        (["--max"], ["--max-bytes"]),
-        (["events.parquet", "--max"], ["--max-bytes"]),
+        (["--max"], ["--max-bytes", "--max-files", "--max-bytes-rewritten"]),
+        (["events.parquet", "--max"], ["--max-bytes", "--max-files", "--max-bytes-rewritten"]),
         (["events.parquet", "ev"], FILES),
         (["events.parquet", "--sizing", ""], ["pow2", "exact"]),
         (["events.parquet", "--backup-dir", "o"], FILES),

@@ -53,7 +53,7 @@ class AdviseOptions(ReadingOptions):
 @click.command("advise", cls=Reading, short_help="Say which columns deserve filters.")
 @sources_argument
 @_judged_options
-@click.option(
+@section("What is done with it")(
     "--write",
     is_flag=True,
     help="Of a Delta table: set its properties bloomify.columns and bloomify.fpp to the advice, "
