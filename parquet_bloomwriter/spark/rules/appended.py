@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.build.group import filter_of_file
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.spark.settings import (
     HYBRID_ENABLED,
@@ -104,6 +105,10 @@ def _problem(
     request: JoinFilterRequest,
 ) -> Reason | None:
     """Return why an index is not used for a table that has changed, or None."""
+    if is_on_store(snapshot.root) and request.num_unknown:
+        what = count(request.num_unknown, "file")
+        text = f"{what} on the store are not in the index, and a join does not read them; refresh it"
+        return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
     paths = request.unknown
     missing = next((path for path in paths if not os.path.exists(path)), None)
     if missing is not None:
@@ -134,11 +139,11 @@ def _problem(
 def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """Return the bytes in files of the index that do not exist any more.
 
-    Files that exist and are not present are only not read by the query.
+    Files that exist and are not present are only not read by the query. A store is not asked.
     """
     import numpy as np
 
-    if snapshot.entry.contract == "immutable":
+    if snapshot.entry.contract == "immutable" or is_on_store(snapshot.root):
         return 0
     absent = np.flatnonzero(~present)[:_MAX_LOOKED_FOR].tolist()
     files = snapshot.files
