@@ -7,11 +7,10 @@ the time of the last change counts.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, cast
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
@@ -132,7 +131,7 @@ def _listed(urls: Sequence[str]) -> dict[str, ObjectId]:
     found: dict[str, ObjectId] = {}
     for name, keys in _by_bucket(urls).items():
         bucket, first, last = open_bucket(name), min(keys), max(keys)
-        prefix = os.path.commonprefix([first, last])
+        prefix = _common_prefix(first, last)
         most = _PAGE * (1 + len(keys) // _WORTH_A_REQUEST)
         with suppress(OSError, FileProblem):  # listing may be forbidden where reading is not
             objects = bucket.objects(prefix, start_after=first[:-1])
@@ -144,6 +143,11 @@ def _listed(urls: Sequence[str]) -> dict[str, ObjectId]:
                     changed_ms = one.changed_ns // _NS_PER_MS
                     found[url] = ObjectId(url, one.size, changed_ms, _bare(one.etag))
     return found
+
+
+def _common_prefix(one: str, other: str) -> str:
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return "".join(letter for letter, _ in same)
 
 
 def _by_bucket(urls: Sequence[str]) -> dict[str, set[str]]:

@@ -85,9 +85,7 @@ class SparkEngine:
             if progress is not None and folder is not None:
                 stack.enter_context(progress_folder(folder, progress, files))
             counts = _by_tasks(groups, progress) if folder is None else None
-            yield from run(
-                self._spark, _build, tasks, description=description, on_progress=counts
-            )
+            yield from run(self._spark, _build, tasks, description=description, on_progress=counts)
 
 
 def _by_tasks(

@@ -154,7 +154,8 @@ class Hyperspace:
 
         Raises:
             InvalidArgument: If the DataFrame is no plain read of Parquet files on disks or S3, a
-                column cannot be indexed, an index of this name exists, or the index would be too large.
+                column cannot be indexed, an index of this name exists, or the index would be too
+                large.
         """
         use_settings_of(self.spark)
         table = self._table(df)

@@ -4,12 +4,12 @@
     file:/data/a b, file:///data/a b          /data/a b
     s3a://bucket/key, s3n://..., s3://...     s3://bucket/key
 
-Hadoop writes a path as it is; `inputFiles()` and `_metadata.file_path` are URIs, with escapes. Other
-stores (`abfss`, `gs`, `hdfs` ...) hold no indexes, and have no name here.
+Hadoop writes a path as it is; `inputFiles()` and `_metadata.file_path` are URIs, with escapes.
+Other stores (`abfss`, `gs`, `hdfs` ...) hold no indexes, and have no name here.
 
 Of the configuration of Hadoop's connector, `fs.s3a.*`, the endpoint, the region, the keys and the
 providers of credentials are taken, for all buckets or for one (`fs.s3a.bucket.NAME.*`, which win).
-They travel to the executors within the tasks, so that these need nothing of the driver's environment.
+They travel to executors within the tasks, so that these need nothing of the driver's environment.
 Where the configuration names neither an endpoint, a region nor keys, each machine uses what boto3
 finds there. Keys are never shown.
 
@@ -197,9 +197,10 @@ def _credentials(bucket: str, found: Mapping[str, str]) -> dict[str, object] | N
             return None
         else:
             raise InvalidArgument(
-                f'the credentials of the bucket "{bucket}" come from {provider}, which is not known',
-                remedy="Set fs.s3a.access.key and fs.s3a.secret.key, or leave "
-                "fs.s3a.aws.credentials.provider out where boto3 finds credentials on each machine.",
+                f'the credentials of the bucket "{bucket}" come from {provider}, which is not '
+                "known",
+                remedy="Set fs.s3a.access.key and fs.s3a.secret.key, or name a provider that boto3 "
+                "has, too, such as IAMInstanceCredentialsProvider.",
             )
     return None
 

@@ -3,16 +3,14 @@
 `_metadata.file_path` is a URI as `java.net.URI` composes it of its parts:
 
     file:/data/a%20b/café.parquet
+    s3a://bucket/a%20b/café.parquet
 
 ASCII characters that a path of a URI cannot have, and blanks and control characters beyond ASCII,
 are written as `%` and two hexadecimal digits for each byte of UTF-8. Others are unchanged.
 
-    s3a://bucket/a%20b/café.parquet
-
-The condition names a file by path, size and time of modification, and only leaves files out. Of
-objects on a store the time counts in whole seconds: some answers have no more, and the caller has
-compared ETags. If
-Spark spells a path in another way than this module does, the file is read, not lost.
+The condition names a file by path, size and time of modification, and only leaves files out. If
+Spark spells a path in another way than this module does, the file is read, not lost. Of objects on
+a store, whole seconds of the time count: some answers have no more. The caller compares ETags.
 
 Source: RFC 2396, section 3.3; java.net.URI, "Character categories"; Hadoop, Path.
 """

@@ -1,6 +1,6 @@
 """The indexes that a session knows: found by name, or by the files of a relation."""
 
-# ruff: noqa: PTH112, PTH118, PTH119, PTH120  paths are strings, as in the log
+# ruff: noqa: PTH118, PTH119, PTH120  paths are strings, as in the log
 
 from __future__ import annotations
 

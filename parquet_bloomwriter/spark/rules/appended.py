@@ -72,7 +72,7 @@ class AppendedFilters:
             present: Which files of the index are read.
             request: The rule's request, with the unknown files.
         """
-        problem = _problem(spark, snapshot, present, request)
+        problem = _unread(snapshot, request) or _problem(spark, snapshot, present, request)
         if problem is not None:
             return problem
         column = snapshot.entry.column(request.indexed_column)
@@ -98,6 +98,17 @@ class AppendedFilters:
         return kept
 
 
+def _unread(snapshot: Snapshot, request: JoinFilterRequest) -> Reason | None:
+    """Return that there are unknown files on a store, or None."""
+    if not (request.num_unknown and is_on_store(snapshot.root)):
+        return None
+    text = (
+        f"{count(request.num_unknown, 'file')} on the store are not in the index as they are now, "
+        "and a join does not read them; refresh it"
+    )
+    return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
+
+
 def _problem(
     spark: SparkSession,
     snapshot: Snapshot,
@@ -105,10 +116,6 @@ def _problem(
     request: JoinFilterRequest,
 ) -> Reason | None:
     """Return why an index is not used for a table that has changed, or None."""
-    if is_on_store(snapshot.root) and request.num_unknown:
-        what = count(request.num_unknown, "file")
-        text = f"{what} on the store are not in the index, and a join does not read them; refresh it"
-        return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
     paths = request.unknown
     missing = next((path for path in paths if not os.path.exists(path)), None)
     if missing is not None:

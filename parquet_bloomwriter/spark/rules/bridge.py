@@ -115,7 +115,7 @@ class Bridge:
         self._snapshots.clear()
         self._joins.clear()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Answer:  # noqa: PLR0911  one for each kind
         if any(map(is_on_store, request.roots)):
             self._use_settings()
         match request:

@@ -847,7 +847,7 @@ def _client(
         **({"s3": {"addressing_style": "path"}} if is_by_path else {}),
         **({"signature_version": UNSIGNED} if given is not None and given.is_anonymous else {}),
     )
-    keys = {}
+    keys: dict[str, str | None] = {}
     if given is not None and given.access_key is not None:
         keys["aws_access_key_id"] = given.access_key
         keys["aws_secret_access_key"] = given.secret_key

@@ -1,6 +1,6 @@
-"""Gives a Spark the file system `SmallS3`, in place of Hadoop's own, which is not to be had here."""
+"""Gives a Spark the file system `SmallS3`, in place of Hadoop's own: no package index has that."""
 
-# ruff: noqa: ANN401, SLF001  objects of the JVM
+# ruff: noqa: SLF001  objects of the JVM
 from __future__ import annotations
 
 from pathlib import Path
