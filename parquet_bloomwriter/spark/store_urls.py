@@ -20,6 +20,7 @@ Source: Hadoop, "Hadoop-AWS module: Integration with Amazon Web Services", and c
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -146,13 +147,16 @@ def use_settings_of(spark: SparkSession) -> None:
 
 
 def _of_hadoop(spark: Any) -> dict[str, str]:  # noqa: ANN401  py4j has no types
+    from py4j.protocol import Py4JError
+
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
     listed = configuration.getValByRegex(_JAVA_PATTERN)
     found = {str(name).removeprefix(_PREFIX): str(listed[name]) for name in listed}
     for option in _SECRETS:  # of a file of credentials, if the configuration names one
-        secret = configuration.getPassword(_PREFIX + option)
-        if secret is not None:
-            found[option] = "".join(secret)
+        with suppress(Py4JError):  # it cannot be read, and tables on disks need none
+            secret = configuration.getPassword(_PREFIX + option)
+            if secret is not None:
+                found[option] = "".join(secret)
     return found
 
 
