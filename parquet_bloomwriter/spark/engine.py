@@ -23,6 +23,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
 from parquet_bloomwriter.spark.progress import TaskProgress, file_recorder, progress_folder
+from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class SparkEngine:
         """
         if num_groups is not None and num_groups < 1:
             raise InvalidArgument(f"{num_groups} tasks cannot do any work")
+        use_settings_of(spark)
         self._spark = spark
         self._num_groups = num_groups
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_FILE = re.compile(r"file:/*", re.IGNORECASE)
+_FILE = re.compile(r"file:/+", re.IGNORECASE)
 _S3 = re.compile(r"(s3[an]?)://(?=[^/])", re.IGNORECASE)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 

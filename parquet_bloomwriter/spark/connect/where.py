@@ -90,7 +90,7 @@ class Where:
             relation = relation_of(df)
             if isinstance(relation, Reason):
                 return no_exclusion(self._shown, (), relation)
-            if is_on_store(relation.locations[0]):
+            if any(map(is_on_store, (*relation.locations, *self.homes))):
                 use_settings_of(df.sparkSession)
             question = self._question(df, relation)
             if isinstance(question, Reason):

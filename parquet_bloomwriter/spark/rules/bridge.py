@@ -116,7 +116,7 @@ class Bridge:
         self._joins.clear()
 
     def _answer(self, request: Request) -> Answer:  # noqa: PLR0911  one for each kind
-        if any(map(is_on_store, request.roots)):
+        if any(map(is_on_store, (*request.roots, *self.homes))):
             self._use_settings()
         match request:
             case PruneRequest():

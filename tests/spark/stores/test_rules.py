@@ -11,6 +11,7 @@ import pytest
 
 from parquet_bloomwriter.index.files import list_files
 from parquet_bloomwriter.spark import BFIndexConfig, Hyperspace, rules
+from parquet_bloomwriter.stores.s3 import settings as s3_settings
 from tests.spark.both_ways import both_ways
 from tests.spark.metrics import metrics_of
 from tests.spark.stores.conftest import NUM_FILES, ROWS, STEP
@@ -52,6 +53,26 @@ def test_only_files_that_can_match_are_opened(
     assert [row.name for row in hs.indexes().collect()] == ["ids"]
     if other:
         store.delete_bucket(other)
+
+
+def test_the_index_of_a_table_on_disk_is_on_the_store(
+    session: SparkSession, bucket: str, tmp_path: Path
+) -> None:
+    for i in range(NUM_FILES):
+        ids = pa.array([i + STEP * j for j in range(ROWS)], pa.int64())
+        pq.write_table(pa.table({"id": ids}), tmp_path / f"{i}.parquet")
+    hs = Hyperspace(session, f"s3a://{bucket}/indexes")
+    hs.create_index(str(tmp_path), BFIndexConfig("ids", ["id"], fpp=1e-6))
+    hs.enable()
+    hs.disable()
+    s3_settings.install(None)
+    path = str(tmp_path / "?.parquet")
+    found = both_ways(session, lambda one: one.read.parquet(path).where("id = 3"))
+    assert (found.values, found.files) == ([3], (NUM_FILES, 1))
+    s3_settings.install(None)
+    by_name = session.read.parquet(path).transform(hs.where("id = 3"))
+    assert [row.id for row in by_name.collect()] == [3]
+    assert metrics_of(by_name).num_files == 1
 
 
 def test_appended_and_replaced_objects_are_read(session: SparkSession, events: Events) -> None:
