@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     StrPath: TypeAlias = str | os.PathLike[str]
 
 
+_FEW = 12
+"""Objects that are looked at one by one sooner than listed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
     """The files that a table has, compared with those that a version knows."""
@@ -133,10 +137,18 @@ def current_files(
         if len({is_on_store(one) for one in [root, *paths]}) > 1:
             problem = "some files of the table are on a disk, and some on a store"
             raise InvalidArgument(problem, remedy="Make an index of each kind.")
-        return sorted({file_id(root, one) for one in paths})
+        return sorted(_named(root, paths))
     if not _is_folder(path, root):
         return [file_id(root, path)]
     return sorted(relative_to(root, list_files(path), folder=path))
+
+
+def _named(root: str, paths: Sequence[str]) -> set[FileId]:
+    """Return the identities of files that the caller names; a store lists most of them at once."""
+    if not is_on_store(root) or len(paths) < _FEW:
+        return {file_id(root, one) for one in paths}
+    listed = {location(root, file): file for file in list_files(root)}
+    return {listed.get(one) or file_id(root, one) for one in paths}
 
 
 def _is_folder(path: str, root: str) -> bool:

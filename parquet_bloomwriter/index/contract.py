@@ -4,9 +4,10 @@ Files that an index excludes are not opened, so a change of them would go unnoti
 says how that is ruled out:
 
     checked     Each file that is about to be excluded is looked at: it must have the size and the
-                time of modification that it was indexed with. Where Spark lists the files, its
-                listing must show these as well. The listing alone is not enough, because Spark
-                keeps listings of tables that changed since.
+                time of modification that it was indexed with; an object, the size and the ETag.
+                Where Spark lists the files, its listing must show size and time as well. The
+                listing alone is not enough, because Spark keeps listings of tables that changed
+                since.
     immutable   No file that the index knows is ever replaced or removed. Nothing is looked at, and
                 lookups without Spark list nothing: they take the files that the index knows for
                 the whole table.

@@ -8,6 +8,9 @@ the time of the last change counts.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, cast
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
@@ -29,6 +32,12 @@ _NS_PER_MS = 1_000_000
 _MS_PER_S = 1000
 _THREADS = 16
 """Requests at the same time."""
+
+_PAGE = 1000
+"""Objects that one request lists."""
+
+_WORTH_A_REQUEST = 12
+"""Requests for one object each that cost about as much as one for a listing."""
 
 
 def is_folder(url: str) -> bool:
@@ -100,17 +109,55 @@ def object_id(url: str, path: str) -> ObjectId:
 
 
 def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
-    """Look at objects, and say of each whether it is the file now; False if it cannot be asked."""
+    """Look at objects, and say of each whether it is the file now; False if it cannot be asked.
+
+    A listing tells of a thousand objects by one request. It is read as long as it takes at most
+    one request for each dozen of objects that are asked about; the others are asked one by one.
+    """
+    listed = _listed(urls) if len(urls) >= _WORTH_A_REQUEST else {}
 
     def is_unchanged(pair: tuple[str, FileId]) -> bool:
         url, file = pair
         try:
-            return object_id(url, file.path).is_same(file)
+            now = listed.get(url) or object_id(url, file.path)
         except (OSError, FileProblem):
             return False
+        return replace(now, path=file.path).is_same(file)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return list(pool.map(is_unchanged, zip(urls, files, strict=True)))
+
+
+def _listed(urls: Sequence[str]) -> dict[str, ObjectId]:
+    """Return the states of objects by their URLs, as far as a few requests for listings tell."""
+    found: dict[str, ObjectId] = {}
+    for name, keys in _by_bucket(urls).items():
+        bucket, first, last = open_bucket(name), min(keys), max(keys)
+        prefix = _common_prefix(first, last)
+        most = _PAGE * (1 + len(keys) // _WORTH_A_REQUEST)
+        with suppress(OSError, FileProblem):  # listing may be forbidden where reading is not
+            objects = bucket.objects(prefix, start_after=first[:-1])
+            for one in islice(objects, most):
+                if one.key > last:
+                    break
+                if one.key in keys:
+                    url = bucket.spell(one.key)
+                    changed_ms = one.changed_ns // _NS_PER_MS
+                    found[url] = ObjectId(url, one.size, changed_ms, _bare(one.etag))
+    return found
+
+
+def _common_prefix(one: str, other: str) -> str:
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return "".join(letter for letter, _ in same)
+
+
+def _by_bucket(urls: Sequence[str]) -> dict[str, set[str]]:
+    keys: dict[str, set[str]] = {}
+    for url in urls:
+        place = parse_url(url)
+        keys.setdefault(place.bucket, set()).add(place.key)
+    return keys
 
 
 def is_state_of(source: Source, file: FileId) -> bool:

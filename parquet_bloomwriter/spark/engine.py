@@ -20,8 +20,10 @@ import uuid
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.spark.jobs import default_parallelism, run
-from parquet_bloomwriter.spark.progress import file_recorder, progress_folder
+from parquet_bloomwriter.spark.progress import TaskProgress, file_recorder, progress_folder
+from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class SparkEngine:
         """
         if num_groups is not None and num_groups < 1:
             raise InvalidArgument(f"{num_groups} tasks cannot do any work")
+        use_settings_of(spark)
         self._spark = spark
         self._num_groups = num_groups
 
@@ -74,7 +77,8 @@ class SparkEngine:
             BloomwriterError: If the workers cannot build filters.
             OSError: If parts cannot be written.
         """
-        folder = None if progress is None else os.path.join(plan.folder, f"p-{uuid.uuid4().hex}")
+        has_folder = progress is not None and not is_on_store(plan.folder)
+        folder = os.path.join(plan.folder, f"p-{uuid.uuid4().hex}") if has_folder else None
         tasks: list[Task] = [(tuple(group), plan, folder) for group in groups]
         files = [task for group in groups for task in group]
         columns = ", ".join(column.name for column in plan.columns)
@@ -82,7 +86,18 @@ class SparkEngine:
         with contextlib.ExitStack() as stack:
             if progress is not None and folder is not None:
                 stack.enter_context(progress_folder(folder, progress, files))
-            yield from run(self._spark, _build, tasks, description=description)
+            counts = _by_tasks(groups, progress) if folder is None else None
+            yield from run(self._spark, _build, tasks, description=description, on_progress=counts)
+
+
+def _by_tasks(
+    groups: Sequence[Sequence[FileTask]], progress: Progress | None
+) -> TaskProgress | None:
+    """Report files when their task ends: a store has no folder that tasks can report through."""
+    if progress is None:
+        return None
+    sizes = [(len(group), sum(task.file.size for task in group)) for group in groups]
+    return TaskProgress(sizes, progress)
 
 
 def _build(task: Task) -> GroupResult:

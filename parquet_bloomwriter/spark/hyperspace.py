@@ -34,6 +34,7 @@ from parquet_bloomwriter.spark.plan.relations import Table, list_table, table_of
 from parquet_bloomwriter.spark.progress import JobLine
 from parquet_bloomwriter.spark.rules.explain import explanation, reasons
 from parquet_bloomwriter.spark.settings import INDEX_PATH, check_settings, setting_of
+from parquet_bloomwriter.spark.store_urls import use_settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.spark.plan.catalog import FoundIndex
     from parquet_bloomwriter.spark.rules.explain import Decision
 
     StrPath: TypeAlias = str | os.PathLike[str]
@@ -122,6 +124,7 @@ class Hyperspace:
             tables: Folders of tables whose indexes can be found by name.
         """
         self.spark = spark
+        use_settings_of(spark)
         home = system_path or setting_of(spark, INDEX_PATH) or None
         self._known = KnownHomes(None if home is None else str(home), tables)
 
@@ -150,9 +153,11 @@ class Hyperspace:
             slices: As for `parquet_bloomwriter.index.create`.
 
         Raises:
-            InvalidArgument: If the DataFrame is no plain read of local Parquet files, a column
-                cannot be indexed, an index of this name exists, or the index would be too large.
+            InvalidArgument: If the DataFrame is no plain read of Parquet files on disks or S3, a
+                column cannot be indexed, an index of this name exists, or the index would be too
+                large.
         """
+        use_settings_of(self.spark)
         table = self._table(df)
         with JobLine(f"indexing {_last(table.root)}") as line:
             report = api.create(
@@ -185,7 +190,7 @@ class Hyperspace:
                 without changing the filter of all values.
             table: Folder of the table.
         """
-        found = self._known.find(name, _root(table))
+        found = self._find(name, table)
         files = list_table(self.spark, found.table)
         with JobLine(f"refreshing {name}") as line:
             return api.refresh(
@@ -224,6 +229,7 @@ class Hyperspace:
 
     def indexes(self) -> DataFrame:
         """Return a DataFrame with one row for each known index."""
+        use_settings_of(self.spark)
         return frame_of_indexes(self.spark, self._known.infos(), kind=KIND)
 
     def index(self, name: str, *, table: StrPath | None = None) -> DataFrame:
@@ -231,7 +237,7 @@ class Hyperspace:
 
         It also counts the table's files that were added and deleted since the last refresh.
         """
-        found = self._known.find(name, _root(table))
+        found = self._find(name, table)
         files = list_table(self.spark, found.table)
         info = api.index(found.table, name=name, home=found.home, files=files)
         return frame_of_details(self.spark, info)
@@ -315,6 +321,7 @@ class Hyperspace:
         Raises:
             InvalidArgument: On Spark Connect, where `where(...).explain(df)` does the same.
         """
+        use_settings_of(self.spark)
         known = [info.name for info in self._known.infos()]
         text = reasons(self._decisions(df), name=index_name, known=known, extended=extended)
         redirect_func(text)
@@ -332,8 +339,12 @@ class Hyperspace:
     def _do(
         self, verb: Callable[..., IndexReport], name: str, table: StrPath | None
     ) -> IndexReport:
-        found = self._known.find(name, _root(table))
+        found = self._find(name, table)
         return verb(found.table, name=name, home=found.home)
+
+    def _find(self, name: str, table: StrPath | None) -> FoundIndex:
+        use_settings_of(self.spark)
+        return self._known.find(name, _root(table))
 
     def _engine(self) -> Any:  # noqa: ANN401  SparkEngine
         from parquet_bloomwriter.spark.engine import SparkEngine

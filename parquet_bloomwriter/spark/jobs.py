@@ -7,6 +7,7 @@ Only the DataFrame interface is used, so that Spark Connect needs no other code.
 batches to Python without making rows of Spark's own. A worker returns a `BloomwriterError` or an
 `OSError` as its result, and the driver raises the error. Any other error fails the task, and Spark
 tries the task again as often as its settings say. So work may run twice.
+Settings of stores go along with each task: executors need nothing of the driver's environment.
 
 Classic sessions collect, because their `toLocalIterator` runs one partition after the other.
 Meanwhile Spark's status tracker counts the finished tasks. Connect streams results while tasks run.
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from parquet_bloomwriter.spark.store_urls import StoreSettings
 
     OnProgress = Callable[[int], None]
     """Called with the number of tasks that are done."""
@@ -92,7 +96,8 @@ def run(
         return
     if not is_connect(spark):
         check_worker_python(spark)
-    frame = _tasks(spark, work, [pickle.dumps(argument) for argument in arguments])
+    packed = [pickle.dumps(argument) for argument in arguments]
+    frame = _tasks(spark, work, packed, store_settings(spark))
     rows = _streamed if is_connect(spark) else _collected
     try:
         for row in rows(frame, description, on_progress or _ignore):
@@ -119,10 +124,16 @@ def _worker_problem(text: str) -> str | None:
     return None if absent is None else f"cannot be started: there is no {absent.group(1)}"
 
 
-def _tasks(spark: SparkSession, work: Callable[[Any], object], packed: list[bytes]) -> DataFrame:
+def _tasks(
+    spark: SparkSession,
+    work: Callable[[Any], object],
+    packed: list[bytes],
+    settings: StoreSettings,
+) -> DataFrame:
     version = __version__
 
     def perform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settings.install()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield _result(work, packed[number], version)

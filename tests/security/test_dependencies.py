@@ -64,6 +64,7 @@ def test_every_import_is_of_a_listed_library() -> None:
 def test_extras_of_developers_are_no_part_of_it() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
+        "delta",
         "spark",
         "s3",
         "fsspec",

@@ -16,6 +16,7 @@ from parquet_bloomwriter import (
     InspectReport,
     advise,
     bloomify,
+    bloomify_table,
     for_each_file,
     index,
     inspect,
@@ -24,6 +25,7 @@ from parquet_bloomwriter import (
     strip,
     verify,
 )
+from tests.support.delta_tables import make_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +69,7 @@ def reports(path: Path) -> Iterator[Any]:
     yield probed.files[0].row_groups[0].checks[0]
     made = index.create(path.parent, "id", name="ids")
     yield from (made, made.columns[0], index.index(path.parent, name="ids"))
+    yield bloomify_table(make_table(path.parents[1] / "delta", num_files=1), "id")
     looked_up = index.lookup(path.parent, "id = 3")
     yield from (looked_up, looked_up.indexes[0])
     yield strip(path)

@@ -10,6 +10,7 @@ import bloomwriter.Protocol.PrunedIndex;
 import bloomwriter.Protocol.Reason;
 import bloomwriter.Protocol.SettingAnswer;
 import bloomwriter.Protocol.Subject;
+import bloomwriter.Protocol.UnchangedAnswer;
 import bloomwriter.Protocol.Usage;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -97,10 +98,16 @@ public final class Bridge {
     synchronized KnownFiles files(String snapshot) throws Exception {
         KnownFiles found = (KnownFiles) this.files.get(snapshot);
         if (found == null) {
-            found = KnownFiles.of(new FilesAnswer(this.ask(Protocol.files(snapshot))));
+            FilesAnswer answer = new FilesAnswer(this.ask(Protocol.files(snapshot)));
+            found = KnownFiles.of(answer, this, snapshot);
             keep(this.files, snapshot, found);
         }
         return found;
+    }
+
+    /** Return which objects are on their store as a snapshot knows them; bits, as in the protocol. */
+    byte[] unchanged(String snapshot, byte[] present) throws Exception {
+        return new UnchangedAnswer(this.ask(Protocol.unchanged(snapshot, present))).unchanged;
     }
 
     /** Return the probe of a filter, which is sent to executors once. */

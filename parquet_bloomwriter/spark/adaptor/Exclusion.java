@@ -26,12 +26,13 @@ final class Exclusion {
     /**
      * Return of each file whether an index knows it, and rules it out.
      *
-     * @param looks whether a file that a checked index rules out must have its listed size and time now
+     * @param looks whether a file that a checked index rules out must have its listed size and time
+     *     now, or on a store the ETag that the index knows
      */
     static boolean[] ruledOut(
             List<Exclusion> exclusions, List<FileStatusWithMetadata> files, boolean looks) {
         boolean[] ruledOut = new boolean[files.size()];
-        LocalFiles doubtful = new LocalFiles();
+        WatchedFiles doubtful = new WatchedFiles();
         int[] numbers = new int[files.size()];
         int numDoubtful = 0;
         for (int i = 0; i < ruledOut.length; i++) {
@@ -41,7 +42,7 @@ final class Exclusion {
                 if (exclusion.isExcluded(exclusion.files.positionOf(file))) {
                     boolean isCertain = !looks || !exclusion.pruned.isChecked;
                     ruledOut[i] = ruledOut[i] || isCertain;
-                    isDoubtful = true;
+                    isDoubtful = isDoubtful || !exclusion.files.isOnStore();
                 }
             }
             if (isDoubtful && !ruledOut[i]) {
@@ -53,7 +54,34 @@ final class Exclusion {
         for (int i = 0; i < numDoubtful; i++) {
             ruledOut[numbers[i]] = unchanged[i];
         }
+        for (Exclusion exclusion : exclusions) {
+            if (exclusion.files.isOnStore()) {
+                exclusion.ruleOutUnchanged(files, ruledOut);
+            }
+        }
         return ruledOut;
+    }
+
+    /** Rule out the objects that are on their store as the index knows them. */
+    private void ruleOutUnchanged(List<FileStatusWithMetadata> files, boolean[] ruledOut) {
+        byte[] doubtful = new byte[(this.files.count + 7) / 8];
+        int[] positions = new int[ruledOut.length];
+        boolean isAny = false;
+        for (int i = 0; i < ruledOut.length; i++) {
+            int position = this.files.positionOf((FileStatusWithMetadata) files.get(i));
+            positions[i] = !ruledOut[i] && this.isExcluded(position) ? position : -1;
+            if (positions[i] >= 0) {
+                isAny = true;
+                doubtful[position >> 3] = (byte) (doubtful[position >> 3] | 1 << (position & 7));
+            }
+        }
+        byte[] unchanged = isAny ? this.files.unchanged(doubtful) : doubtful;
+        for (int i = 0; i < ruledOut.length; i++) {
+            int position = positions[i];
+            if (position >= 0) {
+                ruledOut[i] = (unchanged[position >> 3] >> (position & 7) & 1) != 0;
+            }
+        }
     }
 
     /** Return whether a file that is not ruled out is known; a file that was replaced is not. */

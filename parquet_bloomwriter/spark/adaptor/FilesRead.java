@@ -17,9 +17,9 @@ final class FilesRead {
     /** Number of all files that the snapshot does not have. */
     final int numUnknown;
     /** Files that must not change as long as the filter is used; empty by contract `immutable`. */
-    final LocalFiles watched;
+    final WatchedFiles watched;
 
-    FilesRead(byte[] present, List<String> unknown, int numUnknown, LocalFiles watched) {
+    FilesRead(byte[] present, List<String> unknown, int numUnknown, WatchedFiles watched) {
         this.present = present;
         this.unknown = unknown;
         this.numUnknown = numUnknown;
@@ -32,23 +32,30 @@ final class FilesRead {
     static FilesRead of(FileIndex location, KnownFiles known, boolean isChecked) {
         byte[] present = new byte[(known.count + 7) / 8];
         List<String> unknown = new ArrayList<String>();
-        LocalFiles watched = new LocalFiles();
+        WatchedFiles watched = new WatchedFiles();
         int numUnknown = 0;
         List<FileStatusWithMetadata> files = Relations.files(location);
-        LocalFiles listed = new LocalFiles();
+        WatchedFiles listed = new WatchedFiles();
         if (isChecked) {
             for (FileStatusWithMetadata file : files) {
-                if (known.positionOf(file) >= 0) {
+                if (known.positionOf(file) >= 0 && !known.isOnStore()) {
                     listed.add(file);
                 }
             }
         }
         boolean[] unchanged = listed.unchanged();
+        byte[] onStore = isChecked && known.isOnStore() ? objects(files, known) : present;
         int numListed = 0;
         for (FileStatusWithMetadata file : files) {
             Path path = file.getPath();
             int position = known.positionOf(file);
-            boolean isKnown = position >= 0 && (!isChecked || unchanged[numListed++]);
+            boolean isKnown = position >= 0;
+            if (isKnown && isChecked) {
+                isKnown =
+                        known.isOnStore()
+                                ? (onStore[position >> 3] >> (position & 7) & 1) != 0
+                                : unchanged[numListed++];
+            }
             if (isKnown) {
                 present[position >> 3] = (byte) (present[position >> 3] | 1 << (position & 7));
             } else {
@@ -57,12 +64,27 @@ final class FilesRead {
                     unknown.add(path.toUri().getPath());
                 }
             }
-            if (isChecked && isKnown) {
+            if (isChecked && isKnown && !known.isOnStore()) {
                 watched.add(file);
-            } else if (isChecked) {
+            } else if (isChecked && !isKnown) { // an object that is not known is never unchanged
                 watched.addAsItIs(path);
             }
         }
+        if (isChecked && known.isOnStore()) {
+            watched.addObjects(known, present);
+        }
         return new FilesRead(present, unknown, numUnknown, watched);
+    }
+
+    /** Return which of the files are on their store as the snapshot knows them, as bits. */
+    private static byte[] objects(List<FileStatusWithMetadata> files, KnownFiles known) {
+        byte[] listed = new byte[(known.count + 7) / 8];
+        for (FileStatusWithMetadata file : files) {
+            int position = known.positionOf(file);
+            if (position >= 0) {
+                listed[position >> 3] = (byte) (listed[position >> 3] | 1 << (position & 7));
+            }
+        }
+        return known.unchanged(listed);
     }
 }

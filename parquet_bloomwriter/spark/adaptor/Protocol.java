@@ -40,6 +40,11 @@ final class Protocol {
         return object().put("ask", "files").put("snapshot", snapshot);
     }
 
+    static ObjectNode unchanged(String snapshot, byte[] present) {
+        ObjectNode request = object().put("ask", "unchanged").put("snapshot", snapshot);
+        return request.put("present", present);
+    }
+
     static ObjectNode join(
             Subject subject, List<String> column, String type, boolean isCaseSensitive) {
         ObjectNode request = request("join", subject);
@@ -98,7 +103,7 @@ final class Protocol {
 
     /** What a request is about: a relation, and a condition on it or a join with it. */
     static final class Subject {
-        /** Local paths of the relation's root folders and files; empty if they do not matter. */
+        /** Names of the relation's root folders and files; empty if they do not matter. */
         final List<String> roots;
         /** The condition, or the equality of a join, in SQL. */
         final String text;
@@ -188,6 +193,16 @@ final class Protocol {
         FilesAnswer(JsonNode answer) {
             this.root = field(answer, "root").asText();
             this.files = field(answer, "files").asText();
+        }
+    }
+
+    /** The answer to `unchanged`: objects that are as the snapshot knows them. */
+    static final class UnchangedAnswer {
+        /** One bit for each file of the manifest, the lowest bit of the first byte first. */
+        final byte[] unchanged;
+
+        UnchangedAnswer(JsonNode answer) throws Exception {
+            this.unchanged = field(answer, "unchanged").binaryValue();
         }
     }
 

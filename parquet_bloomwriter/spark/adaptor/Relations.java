@@ -22,6 +22,7 @@ final class Relations {
     static final String UNSUPPORTED = "UNSUPPORTED_RELATION";
 
     private static final int MAX_ROOTS = 64;
+    private static final String S3 = "s3://";
 
     private Relations() {}
 
@@ -91,15 +92,16 @@ final class Relations {
         return files;
     }
 
-    /** Return the local paths of the root folders and files; if they are many, of their folders. */
+    /** Return the names of the root folders and files; if they are many, of their folders. */
     static List<String> rootsOf(FileIndex location) {
         List<Path> paths = Scala.list(location.rootPaths());
         Set<String> roots = new LinkedHashSet<String>();
         boolean areMany = paths.size() > MAX_ROOTS;
         for (Path path : paths) {
             Path root = areMany && path.getParent() != null ? path.getParent() : path;
-            if (isLocal(root)) {
-                roots.add(root.toUri().getPath());
+            String name = nameOf(root);
+            if (name != null) {
+                roots.add(name);
             }
         }
         return new ArrayList<String>(roots);
@@ -108,6 +110,21 @@ final class Relations {
     static boolean isLocal(Path path) {
         String scheme = path.toUri().getScheme();
         return scheme == null || scheme.equals("file");
+    }
+
+    /** Return an absolute local path, or s3://bucket/key; null for any other store. */
+    static String nameOf(Path path) {
+        String name = path.toUri().getPath();
+        if (isLocal(path)) {
+            return name;
+        }
+        String bucket = path.toUri().getAuthority();
+        boolean isOnS3 = path.toUri().getScheme().matches("s3[an]?") && bucket != null;
+        return isOnS3 ? S3 + bucket + (name.equals("/") ? "" : name) : null;
+    }
+
+    static boolean isOnStore(String name) {
+        return name.startsWith(S3);
     }
 
     /** Return a relation with the same attributes over other files. */

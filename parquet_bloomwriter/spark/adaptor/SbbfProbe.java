@@ -43,14 +43,14 @@ public final class SbbfProbe implements LongPredicate, Serializable {
     /** The filter; null lets every row pass. */
     private final Broadcast<int[]> broadcast;
     /** The files that the filter was made of; known to the driver only. */
-    private final transient LocalFiles files;
+    private final transient WatchedFiles files;
     private transient int[] words;
     private transient int asked;
     private transient int passed;
     private transient int pause;
     private transient int paused;
 
-    private SbbfProbe(String id, String text, Broadcast<int[]> broadcast, LocalFiles files) {
+    private SbbfProbe(String id, String text, Broadcast<int[]> broadcast, WatchedFiles files) {
         this.id = id;
         this.text = text;
         this.broadcast = broadcast;
@@ -71,11 +71,11 @@ public final class SbbfProbe implements LongPredicate, Serializable {
         ByteBuffer.wrap(bitset).order(ByteOrder.LITTLE_ENDIAN).asIntBuffer().get(words);
         ClassTag<int[]> tag = scala.reflect.ClassTag$.MODULE$.apply(int[].class);
         Broadcast<int[]> sent = (Broadcast<int[]>) context.broadcast(words, tag);
-        return new SbbfProbe(filter.id, filter.text, sent, new LocalFiles());
+        return new SbbfProbe(filter.id, filter.text, sent, new WatchedFiles());
     }
 
     /** Return the same probe, to be used only as long as these files do not change. */
-    SbbfProbe watching(LocalFiles files) {
+    SbbfProbe watching(WatchedFiles files) {
         return new SbbfProbe(this.id, this.text, this.broadcast, files);
     }
 

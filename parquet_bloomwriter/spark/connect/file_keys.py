@@ -3,12 +3,14 @@
 `_metadata.file_path` is a URI as `java.net.URI` composes it of its parts:
 
     file:/data/a%20b/café.parquet
+    s3a://bucket/a%20b/café.parquet
 
 ASCII characters that a path of a URI cannot have, and blanks and control characters beyond ASCII,
 are written as `%` and two hexadecimal digits for each byte of UTF-8. Others are unchanged.
 
 The condition names a file by path, size and time of modification, and only leaves files out. If
-Spark spells a path in another way than this module does, the file is read, not lost.
+Spark spells a path in another way than this module does, the file is read, not lost. Of objects on
+a store, whole seconds of the time count: some answers have no more. The caller compares ETags.
 
 Source: RFC 2396, section 3.3; java.net.URI, "Character categories"; Hadoop, Path.
 """
@@ -19,6 +21,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.index.storage.base import is_on_store
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -28,19 +32,25 @@ _ODD = re.compile(r"[^a-zA-Z0-9_\-!.~'()*,;:$&+=@/]")
 _ESCAPED_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 """Categories of characters beyond ASCII that Java escapes: isSpaceChar and isISOControl."""
 
-_KEY = (
-    "concat_ws('|', _metadata.file_path, _metadata.file_size, "
-    "unix_micros(_metadata.file_modification_time))"
-)
+_LOCAL = "file:"
+_KEY = "concat_ws('|', _metadata.file_path, _metadata.file_size, {time})"
+_MICROSECONDS = "unix_micros(_metadata.file_modification_time)"
+_SECONDS = "unix_seconds(_metadata.file_modification_time)"
 
 
-def file_uri(path: str) -> str:
-    """Return the value of `_metadata.file_path` for an absolute local path."""
-    return "file:" + _ODD.sub(lambda odd: _spelled(odd[0]), path)
+def file_uri(path: str, scheme: str = "file") -> str:
+    """Return the value of `_metadata.file_path` for an absolute local path or an `s3://` URL.
+
+    Args:
+        path: The path, or the URL.
+        scheme: By which Spark reads it, such as "s3a".
+    """
+    _, is_url, place = path.partition("://") if is_on_store(path) else ("", "", path)
+    return f"{scheme}:{is_url and '//'}" + _ODD.sub(lambda odd: _spelled(odd[0]), place)
 
 
-def file_key(path: str, size: int, modified_ms: int) -> str | None:
-    """Return a file's key: URI, bytes, microseconds since 1970.
+def file_key(path: str, size: int, modified_ms: int, *, scheme: str = "file") -> str | None:
+    """Return a file's key: URI, bytes, microseconds since 1970; of an object, seconds.
 
     Return None if the path has bytes that are not UTF-8, which Java cannot represent.
     """
@@ -48,17 +58,23 @@ def file_key(path: str, size: int, modified_ms: int) -> str | None:
         path.encode()
     except UnicodeEncodeError:
         return None
-    return f"{file_uri(path)}|{size}|{modified_ms * 1000}"
+    time = modified_ms // 1000 if is_on_store(path) else modified_ms * 1000
+    return f"{file_uri(path, scheme)}|{size}|{time}"
 
 
 def leaving_out(keys: Iterable[str]) -> str:
     """Return the SQL condition that is false for the rows of exactly these files.
 
+    All of them are on disks, or all of them are objects.
+
     The only special characters of SQL in a key are quotation marks: URIs escape backslashes and
     braces.
     """
-    listed = ",".join(["'" + key.replace("'", "\\'") + "'" for key in keys])
-    return f"NOT ({_KEY} IN ({listed}))"
+    given = list(keys)
+    is_local = all(key.startswith(_LOCAL) for key in given)
+    key = _KEY.format(time=_MICROSECONDS if is_local else _SECONDS)
+    listed = ",".join(["'" + key.replace("'", "\\'") + "'" for key in given])
+    return f"NOT ({key} IN ({listed}))"
 
 
 def _spelled(one: str) -> str:

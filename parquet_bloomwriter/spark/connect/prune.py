@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import SCHEME, is_on_store
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
@@ -67,7 +68,10 @@ class Question:
     """The columns of the DataFrame."""
 
     locations: Sequence[str]
-    """Absolute paths of the folders and files that are read."""
+    """Absolute paths or URLs of the folders and files that are read."""
+
+    scheme: str = "file"
+    """Of the files' URIs in Spark."""
 
 
 def exclude(question: Question, *, homes: Iterable[str], name: str | None) -> Exclusion:
@@ -111,7 +115,7 @@ def _excluded_by(snapshot: Snapshot, question: Question) -> _Excluded:
     present = _present(snapshot, locations)
     excluded = np.flatnonzero(present & ~snapshot.might_match(asked))
     unchanged = _unchanged(snapshot, excluded)
-    sizes = _sizes_by_key(snapshot, unchanged)
+    sizes = _sizes_by_key(snapshot, unchanged, question.scheme)
     why = _all_changed() if len(excluded) and not len(unchanged) else _nothing_excluded()
     reason = snapshot.problem or (None if sizes else why)
     num_bytes = int(snapshot.files.sizes[present].sum())
@@ -160,7 +164,7 @@ def _unchanged(snapshot: Snapshot, places: NDArray[Any]) -> NDArray[Any]:
     return places[snapshot.files.are_unchanged(snapshot.root, places)]
 
 
-def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any]) -> dict[str, int]:
+def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any], scheme: str) -> dict[str, int]:
     """Return the sizes of files in bytes, by their keys."""
     files, root = snapshot.files, snapshot.root.rstrip("/")
     paths = files.paths.take(places).to_pylist()
@@ -169,10 +173,15 @@ def _sizes_by_key(snapshot: Snapshot, places: NDArray[Any]) -> dict[str, int]:
     )
     found = {}
     for path, size, modified_ms in facts:
-        key = file_key(path if path.startswith("/") else f"{root}/{path}", size, modified_ms)
+        key = file_key(_absolute(root, path), size, modified_ms, scheme=scheme)
         if key is not None:
             found[key] = size
     return found
+
+
+def _absolute(root: str, path: str) -> str:
+    is_absolute = is_on_store(path) or (path.startswith("/") and not is_on_store(root))
+    return path if is_absolute else f"{root}/{path}"
 
 
 # Files of an index that are read.
@@ -187,7 +196,7 @@ def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
     everything = np.ones(len(paths), np.bool_)
     if len(locations) > _MANY_LOCATIONS or any(root.startswith(f"{x}/") for x in locations):
         return everything
-    present = np.asarray(pc.starts_with(paths, "/"))
+    present = np.asarray(pc.starts_with(paths, SCHEME if is_on_store(root) else "/"))
     for location in locations:
         if location.startswith(root):
             inside = location.removeprefix(root)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.to_sql import to_text
 from parquet_bloomwriter.spark.connect.file_keys import leaving_out
@@ -29,6 +30,7 @@ from parquet_bloomwriter.spark.connect.read_sql import NotUnderstood, read_condi
 from parquet_bloomwriter.spark.connect.safe_predicate import Columns, safe_part
 from parquet_bloomwriter.spark.connect.write_sql import write_condition
 from parquet_bloomwriter.spark.plan.relations import METADATA, Relation, relation_of
+from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -88,6 +90,8 @@ class Where:
             relation = relation_of(df)
             if isinstance(relation, Reason):
                 return no_exclusion(self._shown, (), relation)
+            if any(map(is_on_store, (*relation.locations, *self.homes))):
+                use_settings_of(df.sparkSession)
             question = self._question(df, relation)
             if isinstance(question, Reason):
                 return no_exclusion(self._shown, relation.locations, question)
@@ -115,7 +119,12 @@ class Where:
             return Reason(code=Code.NO_USABLE_CONDITION, text=text)
         columns = Columns(schema=schema, is_stored=relation.is_stored)
         locations = relation.locations
-        return Question(tree=safe_part(tree, columns), columns=columns, locations=locations)
+        return Question(
+            tree=safe_part(tree, columns),
+            columns=columns,
+            locations=locations,
+            scheme=relation.scheme,
+        )
 
     def _tree(self, columns: list[str]) -> Expression:
         if isinstance(self.filters, str):

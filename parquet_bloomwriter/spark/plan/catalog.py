@@ -1,6 +1,6 @@
 """The indexes that a session knows: found by name, or by the files of a relation."""
 
-# ruff: noqa: PTH112, PTH118, PTH119, PTH120  paths are strings, as in the log
+# ruff: noqa: PTH118, PTH119, PTH120  paths are strings, as in the log
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.layout import (
     HOME,
-    LOG,
+    absolute_path,
     check_name,
     find_homes,
     index_folders,
-    local_path,
     table_root,
 )
 from parquet_bloomwriter.index.query.lookup import is_about
 from parquet_bloomwriter.index.query.snapshot import open_snapshots
+from parquet_bloomwriter.index.storage.base import storage_of
 from parquet_bloomwriter.spark.plan.stored_types import data_type_of, shows_as_stored
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class KnownHomes:
     """The folders of indexes that a session knows: its own folder, and those of some tables."""
 
     def __init__(self, system_path: str | None, tables: StrPath | Iterable[StrPath]) -> None:
-        self.system_path = None if system_path is None else local_path(system_path)
+        self.system_path = None if system_path is None else absolute_path(system_path)
         self._tables = dict.fromkeys(table_root(table) for table in paths_of(tables))
 
     def add(self, root: str) -> None:
@@ -85,7 +85,7 @@ class KnownHomes:
         """
         check_name(name)
         candidates = [os.path.join(home, name) for home in self.homes(table)]
-        there = [one for one in candidates if os.path.isdir(os.path.join(one, LOG))]
+        there = [one for one in candidates if storage_of(one).has_log(one)]
         infos = [info for info in map(describe, there) if info is not None]
         if table is not None:
             infos = [info for info in infos if info.root in ("", table)]

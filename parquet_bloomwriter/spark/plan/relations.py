@@ -22,9 +22,11 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.layout import local_path, table_root
+from parquet_bloomwriter.index.layout import table_root
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import SCHEME, is_on_store
 from parquet_bloomwriter.spark.jobs import is_connect
+from parquet_bloomwriter.spark.store_urls import from_hadoop, from_uri, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +44,7 @@ _ALIAS = f"{_LOGICAL}.SubqueryAlias"
 _SEEN_THROUGH = (f"{_LOGICAL}.Filter", f"{_LOGICAL}.Project", _ALIAS)
 _CLIENT_SEEN_THROUGH = ("filter", "subquery_alias")
 _GLOB = "*?[{\\"
+_ELSEWHERE = "its files are neither on a local or mounted disk nor on S3"
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -50,7 +53,11 @@ class Relation:
     """One read of Parquet files."""
 
     locations: tuple[str, ...]
-    """Local paths of the folders or files that are read; for a glob, the folder before the glob."""
+    """Paths or `s3://` URLs of the folders or files that are read; for a glob, the folder before
+    it."""
+
+    scheme: str
+    """Of the files' URIs in Spark: "file", "s3a" ..."""
 
     is_exact: bool
     """Whether no path has a glob."""
@@ -69,11 +76,10 @@ def relation_of(df: DataFrame) -> Relation | Reason:
 
 
 def files_of(df: DataFrame) -> tuple[str, ...] | Reason:
-    """Return the local paths of the files that a DataFrame reads, sorted. Spark lists them."""
-    try:
-        return tuple(sorted({local_path(one) for one in df.inputFiles()}))
-    except InvalidArgument as error:
-        return _refused(error.problem)
+    """Return the paths or URLs of the files that a DataFrame reads, sorted. Spark lists them."""
+    found = [from_uri(one) for one in df.inputFiles()]
+    known = {one for one in found if one is not None}
+    return tuple(sorted(known)) if all(found) else _refused(_ELSEWHERE)
 
 
 def _refused(clause: str) -> Reason:
@@ -97,11 +103,17 @@ def _by_analyzed_plan(df: DataFrame) -> Relation | Reason:
         return _refused("it reads another format")
     if METADATA not in _names(top.metadataOutput()):
         return _refused(f"the column {METADATA} is not available")
-    locations = _local_paths(source.location().rootPaths().mkString("\n").split("\n"))
+    roots = source.location().rootPaths().mkString("\n").split("\n")
+    locations = _paths_of(roots)
     if isinstance(locations, Reason):
         return locations
-    is_stored = _stored_by(top, plan)
-    return Relation(locations=locations, is_exact=True, is_whole=is_whole, is_stored=is_stored)
+    return Relation(
+        locations=locations,
+        scheme=scheme_of(roots[0]),
+        is_exact=True,
+        is_whole=is_whole,
+        is_stored=_stored_by(top, plan),
+    )
 
 
 def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  objects of the JVM
@@ -119,11 +131,13 @@ def _stored_by(top: Any, read: Any) -> Callable[[int], bool]:  # noqa: ANN401  o
     return is_stored
 
 
-def _local_paths(paths: list[str]) -> tuple[str, ...] | Reason:
-    """Return paths that Hadoop wrote: with a scheme, perhaps an authority, and nothing escaped."""
-    if not all(one.startswith("file:/") for one in paths):
-        return _refused("its files are not on a local or mounted disk")
-    return tuple(f"/{one.removeprefix('file:').lstrip('/')}" for one in paths)
+def _paths_of(paths: list[str]) -> tuple[str, ...] | Reason:
+    """Return our names of paths that Hadoop wrote: with a scheme, and nothing escaped."""
+    found = [from_hadoop(one) for one in paths]
+    known = tuple(one for one in found if one is not None)
+    if len(known) < len(found) or len({scheme_of(one) for one in paths}) != 1:
+        return _refused(_ELSEWHERE)
+    return known
 
 
 def _names(attributes: Any) -> set[str]:  # noqa: ANN401  an object of the JVM
@@ -166,9 +180,12 @@ def _by_client_plan(df: DataFrame) -> Relation | Reason:
     locations = _locations(df, paths)
     if isinstance(locations, Reason):
         return locations
-    is_exact = not any(one in path for path in paths for one in _GLOB)
     return Relation(
-        locations=locations, is_exact=is_exact, is_whole=is_whole, is_stored=lambda _: True
+        locations=locations,
+        scheme=scheme_of(paths[0]),
+        is_exact=not any(one in path for path in paths for one in _GLOB),
+        is_whole=is_whole,
+        is_stored=lambda _: True,
     )
 
 
@@ -178,14 +195,14 @@ def _message(df: DataFrame) -> Any:  # noqa: ANN401  a message of the protocol
 
 
 def _locations(df: DataFrame, paths: tuple[str, ...]) -> tuple[str, ...] | Reason:
-    """Return the local paths of arguments of `read`: with or without a scheme, and with globs.
+    """Return our names of arguments of `read`: with or without a scheme, and with globs.
 
     A relative path is relative to the server's working directory, so the server is asked.
     """
     if any(not _HAS_SCHEME.match(one) and not one.startswith("/") for one in paths):
         files = files_of(df)
         return files if isinstance(files, Reason) else tuple({dirname(one) for one in files})
-    found = _local_paths([one if _HAS_SCHEME.match(one) else f"file:{one}" for one in paths])
+    found = _paths_of([one if _HAS_SCHEME.match(one) else f"file:{one}" for one in paths])
     return found if isinstance(found, Reason) else tuple(_before_glob(one) for one in found)
 
 
@@ -214,10 +231,10 @@ class Table:
     """A table and the files that Spark lists for it."""
 
     root: str
-    """Absolute path of the folder."""
+    """Absolute path of the folder, or `s3://` URL of the prefix."""
 
-    files: tuple[str, ...]
-    """Absolute paths, sorted."""
+    files: tuple[str, ...] | None
+    """Absolute paths or URLs, sorted; None for those that the store lists."""
 
 
 def table_of(df: DataFrame) -> Table:
@@ -227,8 +244,8 @@ def table_of(df: DataFrame) -> Table:
     them, and above folders of partitions such as `year=2024`.
 
     Raises:
-        InvalidArgument: If the DataFrame is not a plain read of local Parquet files, or reads no
-            files.
+        InvalidArgument: If the DataFrame is not a plain read of Parquet files on disks or S3, or
+            reads no files.
     """
     relation = relation_of(df)
     if isinstance(relation, Reason) and not reads_named_table(df):
@@ -240,17 +257,23 @@ def table_of(df: DataFrame) -> Table:
         raise InvalidArgument(files.text, remedy=_REMEDY)
     if not files:
         raise InvalidArgument("the DataFrame reads no files", remedy=_REMEDY)
+    if len({is_on_store(one) for one in files}) > 1:
+        raise InvalidArgument("its files are on a disk and on a store", remedy=_REMEDY)
     if isinstance(relation, Relation) and relation.is_exact and len(relation.locations) == 1:
         return Table(root=table_root(relation.locations[0]), files=files)
     return Table(root=_common_root(files), files=files)
 
 
-def list_table(spark: SparkSession, root: str) -> tuple[str, ...]:
+def list_table(spark: SparkSession, root: str) -> tuple[str, ...] | None:
     """Return the absolute paths of a table's files, of any suffix, sorted.
+
+    A table on a store is not listed by Spark, whose listing lacks the ETags: None.
 
     Raises:
         InvalidArgument: If Spark lists files that are not local.
     """
+    if is_on_store(root):
+        return None
     escaped = _SPECIAL.sub(r"\\\1", root)
     reader = spark.read.schema("x INT").option("recursiveFileLookup", "true")  # reads no footer
     files = files_of(reader.parquet(f"file:{escaped}"))
@@ -263,6 +286,11 @@ _REMEDY = 'Give a plain read, as spark.read.parquet("/data/events") is.'
 
 
 def _common_root(files: tuple[str, ...]) -> str:
+    if is_on_store(files[0]):
+        root = _common_root(tuple(f"/{one.removeprefix(SCHEME)}" for one in files))
+        if root == "/":
+            raise InvalidArgument("the files are in several buckets", remedy=_REMEDY)
+        return f"{SCHEME}{root[1:]}"
     root = os.path.commonpath([os.path.dirname(file) for file in files])  # noqa: PTH120  a string
     while "=" in os.path.basename(root):  # noqa: PTH119  as above
         root = os.path.dirname(root)  # noqa: PTH120  as above

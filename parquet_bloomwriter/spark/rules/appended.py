@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.build.group import filter_of_file
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.spark.settings import (
     HYBRID_ENABLED,
@@ -71,7 +72,7 @@ class AppendedFilters:
             present: Which files of the index are read.
             request: The rule's request, with the unknown files.
         """
-        problem = _problem(spark, snapshot, present, request)
+        problem = _unread(snapshot, request) or _problem(spark, snapshot, present, request)
         if problem is not None:
             return problem
         column = snapshot.entry.column(request.indexed_column)
@@ -95,6 +96,17 @@ class AppendedFilters:
                 self._kept.pop(next(iter(self._kept)), None)
             self._kept[key] = kept
         return kept
+
+
+def _unread(snapshot: Snapshot, request: JoinFilterRequest) -> Reason | None:
+    """Return that there are unknown files on a store, or None."""
+    if not (request.num_unknown and is_on_store(snapshot.root)):
+        return None
+    text = (
+        f"{count(request.num_unknown, 'file')} on the store are not in the index as they are now, "
+        "and a join does not read them; refresh it"
+    )
+    return Reason(code=Code.TOO_MUCH_APPENDED, text=text)
 
 
 def _problem(
@@ -134,11 +146,11 @@ def _problem(
 def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """Return the bytes in files of the index that do not exist any more.
 
-    Files that exist and are not present are only not read by the query.
+    Files that exist and are not present are only not read by the query. A store is not asked.
     """
     import numpy as np
 
-    if snapshot.entry.contract == "immutable":
+    if snapshot.entry.contract == "immutable" or is_on_store(snapshot.root):
         return 0
     absent = np.flatnonzero(~present)[:_MAX_LOOKED_FOR].tolist()
     files = snapshot.files

@@ -16,10 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from parquet_bloomwriter.index.report import Code, Reason
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.spark.plan.catalog import column_for, column_of, matching_indexes
 from parquet_bloomwriter.spark.rules.catalyst import expression_of
 from parquet_bloomwriter.spark.rules.explain import Decision
-from parquet_bloomwriter.spark.rules.joins import Joins
+from parquet_bloomwriter.spark.rules.joins import Joins, unpacked
 from parquet_bloomwriter.spark.rules.protocol import (
     FilesAnswer,
     FilesRequest,
@@ -36,10 +37,13 @@ from parquet_bloomwriter.spark.rules.protocol import (
     Request,
     SettingAnswer,
     SettingRequest,
+    UnchangedAnswer,
+    UnchangedRequest,
     read_request,
     write_answer,
 )
 from parquet_bloomwriter.spark.settings import read_setting
+from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -56,6 +60,7 @@ _HARMLESS: dict[type[Request], Answer] = {
     PruneRequest: PruneAnswer(),
     JoinRequest: JoinAnswer(),
     JoinFilterRequest: JoinFilterAnswer(),
+    UnchangedRequest: UnchangedAnswer(),
 }
 """Answers that leave a plan unchanged."""
 
@@ -80,6 +85,7 @@ class Bridge:
         self._snapshots: dict[str, Snapshot] = {}
         self._keys: weakref.WeakKeyDictionary[Snapshot, str] = weakref.WeakKeyDictionary()
         self._joins = Joins(spark)
+        self._spark = weakref.ref(spark)
         self._trace: Trace | None = None
 
     def apply(self, text: str) -> str:
@@ -109,13 +115,17 @@ class Bridge:
         self._snapshots.clear()
         self._joins.clear()
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Answer:  # noqa: PLR0911  one for each kind
+        if any(map(is_on_store, (*request.roots, *self.homes))):
+            self._use_settings()
         match request:
             case PruneRequest():
                 return self._prune(request)
             case FilesRequest():
                 snapshot = self._snapshots[request.snapshot]
                 return FilesAnswer(root=snapshot.root, files=_listed(snapshot))
+            case UnchangedRequest():
+                return self._unchanged(request)
             case JoinRequest():
                 return self._join(request)
             case JoinFilterRequest():
@@ -154,6 +164,22 @@ class Bridge:
                 )
             )
         return PruneAnswer(indexes=tuple(indexes))
+
+    def _unchanged(self, request: UnchangedRequest) -> UnchangedAnswer:
+        import numpy as np
+
+        snapshot = self._snapshots[request.snapshot]
+        self._use_settings()
+        asked = unpacked(request.present, len(snapshot.files.sizes))
+        places = np.flatnonzero(asked)
+        asked[places] = snapshot.files.are_unchanged(snapshot.root, places)
+        return UnchangedAnswer(unchanged=_packed(asked))
+
+    def _use_settings(self) -> None:
+        """Let the session's settings of stores count."""
+        spark = self._spark()
+        if spark is not None:
+            use_settings_of(spark)
 
     def _join(self, request: JoinRequest) -> JoinAnswer:
         candidates = []
@@ -202,7 +228,7 @@ class Bridge:
         """
         key = self._keys.get(snapshot)
         if key is None:
-            text = f"{snapshot.root}\0{_listed(snapshot)}"
+            text = f"{snapshot.root}\0{_listed(snapshot)}{_etags(snapshot)}"
             key = self._keys[snapshot] = hashlib.sha256(text.encode()).hexdigest()
         self._snapshots[key] = snapshot
         while len(self._snapshots) > _MAX_KEPT:
@@ -251,6 +277,12 @@ def _listed(snapshot: Snapshot) -> str:
         files.sizes.tolist(), files.modified_ms.tolist(), files.paths.to_pylist(), strict=True
     )
     return "".join(f"{size} {modified} {path}\0" for size, modified, path in lines)
+
+
+def _etags(snapshot: Snapshot) -> str:
+    """Return the ETags of objects: two states of a table may have the same sizes and times."""
+    etags = snapshot.files.etags
+    return "" if etags is None else "\0".join(etags.to_pylist())
 
 
 def _packed(flags: Any) -> bytes:  # noqa: ANN401  an array of NumPy

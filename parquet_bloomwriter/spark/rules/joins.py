@@ -63,7 +63,7 @@ class Joins:
         spark = self._spark()
         if spark is None:
             return Reason(code=Code.INTERNAL_ERROR, text="the session has ended")
-        present = _unpacked(request.present, len(snapshot.files.sizes))
+        present = unpacked(request.present, len(snapshot.files.sizes))
         appended = self._appended.filters_of(spark, snapshot, present, request)
         if isinstance(appended, Reason):
             return appended
@@ -152,7 +152,8 @@ def _cutoff(leaf: Leaf) -> int | None:
     return kinds.get(type_of(leaf).kind)
 
 
-def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
+def unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
+    """Return bits as flags, shape (count,), the lowest bit of the first byte first."""
     import numpy as np
 
     data = np.frombuffer(bits, np.uint8)

@@ -34,7 +34,8 @@ class Request:
     """The rule that asks."""
 
     roots: tuple[str, ...] = ()
-    """Local paths of the relation's root folders and files; empty if they do not matter."""
+    """Local paths or `s3://` URLs of the relation's root folders and files; empty if they do not
+    matter."""
 
     text: str = ""
     """The condition, or the equality of a join, in SQL."""
@@ -62,6 +63,21 @@ class FilesRequest(Request):
     kind: ClassVar[str] = "files"
     snapshot: str
     """A snapshot that an earlier answer named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnchangedRequest(Request):
+    """Which objects are on their store now as a snapshot knows them? Answered by `UnchangedAnswer`.
+
+    Java compares local files by itself. It does not know the ETags of objects.
+    """
+
+    kind: ClassVar[str] = "unchanged"
+    snapshot: str
+    """A snapshot that an earlier answer named."""
+
+    present: bytes
+    """The files that are asked about: one bit for each, the lowest bit of a byte first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +151,7 @@ class Report(Request):
 _REQUESTS: dict[str, type[Request]] = {
     one.kind: one
     for one in (
-        *(PruneRequest, FilesRequest, JoinRequest, JoinFilterRequest),
+        *(PruneRequest, FilesRequest, UnchangedRequest, JoinRequest, JoinFilterRequest),
         *(SettingRequest, Report),
     )
 }
@@ -192,6 +208,14 @@ class FilesAnswer:
 
     files: str
     r"""`size modified path\0` for each file: bytes, milliseconds since 1970, path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnchangedAnswer:
+    """The objects that are as the snapshot knows them, among those that were asked about."""
+
+    unchanged: bytes = b""
+    """Bits as in the request; files without a bit count as changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +280,13 @@ class NoAnswer:
 
 
 Answer: TypeAlias = (
-    PruneAnswer | FilesAnswer | JoinAnswer | JoinFilterAnswer | SettingAnswer | NoAnswer
+    PruneAnswer
+    | FilesAnswer
+    | UnchangedAnswer
+    | JoinAnswer
+    | JoinFilterAnswer
+    | SettingAnswer
+    | NoAnswer
 )
 
 

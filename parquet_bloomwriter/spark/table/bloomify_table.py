@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.delta.place import is_table
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.layout import local_path
+from parquet_bloomwriter.index.layout import absolute_path
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import balanced
 from parquet_bloomwriter.rewrite.plan import Placement
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.spark.jobs import default_parallelism, is_connect, run
 from parquet_bloomwriter.spark.progress import JobLine, TaskProgress
+from parquet_bloomwriter.spark.store_urls import use_settings_of
 from parquet_bloomwriter.spark.table.plan import TableRequest, finish_table, plan_table
 from parquet_bloomwriter.spark.table.rewrite import (
     FileResult,
@@ -76,9 +78,14 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     `_bloomify`.
 
     The files must lie on disks that the driver (on Spark Connect: the server) and all executors
-    reach by the same path. The files of a table are those that Spark reads: with any suffix, but
-    not below names that begin with `.` or `_`. Files that are not Parquet are left in place, or
-    copied unchanged. Of the hidden files only `_SUCCESS` is copied, at the end, if no file failed.
+    reach by the same path, or on S3 (`s3a://bucket/table`). The files of a table are those that
+    Spark reads: with any suffix, but not below names that begin with `.` or `_`. Files that are not
+    Parquet are left in place, or copied unchanged. Of the hidden files only `_SUCCESS` is copied,
+    at the end, if no file failed.
+
+    On S3, executors use the keys and endpoints of Spark's configuration. There the output must be
+    an empty prefix: a run with an output cannot be continued. Objects that are not Parquet are not
+    copied, but reported as failed, and neither is `_SUCCESS`.
 
     Rewriting in place changes the sizes of files. DataFrames that were made before know the old
     sizes: read them anew. Indexes of the table know the old files and exclude none of the new ones,
@@ -94,7 +101,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
     Args:
         spark: A session, classic or of Spark Connect.
-        path: Folder of the table, or a single file. A path, or a `file:` URL.
+        path: Folder of the table, or a single file. A path, a `file:` URL, or a URL on S3.
         columns: As for `bloomify`. A column that a file does not have is left out for this file,
             and the report says so. A name without an exact match may differ in case.
         output: Folder for the new files, with the same relative paths: new, empty, or the output of
@@ -152,8 +159,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             num_tasks=num_tasks or _TASKS_PER_CORE * default_parallelism(spark),
         )
     request = TableRequest(
-        path=_local(path),
-        output=None if output is None else _local(output),
+        path=_place(path),
+        output=None if output is None else _place(output),
         options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
             fpp=_DEFAULT_FPP if fpp is None else fpp if isinstance(fpp, float | int) else dict(fpp),
@@ -166,6 +173,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             regenerate_crc=regenerate_crc,
         ),
     )
+    use_settings_of(spark)
     plan = _where_files_are(spark, plan_table, request)
     tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
     with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
@@ -173,7 +181,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
-        spark.catalog.refreshByPath(request.path)
+        spark.catalog.refreshByPath(os.fspath(path) if is_on_store(request.path) else request.path)
     elif not any(result.status in bad for result in results):
         _where_files_are(spark, finish_table, request)
     rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
@@ -255,14 +263,14 @@ def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -
     return result
 
 
-def _local(path: StrPath) -> str:
+def _place(path: StrPath) -> str:
     try:
-        return local_path(path)
+        return absolute_path(path)
     except InvalidArgument:
         raise InvalidArgument(
-            f'"{os.fspath(path)}" is not a local path, and files are rewritten on local or mounted '
-            "disks",
-            remedy="Mount the store.",
+            f'"{os.fspath(path)}" is not a local path, and tables are rewritten on local or '
+            "mounted disks, or S3",
+            remedy="Mount the store; or rewrite files one by one: bloomify takes other URLs.",
         ) from None
 
 

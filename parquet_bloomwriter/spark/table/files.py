@@ -101,34 +101,36 @@ def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> 
     for probe in probes.values():
         for found in find_references(probe):
             if found.kind in _TABLE_FORMATS:
-                raise _managed(root, found, in_place=in_place)
+                raise managed_by(root, found, in_place=in_place)
             if found.kind is ReferenceKind.UNLISTED_METADATA:
                 remedy = "Get the right to list it, or force it."
-                raise _refused(f"{found.path} {found.kind}", root, remedy)
+                raise refused(f"{found.path} {found.kind}", root, remedy)
             if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
-                raise _refused(
+                raise refused(
                     f"a rewrite would contradict {found.path} ({found.kind})",
                     root,
                     "Remove it first, write to another folder, or force it.",
                 )
 
 
-def _managed(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
+def managed_by(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
+    """Return the error for a table of a table format."""
     table = _TABLE_FORMATS[found.kind]
     if in_place:
-        return _refused(
+        return refused(
             f"this is a table of {table}, and a rewrite would contradict {found.path}",
             root,
             f"Let {table}'s own writer write the filters, or force it.",
         )
-    return _refused(
+    return refused(
         f"this is a table of {table}, and {found.path} says which of the files count",
         root,
         f"Read it with {table} and write it anew, or force it.",
     )
 
 
-def _refused(problem: str, root: str, remedy: str) -> UnsafeTarget:
+def refused(problem: str, root: str, remedy: str) -> UnsafeTarget:
+    """Return the error for a table that something else keeps a record of."""
     error = UnsafeTarget(problem, path=root, remedy=remedy)
     error.outcome = "Nothing was changed."
     return error

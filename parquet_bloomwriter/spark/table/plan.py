@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns, settle_per_column
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
-from parquet_bloomwriter.source.open import opened_with_footer
+from parquet_bloomwriter.spark.table import store_files
 from parquet_bloomwriter.spark.table.checksums import remove_leftovers
 from parquet_bloomwriter.spark.table.files import check_is_plain, names_in, table_files
 from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of
@@ -27,7 +28,9 @@ from parquet_bloomwriter.spark.table.rewrite import (
     copy_whole,
     find_columns,
     matching_name,
+    opened_file,
 )
+from parquet_bloomwriter.spark.table.store_files import check_output, table_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,10 +46,10 @@ class TableRequest:
     """One table to work on. Can be pickled."""
 
     path: str
-    """Absolute path of a folder or a file."""
+    """Absolute path of a folder or a file, or `s3://` URL of a prefix or an object."""
 
     output: str | None
-    """Absolute path of a folder; None to rewrite in place."""
+    """Absolute path of a folder, or `s3://` URL of a prefix; None to rewrite in place."""
 
     options: RewriteOptions
 
@@ -70,6 +73,13 @@ def plan_table(request: TableRequest) -> TablePlan:
         UnsafeTarget: If something else keeps a record of the files.
         OSError: If a folder cannot be listed.
     """
+    if is_on_store(request.path):
+        return _plan_on_store(request)
+    if request.output is not None and is_on_store(request.output):
+        raise InvalidArgument(
+            f'the table is on a disk, and the output "{request.output}" is not',
+            remedy="Name a folder on a disk, and copy it then.",
+        )
     root, files = table_files(request.path)
     in_place = request.output is None
     if request.output is not None:
@@ -85,8 +95,20 @@ def plan_table(request: TableRequest) -> TablePlan:
     return TablePlan(files=tuple(file for file in files if file.path not in paths), settled=settled)
 
 
+def _plan_on_store(request: TableRequest) -> TablePlan:
+    if request.output is not None:
+        check_output(request.output, request.path)
+    table = table_objects(request.path)
+    if not request.options.force:
+        store_files.check_is_plain(table, in_place=request.output is None)
+    _check_options(table.files, request.options)
+    return TablePlan(files=table.files, settled=())
+
+
 def finish_table(request: TableRequest) -> None:
-    """Copy the marker `_SUCCESS` to the output, if the table has one."""
+    """Copy the marker `_SUCCESS` to the output, if the table has one; on a store, do nothing."""
+    if is_on_store(request.path):
+        return
     marker = os.path.join(request.path, _MARKER)
     if request.output is not None and os.path.isfile(marker):
         copy_whole(marker, os.path.join(request.output, _MARKER))
@@ -140,7 +162,7 @@ def _schemas(files: Iterable[TableFile]) -> Iterator[Sequence[Leaf]]:
     for file in files:
         if not file.why_not:
             with contextlib.suppress(BloomwriterError, OSError):
-                with opened_with_footer(file.path) as (_, footer):
+                with opened_file(file.path) as footer:
                     leaves = footer.leaves
                 yield leaves
 

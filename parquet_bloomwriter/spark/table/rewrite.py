@@ -11,17 +11,19 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns
-from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound
+from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, NotParquet
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.replace.temporary import remove_stale, temporary_beside
 from parquet_bloomwriter.reports.rewriting import Status
-from parquet_bloomwriter.source.open import opened_with_footer
+from parquet_bloomwriter.source.open import opened_with_footer, read_footer
 from parquet_bloomwriter.spark.table.checksums import Sidecar
 from parquet_bloomwriter.spark.table.journal import Journal, Line, digest, state_of
 from parquet_bloomwriter.verbs.add import bloomify
@@ -83,7 +85,7 @@ class TableTask:
 
     files: tuple[TableFile, ...]
     output: str | None
-    """Folder of the new files; None rewrites in place."""
+    """Folder or prefix of the new files; None rewrites in place."""
 
     options: RewriteOptions
 
@@ -115,12 +117,15 @@ class FileResult:
 
 def rewrite_files(task: TableTask) -> tuple[FileResult, ...]:
     """Rewrite the files of a task. Errors become results with the status `FAILED`."""
-    journal = Journal(task.output) if task.output is not None else None
+    output = task.output
+    journal = None if output is None or is_on_store(output) else Journal(output)
     return tuple(_attempt(file, task, journal) for file in task.files)
 
 
 def target_of(file: TableFile, output: str | None) -> str | None:
     """Return the path of a file's new version; None in place."""
+    if output is not None and is_on_store(output):
+        return f"{output}/{file.name}"
     return None if output is None else os.path.join(output, *file.name.split("/"))
 
 
@@ -162,6 +167,8 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
         notes=(file.why_not,) if file.why_not else (),
     )
     try:
+        if is_on_store(file.path):
+            return result if file.why_not else _on_store(file, task.options, result)
         if result.output is None:
             return result if file.why_not else _in_place(file, task.options, result)
         before = state_of(file.path)
@@ -185,6 +192,37 @@ def _attempt(file: TableFile, task: TableTask, journal: Journal | None) -> FileR
         text = str(error) if known else f"{type(error).__name__}: {error}"
         return replace(result, status=FileStatus.FAILED, error=text)
     return result
+
+
+def _on_store(file: TableFile, options: RewriteOptions, result: FileResult) -> FileResult:
+    """Rewrite an object. Nobody writes checksum files there."""
+    try:
+        return _bloomified(file, result.output, options, result, None)
+    except NotParquet:
+        if result.output is not None:  # else the output would lack it, and nobody would know
+            raise
+        return replace(result, notes=("not a Parquet file",))
+
+
+@contextmanager
+def opened_file(path: str) -> Iterator[Footer]:
+    """Yield the footer of a file or an object.
+
+    Raises:
+        FileProblem: If it is no Parquet file, or cannot be read.
+        OSError: If reading fails.
+    """
+    if is_on_store(path):
+        from parquet_bloomwriter.stores.s3.client import open_bucket
+        from parquet_bloomwriter.stores.s3.source import open_object
+        from parquet_bloomwriter.stores.s3.urls import parse_url
+
+        place = parse_url(path)
+        with open_object(open_bucket(place.bucket), place.key) as source:
+            yield read_footer(source)
+        return
+    with opened_with_footer(path) as (_, footer):
+        yield footer
 
 
 def _in_place(file: TableFile, options: RewriteOptions, result: FileResult) -> FileResult:
@@ -228,9 +266,9 @@ def _bloomified(
     target: str | None,
     options: RewriteOptions,
     result: FileResult,
-    sidecar: Sidecar,
+    sidecar: Sidecar | None,
 ) -> FileResult:
-    with opened_with_footer(file.path) as (_, footer):
+    with opened_file(file.path) as footer:
         leaves = footer.leaves
         columns, notes = find_columns(leaves, options.columns or ())
         in_dictionaries = frozenset(_large_dictionaries(footer))
@@ -246,7 +284,7 @@ def _bloomified(
         replace=options.replace,
         overwrite=target is not None,
         force=options.force,
-        regenerate_crc=options.regenerate_crc,
+        regenerate_crc=options.regenerate_crc and sidecar is not None,
         jobs=1,
         progress=sidecar,
     )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import without_secrets
 from parquet_bloomwriter.stores.s3.answers import one_line
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+from parquet_bloomwriter.stores.s3.settings import settings_of
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.stores.s3.settings import BucketSettings
 
 _CONNECTIONS = 64
 _TIMEOUT_S = 60
@@ -18,7 +22,7 @@ _TIMEOUT_S = 60
 def open_bucket(
     name: str, *, endpoint: str | None = None, region: str | None = None, profile: str | None = None
 ) -> S3Bucket:
-    """Open a bucket, with credentials and settings as boto3 finds them.
+    """Open a bucket, with settings that `settings` knows, or else as boto3 finds them.
 
     Args:
         name: The bucket.
@@ -29,6 +33,10 @@ def open_bucket(
     Raises:
         InvalidArgument: If boto3 is missing, or cannot make a client.
     """
+    given = settings_of(name)
+    if given is not None:
+        client = _client(given.endpoint, given.region, None, given)
+        return S3Bucket(client, name, endpoint=without_secrets(str(client.meta.endpoint_url)))
     endpoint = (
         endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     )
@@ -38,9 +46,15 @@ def open_bucket(
 
 
 @cache
-def _client(endpoint: str | None, region: str | None, profile: str | None) -> Any:  # noqa: ANN401  boto3 has no types
+def _client(
+    endpoint: str | None,
+    region: str | None,
+    profile: str | None,
+    given: BucketSettings | None = None,
+) -> Any:  # noqa: ANN401  boto3 has no types
     try:
         import boto3
+        from botocore import UNSIGNED
         from botocore.config import Config
     except ImportError as error:
         raise InvalidArgument(
@@ -49,6 +63,7 @@ def _client(endpoint: str | None, region: str | None, profile: str | None) -> An
         ) from error
     from botocore.exceptions import BotoCoreError
 
+    is_by_path = endpoint is not None if given is None else given.path_style
     config = Config(
         retries={"total_max_attempts": 1, "mode": "standard"},
         max_pool_connections=_CONNECTIONS,
@@ -57,11 +72,17 @@ def _client(endpoint: str | None, region: str | None, profile: str | None) -> An
         # Other stores than Amazon's do not know the newer checksums; MD5 goes along instead.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
-        **({} if endpoint is None else {"s3": {"addressing_style": "path"}}),
+        **({"s3": {"addressing_style": "path"}} if is_by_path else {}),
+        **({"signature_version": UNSIGNED} if given is not None and given.is_anonymous else {}),
     )
+    keys: dict[str, str | None] = {}
+    if given is not None and given.access_key is not None:
+        keys["aws_access_key_id"] = given.access_key
+        keys["aws_secret_access_key"] = given.secret_key
+        keys["aws_session_token"] = given.session_token
     try:
         session = boto3.Session(profile_name=profile, region_name=region)
-        return session.client("s3", endpoint_url=endpoint, config=config)
+        return session.client("s3", endpoint_url=endpoint, config=config, **keys)
     except (BotoCoreError, ValueError) as error:
         raise InvalidArgument(
             f"boto3 cannot open S3: {one_line(error)}",

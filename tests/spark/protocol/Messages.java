@@ -10,6 +10,7 @@ import bloomwriter.Protocol.PrunedIndex;
 import bloomwriter.Protocol.Reason;
 import bloomwriter.Protocol.SettingAnswer;
 import bloomwriter.Protocol.Subject;
+import bloomwriter.Protocol.UnchangedAnswer;
 import bloomwriter.Protocol.Usage;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -41,12 +42,13 @@ public final class Messages {
                         new byte[] {5, 2},
                         Collections.singletonList("/t/new.parquet"),
                         2,
-                        new LocalFiles());
+                        new WatchedFiles());
         Usage usage =
                 new Usage(Arrays.asList(new String[] {"ids", "names"}), 4, 1, 5000000000L, 1000L);
         ObjectNode all = Protocol.object();
         all.set("prune", Protocol.prune(filter, (ObjectNode) condition, true));
         all.set("files", Protocol.files("5f"));
+        all.set("unchanged", Protocol.unchanged("5f", new byte[] {5, 2}));
         all.set("join", Protocol.join(join, path, "decimal(9,2)", false));
         all.set(
                 "join_filter",
@@ -77,6 +79,8 @@ public final class Messages {
         } else if (kind.equals("files")) {
             FilesAnswer files = new FilesAnswer(answer);
             found.put("root", files.root).put("files", files.files);
+        } else if (kind.equals("unchanged")) {
+            found.put("unchanged", new UnchangedAnswer(answer).unchanged);
         } else if (kind.equals("join")) {
             found.putArray("candidates");
             for (JoinCandidate candidate : new JoinAnswer(answer).candidates) {

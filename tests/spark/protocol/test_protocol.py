@@ -35,6 +35,7 @@ REQUESTS: dict[str, Request] = {
         case_sensitive=True,
     ),
     "files": protocol.FilesRequest(snapshot="5f"),
+    "unchanged": protocol.UnchangedRequest(snapshot="5f", present=b"\x05\x02"),
     "join": protocol.JoinRequest(
         roots=("/t",),
         text="id = k",
@@ -80,6 +81,7 @@ ANSWERS: dict[str, Answer] = {
     "files": protocol.FilesAnswer(
         root="/t", files="10 1700000000000 a.parquet\0" + "20 1700000000001 d/b é.parquet\0"
     ),
+    "unchanged": protocol.UnchangedAnswer(unchanged=b"\x04\x02"),
     "join": protocol.JoinAnswer(
         candidates=(protocol.JoinCandidate(name="ids", snapshot="5f", checked=False, column="s.x"),)
     ),

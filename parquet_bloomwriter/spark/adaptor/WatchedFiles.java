@@ -11,13 +11,20 @@ import java.util.function.IntUnaryOperator;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
-/** Local files with their sizes and times of modification, to find out later whether one changed. */
-final class LocalFiles {
+/**
+ * Files with their sizes and times of modification, to find out later whether one changed. Objects on
+ * a store have ETags, which only Python knows: it is asked.
+ */
+final class WatchedFiles {
     private static final long GONE = -1;
     /** So many files are worth the start of other threads. */
     private static final int MANY = 128;
 
     private final List<State> states = new ArrayList<State>();
+    /** The files that objects belong to; null without objects. */
+    private KnownFiles known;
+    /** Which of them are watched, as bits. */
+    private byte[] objects = new byte[0];
 
     /** Add a file with its listed size and time of modification. */
     void add(FileStatusWithMetadata file) {
@@ -34,18 +41,24 @@ final class LocalFiles {
         }
     }
 
-    /** Return whether all files have the sizes and times that they were added with. */
+    /** Add objects of one snapshot, as it knows them: one bit for each file of the snapshot. */
+    void addObjects(KnownFiles known, byte[] present) {
+        this.known = known;
+        this.objects = present;
+    }
+
+    /** Return whether all files are as they were added. */
     boolean areUnchanged() {
         for (boolean isUnchanged : this.unchanged()) {
             if (!isUnchanged) {
                 return false;
             }
         }
-        return true;
+        return this.known == null || Arrays.equals(this.known.unchanged(this.objects), this.objects);
     }
 
     /**
-     * Return of each file, in the order added, whether it has the size and time that it was added with;
+     * Return of each local file, in the order added, whether it has the size and time that it was added with;
      * false if the file cannot be looked at. Many files are looked at on all cores.
      */
     boolean[] unchanged() {
@@ -68,6 +81,9 @@ final class LocalFiles {
     }
 
     private static BasicFileAttributes attributes(Path path) throws Exception {
+        if (!Relations.isLocal(path)) {
+            throw new IllegalArgumentException(path + " is not on a disk");
+        }
         java.nio.file.Path local = Paths.get(path.toUri().getPath(), new String[0]);
         return Files.readAttributes(local, BasicFileAttributes.class, new LinkOption[0]);
     }
@@ -86,7 +102,13 @@ final class LocalFiles {
     }
 
     public boolean equals(Object other) {
-        return other instanceof LocalFiles && this.states.equals(((LocalFiles) other).states);
+        if (!(other instanceof WatchedFiles)) {
+            return false;
+        }
+        WatchedFiles that = (WatchedFiles) other;
+        boolean areSameObjects =
+                this.known == that.known && Arrays.equals(this.objects, that.objects);
+        return areSameObjects && this.states.equals(that.states);
     }
 
     public int hashCode() {

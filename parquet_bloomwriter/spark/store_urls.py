@@ -1,0 +1,215 @@
+"""Spark's names of files, ours, and what Spark's configuration says of stores.
+
+    Spark                                     here
+    file:/data/a b, file:///data/a b          /data/a b
+    s3a://bucket/key, s3n://..., s3://...     s3://bucket/key
+
+Hadoop writes a path as it is; `inputFiles()` and `_metadata.file_path` are URIs, with escapes.
+Other stores (`abfss`, `gs`, `hdfs` ...) hold no indexes, and have no name here.
+
+Of the configuration of Hadoop's connector, `fs.s3a.*`, the endpoint, the region, the keys and the
+providers of credentials are taken, for all buckets or for one (`fs.s3a.bucket.NAME.*`, which win).
+They travel to executors within the tasks, so that these need nothing of the driver's environment.
+Where the configuration names neither an endpoint, a region nor keys, each machine uses what boto3
+finds there. Keys are never shown.
+
+Source: Hadoop, "Hadoop-AWS module: Integration with Amazon Web Services", and core-default.xml.
+"""
+
+# ruff: noqa: SLF001  PySpark's way to the JVM
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.stores.s3.settings import BucketSettings, install
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+_FILE = re.compile(r"file:/+", re.IGNORECASE)
+_S3 = re.compile(r"(s3[an]?)://(?=[^/])", re.IGNORECASE)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+_PREFIX = "fs.s3a."
+_OPTIONS = (
+    "endpoint",
+    "endpoint.region",
+    "access.key",
+    "secret.key",
+    "session.token",
+    "path.style.access",
+    "connection.ssl.enabled",
+    "aws.credentials.provider",
+)
+_SECRETS = ("access.key", "secret.key", "session.token")
+_NAMES = re.compile(
+    r"(?:bucket\.(?P<bucket>.+?)\.)?(?P<option>" + "|".join(map(re.escape, _OPTIONS)) + ")"
+)
+_JAVA_PATTERN = r"^fs\.s3a\.(bucket\..+\.)?(" + "|".join(map(re.escape, _OPTIONS)) + ")$"
+
+_ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
+_FOUND_BY_BOTO3 = frozenset(
+    (
+        *("EnvironmentVariableCredentialsProvider", "SystemPropertyCredentialsProvider"),
+        *("IAMInstanceCredentialsProvider", "InstanceProfileCredentialsProvider"),
+        *("EC2ContainerCredentialsProviderWrapper", "ContainerCredentialsProvider"),
+        *("ProfileCredentialsProvider", "ProfileAWSCredentialsProvider"),
+        *("WebIdentityTokenCredentialsProvider", "WebIdentityTokenFileCredentialsProvider"),
+        *("DefaultAWSCredentialsProviderChain", "DefaultCredentialsProvider"),
+    )
+)
+"""Providers that look where boto3 looks, too: the environment, files, the machine."""
+
+
+# Names.
+
+
+def from_hadoop(path: str) -> str | None:
+    """Return our name of a path that Hadoop wrote, with a scheme and without escapes.
+
+    Returns:
+        An absolute local path or `s3://bucket/key`; None for any other store.
+    """
+    local = _FILE.match(path)
+    if local is not None:
+        return f"/{path[local.end() :]}"
+    match = _S3.match(path)
+    return None if match is None else f"s3://{path[match.end() :]}".rstrip("/")
+
+
+def from_uri(uri: str) -> str | None:
+    """Return our name of a file by its URI, as `inputFiles()` has it: with escapes."""
+    return from_hadoop(unquote(uri))
+
+
+def scheme_of(path: str) -> str:
+    """Return the scheme of a path or URI of Spark's, in small letters; "file" if it has none."""
+    match = _SCHEME.match(path)
+    return "file" if match is None else match[1].lower()
+
+
+# Settings.
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """What Spark's configuration says of buckets. Can be pickled; its text shows no keys."""
+
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By name, without `fs.s3a.`."""
+
+    def of_bucket(self, name: str) -> BucketSettings | None:
+        """Return the settings of a bucket; None where those that boto3 finds count.
+
+        Raises:
+            InvalidArgument: If credentials come from a provider that is not known here.
+        """
+        found = {}
+        for option in _OPTIONS:
+            own = self.options.get(f"bucket.{name}.{option}")
+            text = (own or self.options.get(option) or "").strip()
+            if text:
+                found[option] = text
+        endpoint, region = _endpoint_of(found), found.get("endpoint.region")
+        keys = _credentials(name, found)
+        if keys is None and endpoint is None and region is None:
+            return None
+        by_path = found.get("path.style.access", "").lower() == "true"
+        settings = {"endpoint": endpoint, "region": region, "path_style": by_path}
+        return BucketSettings(**settings, **(keys or {}))  # type: ignore[arg-type]  # by name
+
+    def install(self) -> None:
+        """Let these settings count in this process, from now on."""
+        install(self.of_bucket if self.options else None)
+
+
+def store_settings(spark: SparkSession) -> StoreSettings:
+    """Return what a session's configuration says of buckets.
+
+    A client of Spark Connect knows the settings of the session, not Hadoop's own files.
+    """
+    from parquet_bloomwriter.spark.jobs import is_connect
+
+    found = _of_client(spark) if is_connect(spark) else _of_hadoop(spark)
+    return StoreSettings(found)
+
+
+def use_settings_of(spark: SparkSession) -> None:
+    """Let the settings of a session count in this process, from now on."""
+    store_settings(spark).install()
+
+
+def _of_hadoop(spark: Any) -> dict[str, str]:  # noqa: ANN401  py4j has no types
+    from py4j.protocol import Py4JError
+
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    listed = configuration.getValByRegex(_JAVA_PATTERN)
+    found = {str(name).removeprefix(_PREFIX): str(listed[name]) for name in listed}
+    for option in _SECRETS:  # of a file of credentials, if the configuration names one
+        with suppress(Py4JError):  # it cannot be read, and tables on disks need none
+            secret = configuration.getPassword(_PREFIX + option)
+            if secret is not None:
+                found[option] = "".join(secret)
+    return found
+
+
+def _of_client(spark: SparkSession) -> dict[str, str]:
+    found = {}
+    for prefix in ("spark.hadoop.", ""):
+        for option in _OPTIONS:
+            value = spark.conf.get(f"{prefix}{_PREFIX}{option}", None)
+            if value:
+                found[option] = value
+    return found
+
+
+def _endpoint_of(found: Mapping[str, str]) -> str | None:
+    endpoint = found.get("endpoint")
+    if endpoint is None or endpoint.lower() in ("central", "s3.amazonaws.com"):
+        return None
+    if "://" in endpoint:
+        return endpoint
+    is_plain = found.get("connection.ssl.enabled", "true").lower() == "false"
+    return f"{'http' if is_plain else 'https'}://{endpoint}"
+
+
+def _credentials(bucket: str, found: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the keys that the first provider with any has; None for those that boto3 finds."""
+    keys: dict[str, object] = {}
+    for option, name in zip(_SECRETS, ("access_key", "secret_key", "session_token"), strict=True):
+        if option in found:
+            keys[name] = found[option]
+    has_keys = {"access_key", "secret_key"} <= set(keys)
+    for provider in _providers(found):
+        name = re.split(r"[.$]", provider)[-1]
+        if name in _ANONYMOUS:
+            return {"is_anonymous": True}
+        if name == "TemporaryAWSCredentialsProvider":
+            if has_keys and "session_token" in keys:
+                return keys
+        elif name == "SimpleAWSCredentialsProvider":
+            if has_keys:
+                return {one: keys[one] for one in ("access_key", "secret_key")}
+        elif name in _FOUND_BY_BOTO3:
+            return None
+        else:
+            raise InvalidArgument(
+                f'the credentials of the bucket "{bucket}" come from {provider}, which is not '
+                "known",
+                remedy="Set fs.s3a.access.key and fs.s3a.secret.key, or name a provider that boto3 "
+                "has, too, such as IAMInstanceCredentialsProvider.",
+            )
+    return None
+
+
+def _providers(found: Mapping[str, str]) -> Sequence[str]:
+    given = found.get("aws.credentials.provider", "")
+    named = [one.strip() for one in given.split(",") if one.strip()]
+    return named or ("TemporaryAWSCredentialsProvider", "SimpleAWSCredentialsProvider")

@@ -1,0 +1,118 @@
+"""The plan of `bloomify_table` for a table on S3: its objects, and the checks that need no data.
+
+An output must be an empty prefix. There is no journal of it: a run that was stopped is begun anew,
+with another prefix, or after what it wrote was removed. In place a run is continued as on a disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.index.storage.base import is_on_store
+from parquet_bloomwriter.replace.external_references import ReferenceKind
+from parquet_bloomwriter.source.listing import none_in
+from parquet_bloomwriter.spark.table.files import TableFile, is_hidden, managed_by, refused
+from parquet_bloomwriter.stores.references import (
+    find_records_above,
+    find_records_below,
+    find_references,
+)
+from parquet_bloomwriter.stores.s3.client import open_bucket
+from parquet_bloomwriter.stores.s3.urls import parse_url
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTable:
+    """The objects of a table."""
+
+    root: str
+    """URL of the prefix."""
+
+    files: tuple[TableFile, ...]
+
+
+def table_objects(url: str) -> StoreTable:
+    """Return the objects of a table that Spark reads, in the order of their names.
+
+    Raises:
+        InvalidArgument: If there are none.
+        StoreProblem: If the store refuses or does not answer.
+    """
+    place = parse_url(url)
+    bucket = open_bucket(place.bucket)
+    prefix = f"{place.key}/" if place.key else ""
+    files = tuple(_objects(bucket, prefix))
+    if files:
+        return StoreTable(root=url, files=files)
+    state = bucket.head(place.key) if place.key else None
+    if state is None:
+        none_in(url)
+    root, _, name = url.rpartition("/")
+    return StoreTable(root=root, files=(TableFile(path=url, name=name, size=state.size),))
+
+
+def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
+    """Check that nothing else keeps a record of the objects, as `files.check_is_plain` does.
+
+    Raises:
+        UnsafeTarget: If a table format does, or if a `_metadata` describes objects to be replaced.
+        StoreProblem: If the store does not answer.
+    """
+    folders = {file.path.rpartition("/")[0] for file in table.files} - {table.root}
+    found = [*find_records_above([table.root]), *find_records_below(table.root, folders)]
+    for one in found:
+        if one.kind is ReferenceKind.UNLISTED_METADATA:
+            remedy = "Get the right to list it, or force it."
+            raise refused(f"{one.path} {one.kind}", table.root, remedy)
+        raise managed_by(table.root, one, in_place=in_place)
+    if in_place:  # each object is looked after once more before it is replaced
+        place = parse_url(table.files[0].path)
+        for one in find_references(open_bucket(place.bucket), place.key):
+            if one.kind is ReferenceKind.SUMMARY_METADATA:
+                raise refused(
+                    f"a rewrite would contradict {one.path} ({one.kind})",
+                    table.root,
+                    "Remove it first, write to another prefix, or force it.",
+                )
+
+
+def check_output(output: str, table: str) -> None:
+    """Check that an output is an empty prefix of S3, apart from the table.
+
+    Raises:
+        InvalidArgument: If it is not.
+        StoreProblem: If the store refuses or does not answer.
+    """
+    if not is_on_store(output):
+        raise InvalidArgument(
+            f'the table is on S3, and the output "{output}" is not',
+            remedy="Name an output on S3, or copy the table first.",
+        )
+    if f"{output}/".startswith(f"{table}/") or f"{table}/".startswith(f"{output}/"):
+        raise InvalidArgument(
+            f'the output "{output}" and the table "{table}" are not apart',
+            remedy="Name a prefix elsewhere.",
+        )
+    place = parse_url(output)
+    if open_bucket(place.bucket).has_prefix(f"{place.key}/" if place.key else ""):
+        raise InvalidArgument(
+            f'there are objects below "{output}" already',
+            remedy="Name an empty prefix; on S3, runs with an output cannot be continued.",
+        )
+
+
+def _objects(bucket: S3Bucket, prefix: str) -> list[TableFile]:
+    found = []
+    for one in bucket.objects(prefix):
+        name = one.key.removeprefix(prefix)
+        if name.endswith("/") or any(map(is_hidden, name.split("/"))):
+            continue
+        why_not = "" if one.size else "an empty file, which Spark passes over"
+        url = bucket.spell(one.key)
+        found.append(TableFile(path=url, name=name, size=one.size, why_not=why_not))
+    return found
