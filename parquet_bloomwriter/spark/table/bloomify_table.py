@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from parquet_bloomwriter.arguments import names_of
@@ -154,11 +155,23 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
-        spark.catalog.refreshByPath(os.fspath(path) if is_on_store(request.path) else request.path)
+        _refresh(spark, os.fspath(path), request.path)
     elif not any(result.status in bad for result in results):
         _where_files_are(spark, finish_table, request)
     rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
     return spark.createDataFrame(rows, _SCHEMA)
+
+
+def _refresh(spark: SparkSession, given: str, place: str) -> None:
+    """Let Spark list a table anew.
+
+    A Spark that has no connector for the URL as it was given has no listing by that name either.
+    """
+    if not is_on_store(place):
+        spark.catalog.refreshByPath(place)
+        return
+    with suppress(Exception):  # the work is done, and its report must not be lost
+        spark.catalog.refreshByPath(given)
 
 
 def _rewritten(
