@@ -17,7 +17,7 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
+.PHONY: help demo demo-delta demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
 SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
@@ -33,6 +33,8 @@ INSTALL = command -v $(1) >/dev/null || { \
 
 help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
+	@echo "make demo-delta"
+	@echo "             the same rows as a table of Delta, before and after"
 	@echo "make demo-spark"
 	@echo "             the same rows as a table on Spark, without an index and with one"
 	@echo "make test    run the tests"
@@ -54,6 +56,9 @@ help:
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/python -m fixtures.demo
+
+demo-delta: $(DEMO)/.installed-delta
+	@$(DEMO)/bin/python -m fixtures.delta_demo
 
 demo-spark: java $(DEMO)/.installed-spark
 	@$(DEMO)/bin/python -m fixtures.spark_demo
@@ -115,6 +120,10 @@ $(DEMO)/.installed: requirements-dev.lock pyproject.toml $(SOURCES)
 	@echo "setting up $(DEMO) (once; fetches some 170 MB)"
 	@$(PYTHON) -m venv $(DEMO)
 	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e . duckdb
+	@touch $@
+
+$(DEMO)/.installed-delta: $(DEMO)/.installed
+	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock deltalake
 	@touch $@
 
 $(DEMO)/.installed-spark: $(DEMO)/.installed

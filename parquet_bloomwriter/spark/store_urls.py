@@ -133,7 +133,7 @@ class StoreSettings:
 def store_settings(spark: SparkSession) -> StoreSettings:
     """Return what a session's configuration says of buckets.
 
-    A client of Spark Connect knows the settings of the session, not Hadoop's own files.
+    A client of Spark Connect is told the endpoint and the region, but no keys: boto3 finds them.
     """
     from parquet_bloomwriter.spark.jobs import is_connect
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import FileProblem
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata.fields import ChunkField
-from parquet_bloomwriter.source.open import opened_with_footer
+from parquet_bloomwriter.source.open import opened_with_footer, read_footer
+from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -129,8 +130,7 @@ class Chooser:
 
         def look(file: Add) -> Task | FileProblem | OSError | None:
             try:
-                with opened_with_footer(self._place.locate(file.path)) as (_, footer):
-                    return choose(file, footer)
+                return choose(file, _footer_of(self._place.locate(file.path)))
             except (FileProblem, OSError) as error:
                 return error
 
@@ -141,6 +141,24 @@ class Chooser:
                 elif found is not None:
                     choice.failures.append((file, found))
         return choice
+
+
+def _footer_of(path: str) -> Footer:
+    """Read the footer of a file, on S3 with the settings by which it will be written.
+
+    Raises:
+        FileProblem: If it cannot be read.
+        OSError: If the system or the store refuses.
+    """
+    if not is_s3(path):
+        with opened_with_footer(path) as (_, footer):
+            return footer
+    from parquet_bloomwriter.stores.s3.client import open_bucket
+    from parquet_bloomwriter.stores.s3.source import open_object
+
+    place = parse_url(path)
+    with open_object(open_bucket(place.bucket), place.key) as source:
+        return read_footer(source, check_head=False)
 
 
 def _num_all(footer: Footer, _leaf: Leaf) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from parquet_bloomwriter.arguments import names_of
@@ -140,7 +141,9 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         raise InvalidArgument(f"{num_tasks} tasks cannot do any work")
     if placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
-    if is_table(path):
+    place = _place(path)
+    use_settings_of(spark)
+    if is_table(place):
         if output is not None or force:
             asked = "force" if output is None else "an output"
             raise InvalidArgument(
@@ -149,7 +152,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             )
         return _bloomify_delta(
             spark,
-            path,
+            place,
             columns,
             fpp=fpp,
             ndv=ndv,
@@ -159,7 +162,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             num_tasks=num_tasks or _TASKS_PER_CORE * default_parallelism(spark),
         )
     request = TableRequest(
-        path=_place(path),
+        path=place,
         output=None if output is None else _place(output),
         options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
@@ -173,7 +176,6 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             regenerate_crc=regenerate_crc,
         ),
     )
-    use_settings_of(spark)
     plan = _where_files_are(spark, plan_table, request)
     tasks = num_tasks or _TASKS_PER_CORE * default_parallelism(spark)
     with JobLine(f"adding filters to {os.path.basename(request.path)}") as line:  # noqa: PTH119
@@ -181,7 +183,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         results = [*plan.settled, *_rewritten(spark, request, groups, progress or line)]
     bad = {FileStatus.FAILED, FileStatus.STALE}
     if request.output is None:
-        spark.catalog.refreshByPath(os.fspath(path) if is_on_store(request.path) else request.path)
+        _refresh(spark, os.fspath(path), request.path)
     elif not any(result.status in bad for result in results):
         _where_files_are(spark, finish_table, request)
     rows = [_row(result) for result in sorted(results, key=lambda result: result.path)]
@@ -190,7 +192,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
 def _bloomify_delta(
     spark: SparkSession,
-    path: StrPath,
+    path: str,
     columns: str | Sequence[str] | None,
     *,
     num_tasks: int,
@@ -230,6 +232,18 @@ def _bloomify_delta(
         for one in report.changes
     ]
     return spark.createDataFrame(rows, _SCHEMA)
+
+
+def _refresh(spark: SparkSession, given: str, place: str) -> None:
+    """Let Spark list a table anew.
+
+    A Spark that has no connector for the URL as it was given has no listing by that name either.
+    """
+    if not is_on_store(place):
+        spark.catalog.refreshByPath(place)
+        return
+    with suppress(Exception):  # the work is done, and its report must not be lost
+        spark.catalog.refreshByPath(given)
 
 
 def _rewritten(

@@ -41,6 +41,9 @@ def test_a_table_is_rewritten(session: SparkSession, events: Events) -> None:
         done = bloomify_table(session, events.url, ["id"]).collect()
         assert [(row.status, row.error) for row in done] == [(status, None)] * NUM_FILES
     assert {key: strip(data).data for key, data in events.objects(FOLDER).items()} == before
+    other = events.url.replace("s3a:", "s3:")  # Spark has no connector of this name
+    done = bloomify_table(session, other, ["id"]).collect()
+    assert [(row.status, row.error) for row in done] == [("unchanged", None)] * NUM_FILES
 
 
 def test_a_table_with_records_of_its_own_is_refused(session: SparkSession, events: Events) -> None:

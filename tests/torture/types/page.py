@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.torture.types.cases import CASES
 from tests.torture.types.engines import ENGINES
 from tests.torture.types.matrix import WRITERS
-from tests.torture.types.page_text import HEAD, LINES, NOTES, READ, REASONS, WRITTEN
+from tests.torture.types.page_text import DELTA, HEAD, LINES, NOTES, READ, REASONS, WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,7 @@ def page_of(found: Matrix) -> str:
         _table("type", WRITERS, (_written_row(case, found.written) for case in CASES)),
         _no_filters(found.written),
         LINES,
+        DELTA,
         READ,
         _table("type", ENGINES, (_read_row(case, found.judged) for case in CASES)),
         *(_about(engine, found.judged) for engine in ENGINES),

@@ -25,6 +25,23 @@ has no such type, or fails on it. `†`: the column gets no filters, for the rea
 All others do. No writer is made to store BSON, decimals as BYTE_ARRAY, GEOMETRY or VARIANT here.
 """
 
+DELTA: Final = """
+## Which readers of Delta tables use the filters
+
+Asked of a table that `bloomify TABLE` gave filters, and whose data pages were then overwritten: a value
+that is absent, but lies between minimum and maximum, is answered only by who reads no page. Tried by
+`tests/tables/test_engines.py`.
+
+| reader | uses the filters |
+|---|---|
+| deltalake 1.6 (`QueryBuilder`, DataFusion) | yes |
+| DuckDB 1.5 (`delta_scan`) | yes |
+| `read_table` and `probe` of this package | yes |
+| Polars 2.1 (`scan_delta`) | no |
+| pyarrow, by `DeltaTable.to_pyarrow_table` and `to_pyarrow_dataset` | no |
+| Delta on Spark, Databricks, Trino | not tried: no jar of theirs is on PyPI. They read Parquet by readers that use filters. |
+"""
+
 READ: Final = """
 ## What engines read
 

@@ -1,0 +1,71 @@
+"""Real tables: each gets its filters by commits, or is refused by name and left as it is."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter import BloomwriterError, bloomify_table, strip_table
+from parquet_bloomwriter.errors import UnsupportedTable
+from parquet_bloomwriter.reports.table import FileFate
+from tests.support import delta_real
+from tests.support.delta_real import bag, by_deltalake, by_duckdb
+from tests.support.delta_tables import listing
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from pathlib import Path
+
+REFUSED = {
+    "catalog-owned-preview": "catalogManaged",
+    "catalog_managed_0": "catalogManaged",
+    "basic_catalog_managed/delta": "catalogManaged",
+    "simple_table_features": "version 5",
+    "partitioned_with_materialize_feature": "materializePartitionColumns",
+    "table-with-icebegCompatV2Enabled": "icebergCompatV2",
+}
+"""By the end of their names, and what the refusal names."""
+
+
+def rows_of(root: Path, scratch: Path) -> list[Counter[str] | str]:
+    """Return the rows that both engines read, or that they cannot."""
+    try:
+        first: Counter[str] | str = bag(by_deltalake(root))
+    except Exception:  # noqa: BLE001  whatever deltalake does not know
+        first = "deltalake cannot"
+    [found] = by_duckdb([root], scratch)
+    return [first, "DuckDB cannot" if isinstance(found, str) else bag(found)]
+
+
+@pytest.mark.shares
+@pytest.mark.parametrize("table", delta_real.names())
+def test_the_same_rows_or_refused(table: str, tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    shutil.copytree(delta_real.folder() / table, root)
+    why = next((why for name, why in REFUSED.items() if table.endswith(name)), None)
+    if why is not None:
+        before = listing(root)
+        with pytest.raises(UnsupportedTable, match=why):
+            bloomify_table(root, "*")
+        assert listing(root) == before
+        return
+    rows = rows_of(root, tmp_path)
+    report = bloomify_table(root, "*")
+    assert not report.left_over
+    assert [one.reason for one in report.changes if one.fate is FileFate.FAILED] == []
+    assert rows_of(root, tmp_path) == rows
+    again = bloomify_table(root, "*")
+    assert (again.commits, again.num_footers) == ((), 0)
+    if report.commits:
+        try:
+            strip_table(root)
+        except BloomwriterError as error:
+            pytest.fail(str(error))
+        assert rows_of(root, tmp_path) == rows
+
+
+@pytest.mark.shares
+def test_the_tables_are_there() -> None:
+    assert len(delta_real.names()) >= 100
