@@ -231,7 +231,8 @@ def test_managed_tables_are_refused(
     (table / sign).touch()
     before = states(tmp_path)
     output = tmp_path / "u" if to_output else None
-    for path in (table, table / "data", table / "data" / "f0.parquet"):
+    parts = (table / "data", table / "data" / "f0.parquet")
+    for path in parts if word == "Delta" else (table, *parts):  # a table of Delta itself is no part
         with pytest.raises(UnsafeTarget, match=rf"{word}.*Nothing was changed"):
             bloomify_table(spark, path, ["id"], output=output)
     assert states(tmp_path) == before

@@ -33,7 +33,6 @@ _ESCAPED_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 """Categories of characters beyond ASCII that Java escapes: isSpaceChar and isISOControl."""
 
 _LOCAL = "file:"
-_KEY = "concat_ws('|', _metadata.file_path, _metadata.file_size, {time})"
 _MICROSECONDS = "unix_micros(_metadata.file_modification_time)"
 _SECONDS = "unix_seconds(_metadata.file_modification_time)"
 
@@ -72,7 +71,8 @@ def leaving_out(keys: Iterable[str]) -> str:
     """
     given = list(keys)
     is_local = all(key.startswith(_LOCAL) for key in given)
-    key = _KEY.format(time=_MICROSECONDS if is_local else _SECONDS)
+    time = _MICROSECONDS if is_local else _SECONDS
+    key = f"concat_ws('|', _metadata.file_path, _metadata.file_size, {time})"
     listed = ",".join(["'" + key.replace("'", "\\'") + "'" for key in given])
     return f"NOT ({key} IN ({listed}))"
 

@@ -48,10 +48,10 @@ def test_a_table_is_rewritten(session: SparkSession, events: Events) -> None:
 
 def test_a_table_with_records_of_its_own_is_refused(session: SparkSession, events: Events) -> None:
     before = events.objects(FOLDER)
-    key = f"{FOLDER}/_delta_log/00000000000000000000.json"
+    key = f"{FOLDER}/metadata/v1.metadata.json"
     events.client.put_object(Bucket=events.bucket, Key=key, Body=b"{}")
     for output in (None, f"s3a://{events.bucket}/u"):
-        with pytest.raises(UnsafeTarget, match="table of Delta"):
+        with pytest.raises(UnsafeTarget, match="table of Iceberg"):
             bloomify_table(session, events.url, ["id"], output=output)
     assert {**before, key: b"{}"} == events.objects(FOLDER)
 

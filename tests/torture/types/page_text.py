@@ -28,9 +28,9 @@ All others do. No writer is made to store BSON, decimals as BYTE_ARRAY, GEOMETRY
 DELTA: Final = """
 ## Which readers of Delta tables use the filters
 
-Asked of a table that `bloomify TABLE` gave filters, and whose data pages were then overwritten: a value
-that is absent, but lies between minimum and maximum, is answered only by who reads no page. Tried by
-`tests/tables/test_engines.py`.
+Asked of a table that `bloomify TABLE` gave filters, and whose data pages were then overwritten: a
+value that is absent, but lies between minimum and maximum, is answered only by who reads no page.
+Tried by `tests/tables/test_engines.py`.
 
 | reader | uses the filters |
 |---|---|
@@ -39,7 +39,7 @@ that is absent, but lies between minimum and maximum, is answered only by who re
 | `read_table` and `probe` of this package | yes |
 | Polars 2.1 (`scan_delta`) | no |
 | pyarrow, by `DeltaTable.to_pyarrow_table` and `to_pyarrow_dataset` | no |
-| Delta on Spark, Databricks, Trino | not tried: no jar of theirs is on PyPI. They read Parquet by readers that use filters. |
+| Delta on Spark, Databricks, Trino | not tried: their jars are not on PyPI |
 """
 
 READ: Final = """
