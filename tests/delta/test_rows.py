@@ -111,12 +111,15 @@ COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+MOST_COLUMNS = 8
+"""Of a wide table, that are asked about."""
+
 LITERALS = (bool, int, float, str, bytes, Decimal, date, datetime)
 
 
 def conditions(rows: list[tables.Row]) -> Iterator[tuple[Expression, Callable[[Any], bool], str]]:
-    """Yield conditions on each column, what they mean, and the column."""
-    for name in rows[0] if rows else ():
+    """Yield conditions on some columns, what they mean, and the column."""
+    for name in some_columns(rows):
         found = [row[name] for row in rows if isinstance(row[name], LITERALS)]
         values = list(dict.fromkeys(one for one in found if one == one))  # noqa: PLR0124  no NaN
         yield IsNull(name), partial(is_, None), name
@@ -129,6 +132,12 @@ def conditions(rows: list[tables.Row]) -> Iterator[tuple[Expression, Callable[[A
                 yield Comparison(name, sign, value), partial(meets, compare, value), name
         yield IsIn(name, some), partial(is_among, some), name
         yield Not(IsIn(name, some[:1])), partial(is_not_among, some[:1]), name
+
+
+def some_columns(rows: list[tables.Row]) -> list[str]:
+    """Return columns from first to last."""
+    names = list(rows[0]) if rows else []
+    return names[:: -(-len(names) // MOST_COLUMNS) or 1]
 
 
 def meets(compare: Callable[[Any, Any], bool], value: object, one: object) -> bool:
@@ -153,7 +162,7 @@ def test_rows_that_satisfy_a_condition(name: str, reference: list[tables.Row]) -
 
 @readable
 def test_some_columns(name: str, reference: list[tables.Row]) -> None:
-    for column in reference[0] if reference else ():
+    for column in some_columns(reference):
         found = read_table(root_of(name), columns=[column])
         assert found.column_names == [column]
         expected = [{column: row[column]} for row in reference]
