@@ -176,11 +176,17 @@ def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
 def within_budget(
     tasks: Sequence[Task], *, max_files: int | None, max_bytes: int | None
 ) -> list[Task]:
-    """Take files from the first one on, until a limit is reached; the one that crosses it waits."""
-    taken, num_bytes = [], 0
-    for task in tasks[:max_files]:
+    """Take files from the first one on, until a limit is reached; the one that crosses it waits.
+
+    A file that is larger than the limit on its own is passed over, for no run could go on after it.
+    """
+    taken: list[Task] = []
+    num_bytes = 0
+    for task in tasks:
+        if max_bytes is not None and task.file.size > max_bytes:
+            continue
         num_bytes += task.file.size
-        if max_bytes is not None and num_bytes > max_bytes:
+        if len(taken) == max_files or (max_bytes is not None and num_bytes > max_bytes):
             break
         taken.append(task)
     return taken
