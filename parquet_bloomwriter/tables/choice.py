@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import FileProblem
+from parquet_bloomwriter.errors import FileChanged, FileProblem
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.source.open import opened_with_footer
@@ -129,8 +129,11 @@ class Chooser:
 
         def look(file: Add) -> Task | FileProblem | OSError | None:
             try:
-                with opened_with_footer(self._place.locate(file.path)) as (_, footer):
-                    return choose(file, footer)
+                with opened_with_footer(self._place.locate(file.path)) as (source, footer):
+                    task = choose(file, footer)
+                    if task is not None:
+                        _check_size(file, source.size)
+                    return task
             except (FileProblem, OSError) as error:
                 return error
 
@@ -141,6 +144,19 @@ class Chooser:
                 elif found is not None:
                     choice.failures.append((file, found))
         return choice
+
+
+def _check_size(file: Add, size: int) -> None:
+    """Check that a file is the one of the log: a new version would make another one valid.
+
+    Raises:
+        FileChanged: If not.
+    """
+    if size != file.size:
+        raise FileChanged(
+            f"the file has {size:,} bytes, but the log says {file.size:,}: it was replaced or cut",
+            remedy="Restore the file from a backup.",
+        )
 
 
 def _num_all(footer: Footer, _leaf: Leaf) -> int:
