@@ -163,6 +163,12 @@ class Commit:
     others: tuple[Mapping[str, Any], ...]
     """All other actions, each with its name: {"txn": {...}}."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing, as an entry that is created before it is filled."""
+        found = (self.info, self.protocol, self.metadata)
+        return not any((*found, self.adds, self.removes, self.others))
+
 
 def parse_actions(data: bytes, *, name: str, root: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the fields of each action of an entry, or of a checkpoint in JSON.

@@ -35,7 +35,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from parquet_bloomwriter.delta.actions import Add, Commit, Metadata
 from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.log import entry_name, version_of
-from parquet_bloomwriter.delta.snapshot import advance, read_commit, read_snapshot
+from parquet_bloomwriter.delta.snapshot import (
+    advance,
+    read_commit,
+    read_to_change,
+    read_whole_commit,
+)
 from parquet_bloomwriter.errors import OutcomeUnknown, TableChanged, TableProblem
 
 if TYPE_CHECKING:
@@ -55,8 +60,6 @@ _TRIES = 100
 """Numbers that are tried before it is said that others are always quicker."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 2.0
-_WHOLE_AFTER_S = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""Seconds to wait for a writer that creates an entry before it fills it."""
 
 _OWN_FIELDS = ("path", "size", "modificationTime", "dataChange")
 """Fields of an `add` that belong to the new file."""
@@ -228,6 +231,35 @@ def set_properties(
         },
     )
     return Committed(version=made.snapshot.version, snapshot=made.snapshot)
+
+
+def check_unchanged(base: Snapshot, current: Snapshot) -> None:
+    """Check that a table is still what replacements of its files were prepared for.
+
+    Raises:
+        TableChanged: If its schema, or how columns are found, is another one.
+        UnsupportedTable: If it has a feature by now that must not be touched.
+    """
+    old, new = base.metadata, current.metadata
+    if new is old and current.protocol is base.protocol:
+        return
+    changed = [
+        what
+        for what, differs in (
+            ("identity", old.id != new.id),
+            ("schema", old.schema != new.schema),
+            ("partitioning", old.partition_columns != new.partition_columns),
+            ("column mapping", _mapping(old) != _mapping(new)),
+        )
+        if differs
+    ]
+    if changed:
+        raise TableChanged(
+            f"another program changed the table's {' and '.join(changed)}",
+            path=current.place.root,
+            remedy="Run the command again.",
+        )
+    check_replaceable(current)
 
 
 class _Replacing:
@@ -426,64 +458,17 @@ class _Committer:
             )
         current = before
         while current.version < newest:
-            commit = self._read(current.version + 1)
+            commit = read_whole_commit(place, current.version + 1)
             if commit is None:  # removed after a checkpoint
-                current = read_snapshot(place)
+                current = read_to_change(place)
                 break
             current = advance(current, commit)
             if commit.info.get("txnId") == self._attempt:
                 return _Made(current, commit)
         self._current = current
         if current is not before:
-            self._check(current)
+            check_unchanged(self._base, current)
         return None
-
-    def _read(self, version: int) -> Commit | None:
-        """Read an entry that was listed; wait for a writer that may still be filling it."""
-        place = self._base.place
-        problem: TableProblem | None = None
-        for pause in (0.0, *_WHOLE_AFTER_S):
-            time.sleep(pause)
-            try:
-                commit = read_commit(place, version)
-            except TableProblem as error:
-                problem = error
-                continue
-            if commit is None or not _is_empty(commit):
-                return commit
-        raise problem or TableProblem(
-            f"the entry of version {version} is empty: the program that wrote it may have died",
-            path=place.root,
-            remedy=f"See that nobody is writing it, and remove _delta_log/{entry_name(version)}.",
-        )
-
-    def _check(self, current: Snapshot) -> None:
-        """Check that the table is still what the commit was prepared for."""
-        old, new = self._base.metadata, current.metadata
-        if new is old and current.protocol is self._base.protocol:
-            return
-        changed = [
-            what
-            for what, differs in (
-                ("identity", old.id != new.id),
-                ("schema", old.schema != new.schema),
-                ("partitioning", old.partition_columns != new.partition_columns),
-                ("column mapping", _mapping(old) != _mapping(new)),
-            )
-            if differs
-        ]
-        if changed:
-            raise TableChanged(
-                f"another program changed the table's {' and '.join(changed)}",
-                path=current.place.root,
-                remedy="Run the command again.",
-            )
-        check_replaceable(current)
-
-
-def _is_empty(commit: Commit) -> bool:
-    found = (commit.info, commit.protocol, commit.metadata)
-    return not any((*found, commit.adds, commit.removes, commit.others))
 
 
 def _as_commit(version: int, info: Action, actions: list[Action]) -> Commit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from parquet_bloomwriter.delta.actions import (
     vector_id,
 )
 from parquet_bloomwriter.delta.features import check_readable
-from parquet_bloomwriter.delta.log import entry_name, find_segment
+from parquet_bloomwriter.delta.log import entry_name, find_segment, last_version
 from parquet_bloomwriter.errors import TableProblem
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ ENTRIES_AT_ONCE = 16
 
 _FEW = 4
 """Entries that are read without threads."""
+
+_WHOLE_AFTER_S = (0.05, 0.2, 0.5, 1.0, 2.0)
+"""Seconds to wait for a writer that creates an entry before it fills it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,6 +101,21 @@ def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
     )
 
 
+def read_to_change(place: TablePlace) -> Snapshot:
+    """Read the last version of a table, whose files are to be replaced.
+
+    Readers may pass over an entry that is not filled yet. Who writes must know what it removes: its
+    rows would come back with a file that is put in the place of another.
+
+    Raises:
+        TableProblem: As `read_snapshot`; and if the last entry stays empty.
+        InvalidArgument, UnsupportedTable, StoreProblem, OSError: As `read_snapshot`.
+    """
+    version = last_version(place)
+    read_whole_commit(place, version)
+    return read_snapshot(place, version)
+
+
 def read_commit(place: TablePlace, version: int) -> Commit | None:
     """Read one entry of the log; None if there is none of this version.
 
@@ -136,6 +155,30 @@ def read_commit(place: TablePlace, version: int) -> Commit | None:
         adds=tuple(adds),
         removes=tuple(removes),
         others=tuple(others),
+    )
+
+
+def read_whole_commit(place: TablePlace, version: int) -> Commit | None:
+    """Read one entry of the log as `read_commit`; wait for a writer that may still be filling it.
+
+    Raises:
+        TableProblem: If it stays empty, or is damaged.
+        StoreProblem, OSError: If it cannot be read.
+    """
+    problem: TableProblem | None = None
+    for pause in (0.0, *_WHOLE_AFTER_S):
+        time.sleep(pause)
+        try:
+            commit = read_commit(place, version)
+        except TableProblem as error:
+            problem = error
+            continue
+        if commit is None or not commit.is_empty:
+            return commit
+    raise problem or TableProblem(
+        f"the entry of version {version} is empty: the program that wrote it may have died",
+        path=place.root,
+        remedy=f"See that nobody is writing it, and remove _delta_log/{entry_name(version)}.",
     )
 
 

@@ -106,6 +106,10 @@ class TableReport:
     left_over: tuple[str, ...] = ()
     """Paths of new files that are in no version that this run knows of: VACUUM removes them."""
 
+    undecided: tuple[str, ...] = ()
+    """Paths of new files of a commit at which the run ended: it may have been made. VACUUM removes
+    those that the table does not have."""
+
     notes: tuple[str, ...] = ()
     """What else is to be known, a sentence each."""
 
@@ -169,9 +173,8 @@ class TableReport:
         ]
         if self.num_waiting:
             waiting = f"{count(self.num_waiting, 'file')} ({size(self.bytes_waiting)})"
-            found.append(
-                ("waiting", f"{waiting} beyond the limits; the next run goes on with them")
-            )
+            left = f"{waiting} beyond the limits, left to the next run, or to larger limits"
+            found.append(("waiting", left))
         if self.commits:
             kept = size(self.bytes_before)
             found.append(
@@ -180,6 +183,10 @@ class TableReport:
         found += [
             ("left over", f"{safe(path)} is not in the table; VACUUM removes it")
             for path in self.left_over
+        ]
+        found += [
+            ("undecided", f"{safe(path)} may be in the table, which its history tells; keep it")
+            for path in self.undecided
         ]
         found += [("note", one) for one in self.notes]
         return found

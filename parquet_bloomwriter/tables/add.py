@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.delta.snapshot import read_to_change
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.reports.rewriting import ColumnTotals
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
@@ -154,7 +154,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     for name, number in (("max_files", max_files), ("max_bytes_rewritten", max_bytes_rewritten)):
         if number is not None and number < 1:
             raise InvalidArgument(f"{name} of {number} leaves nothing to do")
-    snapshot = read_snapshot(place_of(table))
+    snapshot = read_to_change(place_of(table))
     check_replaceable(snapshot)
     inside = TableColumns(snapshot.metadata)
     wish = wish_of(inside, snapshot.metadata.properties, columns, fpp)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import FileProblem
+from parquet_bloomwriter.errors import FileChanged, FileProblem, InvalidArgument
 from parquet_bloomwriter.filters.columns import why_no_filter
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.source.open import opened_with_footer, read_footer
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.tables.records import Records
 
+    Failure: TypeAlias = FileProblem | OSError | InvalidArgument
     Choose: TypeAlias = Callable[[Add, Footer], "Task | None"]
 
 FOOTERS_AT_ONCE = 16
@@ -48,7 +49,7 @@ class Choice:
     num_footers: int
     """Footers that were read."""
 
-    failures: list[tuple[Add, FileProblem | OSError]]
+    failures: list[tuple[Add, Failure]]
     """Files whose footers cannot be read."""
 
 
@@ -128,10 +129,14 @@ class Chooser:
     def _choose(self, files: Sequence[Add], choose: Choose) -> Choice:
         choice = Choice(tasks=[], num_footers=len(files), failures=[])
 
-        def look(file: Add) -> Task | FileProblem | OSError | None:
+        def look(file: Add) -> Task | Failure | None:
             try:
-                return choose(file, _footer_of(self._place.locate(file.path)))
-            except (FileProblem, OSError) as error:
+                footer, size = _footer_of(self._place.locate(file.path))
+                task = choose(file, footer)
+                if task is not None:
+                    _check_size(file, size)
+                return task
+            except (FileProblem, OSError, InvalidArgument) as error:
                 return error
 
         with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
@@ -143,22 +148,11 @@ class Chooser:
         return choice
 
 
-def _footer_of(path: str) -> Footer:
-    """Read the footer of a file, on S3 with the settings by which it will be written.
-
-    Raises:
-        FileProblem: If it cannot be read.
-        OSError: If the system or the store refuses.
-    """
-    if not is_s3(path):
-        with opened_with_footer(path) as (_, footer):
-            return footer
-    from parquet_bloomwriter.stores.s3.client import open_bucket
-    from parquet_bloomwriter.stores.s3.source import open_object
-
-    place = parse_url(path)
-    with open_object(open_bucket(place.bucket), place.key) as source:
-        return read_footer(source, check_head=False)
+                footer, size = _footer_of(self._place.locate(file.path))
+                task = choose(file, footer)
+                if task is not None:
+                    _check_size(file, size)
+                return task
 
 
 def _num_all(footer: Footer, _leaf: Leaf) -> int:
@@ -194,11 +188,17 @@ def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
 def within_budget(
     tasks: Sequence[Task], *, max_files: int | None, max_bytes: int | None
 ) -> list[Task]:
-    """Take files from the first one on, until a limit is reached; the one that crosses it waits."""
-    taken, num_bytes = [], 0
-    for task in tasks[:max_files]:
+    """Take files from the first one on, until a limit is reached; the one that crosses it waits.
+
+    A file that is larger than the limit on its own is passed over, for no run could go on after it.
+    """
+    taken: list[Task] = []
+    num_bytes = 0
+    for task in tasks:
+        if max_bytes is not None and task.file.size > max_bytes:
+            continue
         num_bytes += task.file.size
-        if max_bytes is not None and num_bytes > max_bytes:
+        if len(taken) == max_files or (max_bytes is not None and num_bytes > max_bytes):
             break
         taken.append(task)
     return taken

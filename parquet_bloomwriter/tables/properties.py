@@ -8,7 +8,7 @@ from parquet_bloomwriter.delta.commit import set_properties
 from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.delta.snapshot import read_to_change
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.tables.wish import COLUMNS, FPP, wish_of
 
@@ -35,7 +35,7 @@ def ask_for_filters(
         ColumnNotFound: If the table has no such column.
         TableProblem, UnsafeTarget, OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
-    snapshot = read_snapshot(place_of(table))
+    snapshot = read_to_change(place_of(table))
     check_replaceable(snapshot)
     for name in columns:
         if "," in name or name != name.strip():

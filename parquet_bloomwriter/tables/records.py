@@ -44,9 +44,9 @@ class Records:
     def __init__(self, table_id: str, root: str) -> None:
         """Read what is recorded on this machine; what is broken counts as nothing."""
         name = hashlib.sha256(f"{table_id}\n{root}".encode()).hexdigest()[:32]
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        self._file = Path(home) / "parquet-bloomwriter" / "tables" / f"{name}.json"
-        self._found = _read(self._file)
+        folder = _folder()
+        self._file = None if folder is None else folder / f"{name}.json"
+        self._found = {} if self._file is None else _read(self._file)
         self._is_new = False
 
     def finished(self, file: Add) -> frozenset[str]:
@@ -63,7 +63,7 @@ class Records:
 
     def save(self, active: Container[str]) -> None:
         """Keep what was noted of files whose paths are active; a full disk is no reason to fail."""
-        if not self._is_new:
+        if self._file is None or not self._is_new:
             return
         groups: dict[frozenset[str], list[tuple[str, int]]] = {}
         for path, (size, columns) in self._found.items():
@@ -77,6 +77,15 @@ class Records:
             make_folders(os.fspath(self._file.parent))
             write_file(os.fspath(self._file), json.dumps(document).encode())
             self._is_new = False
+
+
+def _folder() -> Path | None:
+    """Return where records are kept; None for a user without a home."""
+    try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(home) / "parquet-bloomwriter" / "tables"
 
 
 def _read(file: Path) -> dict[str, tuple[int, frozenset[str]]]:

@@ -14,20 +14,20 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
-from parquet_bloomwriter.delta.commit import Replacement, new_add, replace_files
-from parquet_bloomwriter.delta.snapshot import advance, read_commit
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.delta.commit import Replacement, check_unchanged, new_add, replace_files
+from parquet_bloomwriter.delta.snapshot import advance, read_whole_commit
+from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown
 from parquet_bloomwriter.reports.rewriting import merge_totals
 from parquet_bloomwriter.reports.table import FileChange, FileFate
 from parquet_bloomwriter.tables.choice import batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.delta.snapshot import Snapshot
@@ -100,7 +100,7 @@ class Workers(Protocol):
 
     def write_all(
         self, writer: Writer, jobs: Sequence[Job]
-    ) -> Iterator[NewFile | BloomwriterError | OSError | None]:
+    ) -> Generator[NewFile | BloomwriterError | OSError | None, None, None]:
         """Yield what became of each file, in order: as `Writer` has it, or why it failed."""
         ...
 
@@ -120,7 +120,7 @@ class Threads:
 
     def write_all(
         self, writer: Writer, jobs: Sequence[Job]
-    ) -> Iterator[NewFile | BloomwriterError | OSError | None]:
+    ) -> Generator[NewFile | BloomwriterError | OSError | None, None, None]:
         """See `Workers`."""
         at_once = max(1, min(self._jobs, len(jobs)))
         threads = max(1, self._jobs // at_once)
@@ -174,6 +174,7 @@ class Replacements:
     commits: list[int] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
     left_over: list[str] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
     totals: tuple[ColumnTotals, ...] = ()
 
 
@@ -230,9 +231,10 @@ class _Batch:
 
     def _catch_up(self) -> None:
         """Read what was committed since, so that no file is read that is gone."""
-        done = self._done
-        while commit := read_commit(done.snapshot.place, done.snapshot.version + 1):
+        done, before = self._done, self._done.snapshot
+        while commit := read_whole_commit(done.snapshot.place, done.snapshot.version + 1):
             done.snapshot = advance(done.snapshot, commit)
+        check_unchanged(before, done.snapshot)
 
     def _still_there(self, tasks: Sequence[Task]) -> list[Task]:
         files = self._done.snapshot.files
@@ -259,17 +261,18 @@ class _Batch:
         ]
         self._written += uris
         pairs = []
-        results = workers.write_all(self._verb.writer, jobs)
-        for task, uri, made in zip(tasks, uris, results, strict=True):
-            if isinstance(made, NewFile):
-                pairs.append((self._replacement(task, uri, made), made))
-                continue
-            self._remove_written(uri)
-            if made is None:
-                self._verb.unchanged(task)
-            fate = FileFate.UNCHANGED if made is None else FileFate.FAILED
-            reason = "there was nothing to change" if made is None else str(made)
-            self._done.changes.append(_unchanged(task, fate, reason))
+        # Closed in any case: nobody may write on while new files are removed.
+        with closing(workers.write_all(self._verb.writer, jobs)) as results:
+            for task, uri, made in zip(tasks, uris, results, strict=True):
+                if isinstance(made, NewFile):
+                    pairs.append((self._replacement(task, uri, made), made))
+                    continue
+                self._remove_written(uri)
+                if made is None:
+                    self._verb.unchanged(task)
+                fate = FileFate.UNCHANGED if made is None else FileFate.FAILED
+                reason = "there was nothing to change" if made is None else str(made)
+                self._done.changes.append(_unchanged(task, fate, reason))
         return pairs
 
     def _replacement(self, task: Task, uri: str, made: NewFile) -> Replacement:
@@ -287,8 +290,12 @@ class _Batch:
                 [replacement for replacement, _ in pairs],
                 operation_parameters=self._parameters,
             )
-        except BaseException:
-            done.left_over += map(shown, self._written)
+        except BaseException as error:
+            is_settled = isinstance(error, (BloomwriterError, OSError))
+            if is_settled and not isinstance(error, OutcomeUnknown):
+                done.left_over += map(shown, self._written)
+            else:
+                done.undecided += map(shown, self._written)
             raise
         done.snapshot = committed.snapshot
         why_not = {id(replacement): why for replacement, why in committed.dropped}

@@ -119,6 +119,7 @@ class Run:
             changes=tuple(done.changes),
             totals=done.totals,
             left_over=tuple(done.left_over),
+            undecided=tuple(done.undecided),
             notes=(_RUNNING_JOBS,) if self._is_dry and self.tasks else (),
         )
 

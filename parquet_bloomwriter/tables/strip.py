@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.delta.features import check_replaceable
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_snapshot
+from parquet_bloomwriter.delta.snapshot import read_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order
 from parquet_bloomwriter.tables.records import TAG, Records
 from parquet_bloomwriter.tables.replacement import Limits, NewFile
@@ -74,7 +74,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         InvalidArgument, ColumnNotFound, UnsupportedTable, UnsafeTarget, TableProblem,
         OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
-    snapshot = read_snapshot(place_of(table))
+    snapshot = read_to_change(place_of(table))
     check_replaceable(snapshot)
     inside = TableColumns(snapshot.metadata)
     asked = inside.select(columns)

@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from parquet_bloomwriter.delta import commit as module
+from parquet_bloomwriter.delta import snapshot as snapshots
 from parquet_bloomwriter.delta.actions import Add
 from parquet_bloomwriter.delta.commit import Replacement, new_add, replace_files, set_properties
 from parquet_bloomwriter.delta.place.local import LocalPlace
@@ -618,7 +619,7 @@ def test_an_outcome_that_is_not_known(table: Path, *, is_written: bool) -> None:
 def test_an_entry_that_is_filled_after_it_was_created(
     table: Path, monkeypatch: pytest.MonkeyPatch, found: bytes
 ) -> None:
-    monkeypatch.setattr(module, "_WHOLE_AFTER_S", (0.05,) * 100)
+    monkeypatch.setattr(snapshots, "_WHOLE_AFTER_S", (0.05,) * 100)
     snapshot, before = open_table(table), rows_of(table)
     replacements = replacements_of(snapshot)
     third = log_of(snapshot) / f"{3:020}.json"
@@ -636,7 +637,7 @@ def test_an_entry_that_is_filled_after_it_was_created(
 def test_an_entry_that_stays_torn(
     table: Path, monkeypatch: pytest.MonkeyPatch, found: bytes
 ) -> None:
-    monkeypatch.setattr(module, "_WHOLE_AFTER_S", (0.0, 0.0))
+    monkeypatch.setattr(snapshots, "_WHOLE_AFTER_S", (0.0, 0.0))
     snapshot = open_table(table)
     replacements = replacements_of(snapshot)
     third = log_of(snapshot) / f"{3:020}.json"

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
+from deltalake.schema import PrimitiveType
 
 from parquet_bloomwriter import (
     BloomwriterError,
     ColumnNotFound,
     InvalidArgument,
+    TableChanged,
     bloomify,
     bloomify_table,
     inspect,
     strip_table,
     verify,
 )
+from parquet_bloomwriter.delta.commit import replace_files
+from parquet_bloomwriter.delta.place import local
+from parquet_bloomwriter.durable import create_whole
 from parquet_bloomwriter.reports.table import FileFate
+from parquet_bloomwriter.tables import replacement
 from parquet_bloomwriter.tables.replacement import Limits
 from tests.support.delta_tables import (
     actions,
@@ -262,9 +270,11 @@ def test_nothing_to_build_is_recorded(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", num_files=2, rows=1)
     before = listing(table)
     for file in files_of(table):  # a chunk without values gets no filter
-        data = pq.read_table(file, partitioning=None)
-        pq.write_table(data.slice(0, 0), file)
-        data.slice(0, 0)
+        size = file.stat().st_size
+        pq.write_table(pq.read_table(file, partitioning=None).slice(0, 0), file)
+        for log in (table / "_delta_log").glob("*.json"):
+            text = log.read_text().replace(f'"size":{size},', f'"size":{file.stat().st_size},')
+            log.write_text(text)
     report = bloomify_table(table, "id")
     assert report.commits == ()
     assert bloomify_table(table, "id").num_footers == 0
@@ -316,3 +326,140 @@ def test_no_table(tmp_path: Path, where: str) -> None:
         (path / "_delta_log").mkdir(parents=True)
     with pytest.raises(BloomwriterError, match=r"no table|there is no"):
         bloomify_table(path, "id")
+
+
+def delete_text(table: Path, version: int) -> str:
+    """Return the text of an entry that removes the file which a version added."""
+    [add] = actions(table, version, "add")
+    remove = {
+        "path": add["path"],
+        "deletionTimestamp": int(time.time() * 1000),
+        "dataChange": True,
+        "extendedFileMetadata": True,
+        "partitionValues": {},
+        "size": add["size"],
+    }
+    info = {"timestamp": 1, "operation": "DELETE"}
+    return "".join(json.dumps(one) + "\n" for one in ({"commitInfo": info}, {"remove": remove}))
+
+
+@pytest.mark.parametrize("when", ["before the run", "between commits"])
+def test_an_entry_that_is_filled_late_deletes_rows_for_good(
+    table: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A writer creates the entry before it fills it: what it removes must not come back."""
+    text, version = delete_text(table, 2), 3 if when == "before the run" else 4
+    path = table / "_delta_log" / f"{version:020}.json"
+
+    def create() -> threading.Timer:
+        path.touch()
+        timer = threading.Timer(0.3, lambda: path.write_text(text))
+        timer.start()
+        return timer
+
+    timers = []
+    if when == "before the run":
+        timers.append(create())
+    else:
+        real = replace_files
+
+        def commit_then_create(*args: object, **options: object) -> object:
+            committed = real(*args, **options)  # type: ignore[arg-type]
+            if not timers:
+                timers.append(create())
+            return committed
+
+        monkeypatch.setattr(replacement, "replace_files", commit_then_create)
+    bloomify_table(table, "id", limits=Limits(num_files=1), jobs=1)
+    timers[0].join()
+    assert len(rows_of(table)) == 2000
+    assert len(rows_by_duckdb(table)) == 2000
+
+
+def test_a_run_stopped_just_after_its_commit_says_that_files_may_be_in_the_table(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real = rows_of(table), create_whole
+
+    def create_then_stop(path: str, data: bytes) -> bool:
+        real(path, data)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "create_whole", create_then_stop)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        bloomify_table(table, "id")
+    report: TableReport = caught.value.report  # type: ignore[attr-defined]
+    assert report.left_over == ()
+    assert sorted(report.undecided) == sorted(file.name for file in files_of(table))
+    assert "is not in the table" not in str(report)
+    assert rows_of(table) == before
+
+
+def test_nobody_writes_on_after_a_run_was_stopped(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, calls, real = listing(table), [], bloomify
+
+    def build_slowly(*args: object, **options: object) -> object:
+        calls.append(args)
+        if len(calls) > 1:
+            time.sleep(0.5)
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    def stop(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", build_slowly)
+    monkeypatch.setattr(replacement, "new_add", stop)
+    with pytest.raises(KeyboardInterrupt):
+        bloomify_table(table, "id", jobs=3)
+    assert listing(table) == before
+    time.sleep(1)
+    assert listing(table) == before
+
+
+def test_a_user_without_a_home(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("parquet_bloomwriter.tables.records.Path.home", fail)
+    assert bloomify_table(table, "id").num_filters == 3
+
+
+def test_a_file_larger_than_the_limit_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    append(table, 0, rows=5000)
+    append(table, 1, rows=10)
+    [large], [small] = (actions(table, one, "add") for one in (0, 1))
+    assert large["size"] > small["size"]
+    report = bloomify_table(table, "id", max_bytes_rewritten=small["size"])
+    assert [one.path for one in report.changes] == [unquote(small["path"])]
+    assert report.num_waiting == 1
+
+
+def test_a_schema_that_changes_between_commits_ends_the_run(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = replace_files
+
+    def commit_then_widen(*args: object, **options: object) -> object:
+        committed = real(*args, **options)  # type: ignore[arg-type]
+        DeltaTable(os.fspath(table)).alter.add_columns([Field("more", PrimitiveType("long"))])
+        return committed
+
+    monkeypatch.setattr(replacement, "replace_files", commit_then_widen)
+    with pytest.raises(TableChanged, match="schema") as caught:
+        bloomify_table(table, "id", limits=Limits(num_files=1))
+    report: TableReport = caught.value.report  # type: ignore[attr-defined]
+    assert (report.commits, report.left_over, report.undecided) == ((3,), (), ())
+    assert len([name for name in listing(table) if name.endswith(".parquet")]) == 4
+
+
+def test_a_file_that_is_not_the_one_of_the_log_is_not_made_valid(table: Path) -> None:
+    victim = files_of(table)[1]
+    pq.write_table(pq.read_table(victim, partitioning=None).slice(0, 5), victim)
+    report = bloomify_table(table, "id")
+    [failed] = [one for one in report.changes if one.fate is FileFate.FAILED]
+    assert (failed.path, "the log says" in failed.reason) == (victim.name, True)
+    assert report.count(FileFate.REPLACED) == 2

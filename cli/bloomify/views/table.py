@@ -56,6 +56,7 @@ def table_document(report: TableReport) -> Document:
         "bytes_after",
         "commits",
         "left_over",
+        "undecided",
         "notes",
     )
     change = ("path", "fate", "new_path", "num_filters", "size_before", "size_after", "reason")

@@ -15,7 +15,7 @@ from parquet_bloomwriter.spark.jobs import run
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -32,7 +32,7 @@ class SparkWorkers:
         self._spark = spark
         self._num_tasks = num_tasks
 
-    def write_all(self, writer: Writer, jobs: Sequence[Job]) -> Iterator[Result]:
+    def write_all(self, writer: Writer, jobs: Sequence[Job]) -> Generator[Result, None, None]:
         """See `Workers`."""
         groups: list[list[tuple[int, Job]]] = [[] for _ in range(min(self._num_tasks, len(jobs)))]
         for place, job in enumerate(jobs):
