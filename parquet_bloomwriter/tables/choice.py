@@ -135,9 +135,9 @@ class Chooser:
                 task = choose(file, footer)
                 if task is not None:
                     _check_size(file, size)
-                return task
             except (FileProblem, OSError, InvalidArgument) as error:
                 return error
+            return task
 
         with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
             for file, found in zip(files, pool.map(look, files), strict=True):
@@ -148,11 +148,35 @@ class Chooser:
         return choice
 
 
-                footer, size = _footer_of(self._place.locate(file.path))
-                task = choose(file, footer)
-                if task is not None:
-                    _check_size(file, size)
-                return task
+def _check_size(file: Add, size: int) -> None:
+    """Check that a file is the one of the log: a new version would make another one valid.
+
+    Raises:
+        FileChanged: If not.
+    """
+    if size != file.size:
+        raise FileChanged(
+            f"the file has {size:,} bytes, but the log says {file.size:,}: it was replaced or cut",
+            remedy="Restore the file from a backup.",
+        )
+
+
+def _footer_of(path: str) -> tuple[Footer, int]:
+    """Return the footer and the bytes of a file, on S3 by the settings for writing.
+
+    Raises:
+        FileProblem: If it cannot be read.
+        OSError: If the system or the store refuses.
+    """
+    if not is_s3(path):
+        with opened_with_footer(path) as (file, footer):
+            return footer, file.size
+    from parquet_bloomwriter.stores.s3.client import open_bucket
+    from parquet_bloomwriter.stores.s3.source import open_object
+
+    place = parse_url(path)
+    with open_object(open_bucket(place.bucket), place.key) as source:
+        return read_footer(source, check_head=False), source.size
 
 
 def _num_all(footer: Footer, _leaf: Leaf) -> int:
