@@ -23,6 +23,7 @@ from benchmarks import (
     scans,
     spark_figures,
     stores,
+    tables,
 )
 from benchmarks.measure import (
     BLOOMIFY,
@@ -203,9 +204,19 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "spark-join": ("Joins on Spark", spark_figures.join),
     "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
     "stores": ("On an object store", stores.figures),
+    "tables": ("Tables of Delta", tables.figures),
 }
 _ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
-_ON_NO_DATA = ("dictionaries", "fpp", "start", "small-files", "scans", "index-lookup", "stores")
+_ON_NO_DATA = (
+    "dictionaries",
+    "fpp",
+    "start",
+    "small-files",
+    "scans",
+    "index-lookup",
+    "stores",
+    "tables",
+)
 """They make what they need."""
 
 

@@ -131,7 +131,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         max_files: Work on so many files, and leave the others to the next run.
         max_bytes_rewritten: Work on files of so many bytes together.
         newest_first: Begin with the newest files, partition by partition.
-        jobs: Threads in all; by default all cores, and 16 on stores.
+        jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
         progress: Of the run.
         workers: What writes the new files; by default threads of this process.

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.tables.replacement import Limits, TableProgress, Verb, Workers
 
 _JOBS_ON_STORES = 16
+_PER_CORE = 2
+"""A thread that syncs its file waits for the disk; the other goes on meanwhile."""
+
 _RUNNING_JOBS = (
     "a running UPDATE, DELETE or MERGE that has read one of the replaced files fails, and must be"
     " repeated"
@@ -125,7 +128,7 @@ class Run:
 
 
 def threads_for(snapshot: Snapshot, jobs: int | None, progress: TableProgress | None) -> Threads:
-    """Return the threads that work on a table: all cores by default, and 16 on stores."""
+    """Return the threads that work on a table: two for each core by default, and 16 on stores."""
     if jobs is None:
-        jobs = _JOBS_ON_STORES if "://" in snapshot.place.root else default_jobs()
+        jobs = _JOBS_ON_STORES if "://" in snapshot.place.root else _PER_CORE * default_jobs()
     return Threads(jobs, progress)

@@ -66,7 +66,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         table: Path or URL of the table's folder.
         columns: Columns as the table names them; None takes every filter.
         limits: When a commit is made; by default after 500 files or 20 GiB.
-        jobs: Threads in all; by default all cores, and 16 on stores.
+        jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
         progress: Of the run.
 
