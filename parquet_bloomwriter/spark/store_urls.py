@@ -114,7 +114,7 @@ class StoreSettings:
         found = {}
         for option in _OPTIONS:
             own = self.options.get(f"bucket.{name}.{option}")
-            text = (own or self.options.get(option) or "").strip()
+            text = (self.options.get(option, "") if own is None else own).strip()
             if text:
                 found[option] = text
         endpoint, region = _endpoint_of(found), found.get("endpoint.region")

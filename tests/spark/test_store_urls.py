@@ -9,6 +9,7 @@ import pytest
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.spark.connect.file_keys import file_key, file_uri, leaving_out
 from parquet_bloomwriter.spark.store_urls import StoreSettings, from_hadoop, from_uri, scheme_of
+from parquet_bloomwriter.stores.s3.client import open_bucket
 
 SIMPLE = "x.SimpleAWSCredentialsProvider"
 KEYS = {"access.key": "A", "secret.key": "S"}
@@ -115,3 +116,33 @@ def test_texts_show_no_keys() -> None:
     )
     for one in (settings, settings.of_bucket("b")):
         assert not any(key in f"{one!r} {one}" for key in ("ACCESS", "SECRET", "TOK"))
+
+
+@pytest.mark.parametrize("endpoint", [None, "central", "s3.amazonaws.com"])
+def test_given_keys_go_to_no_endpoint_of_the_environment(
+    endpoint: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.setenv(name, "http://elsewhere.example:1")
+    monkeypatch.setenv("AWS_PROFILE", "not there")
+    options = {
+        **KEYS,
+        "endpoint.region": "us-east-1",
+        **({"endpoint": endpoint} if endpoint else {}),
+    }
+    StoreSettings(options).install()
+    try:
+        bucket = open_bucket("b")
+    finally:
+        StoreSettings().install()
+    assert "amazonaws.com" in bucket.endpoint
+
+
+def test_a_blank_setting_of_one_bucket_hides_that_of_all() -> None:
+    options = {**KEYS, "endpoint": "http://store:1", "bucket.b.endpoint": ""}
+    found = StoreSettings(options).of_bucket("b")
+    assert found is not None
+    assert found.endpoint is None
+    other = StoreSettings(options).of_bucket("c")
+    assert other is not None
+    assert other.endpoint == "http://store:1"

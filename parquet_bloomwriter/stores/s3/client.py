@@ -62,7 +62,9 @@ def _client(
             remedy="Install it: pip install boto3.",
         ) from error
     from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
 
+    has_keys = given is not None and given.access_key is not None
     is_by_path = endpoint is not None if given is None else given.path_style
     config = Config(
         retries={"total_max_attempts": 1, "mode": "standard"},
@@ -73,15 +75,20 @@ def _client(
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         **({"s3": {"addressing_style": "path"}} if is_by_path else {}),
+        # Keys that are given go to the store that is given, or to Amazon's, and to no other.
+        **({"ignore_configured_endpoint_urls": True} if has_keys else {}),
         **({"signature_version": UNSIGNED} if given is not None and given.is_anonymous else {}),
     )
     keys: dict[str, str | None] = {}
+    own = None
     if given is not None and given.access_key is not None:
+        # Whatever AWS_PROFILE says here.
+        own = Session(session_vars={"profile": (None, None, None, None)})
         keys["aws_access_key_id"] = given.access_key
         keys["aws_secret_access_key"] = given.secret_key
         keys["aws_session_token"] = given.session_token
     try:
-        session = boto3.Session(profile_name=profile, region_name=region)
+        session = boto3.Session(profile_name=profile, region_name=region, botocore_session=own)
         return session.client("s3", endpoint_url=endpoint, config=config, **keys)
     except (BotoCoreError, ValueError) as error:
         raise InvalidArgument(

@@ -13,6 +13,7 @@ from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.spark import bloomify_table
 from tests.spark.stores.conftest import FOLDER, NUM_FILES
 from tests.spark.stores.connector import make_jar, settings_for
+from tests.support.delta_tables import make_table
 from tests.support.spark_children import Child
 from tests.support.spark_session import home_in
 
@@ -54,6 +55,29 @@ def test_a_table_with_records_of_its_own_is_refused(session: SparkSession, event
         with pytest.raises(UnsafeTarget, match="table of Iceberg"):
             bloomify_table(session, events.url, ["id"], output=output)
     assert {**before, key: b"{}"} == events.objects(FOLDER)
+
+
+def test_a_table_of_delta_gets_a_commit(
+    session: SparkSession, events: Events, tmp_path: Path
+) -> None:
+    """Keys and endpoint are in Spark's configuration only."""
+    table = make_table(tmp_path / "d")
+    for path in table.rglob("*"):
+        if path.is_file():
+            key = f"d/{path.relative_to(table)}"
+            events.client.upload_file(str(path), events.bucket, key)
+    before = events.objects("d/")
+    url = f"s3a://{events.bucket}/d"
+    with pytest.raises(InvalidArgument, match="force says nothing"):
+        bloomify_table(session, url, ["id"], force=True)
+    assert events.objects("d/") == before
+    done = bloomify_table(session, url, ["id"]).collect()
+    assert [row.status for row in done] == ["rewritten"] * 3
+    after = events.objects("d/")
+    assert before.items() <= after.items()
+    [entry] = [data for key, data in after.items() if key.endswith(f"{3:020}.json")]
+    assert entry.count(b'"add"') == entry.count(b'"remove"') == 3
+    assert bloomify_table(session, url, ["id"]).collect() == []
 
 
 def test_other_places_are_refused(session: SparkSession, events: Events, tmp_path: Path) -> None:
