@@ -111,7 +111,7 @@ COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-MOST_COLUMNS = 8
+MOST_COLUMNS = 5
 """Of a wide table, that are asked about."""
 
 LITERALS = (bool, int, float, str, bytes, Decimal, date, datetime)
