@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, Field
@@ -69,6 +70,7 @@ def filtered_columns(file: Path) -> set[str]:
 
 def test_all_files_get_filters_and_readers_see_the_same_rows(table: Path) -> None:
     before, by_duckdb = rows_of(table), rows_by_duckdb(table)
+    by_polars = pl.read_delta(os.fspath(table)).sort("id")
     report = bloomify_table(table, ["id", "email"])
     assert report.commits == (3,)
     assert report.num_filters == 6
@@ -76,6 +78,7 @@ def test_all_files_get_filters_and_readers_see_the_same_rows(table: Path) -> Non
     assert [filtered_columns(file) for file in files_of(table)] == [{"id", "email"}] * 3
     assert rows_of(table) == before
     assert rows_by_duckdb(table) == by_duckdb
+    assert pl.read_delta(os.fspath(table)).sort("id").equals(by_polars)
     assert rows_by_duckdb(table, "id = 4711000") == []
     assert len(rows_by_duckdb(table, "email = 'user1500@example.org'")) == 1
 
