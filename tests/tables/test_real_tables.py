@@ -65,8 +65,3 @@ def test_the_same_rows_or_refused(table: str, tmp_path: Path) -> None:
     if report.commits:
         strip_table(root)
         assert rows_by_deltalake(root) == rows[0]
-
-
-@pytest.mark.shares
-def test_the_tables_are_there() -> None:
-    assert len(delta_real.names()) >= 100
