@@ -68,7 +68,7 @@ Exit codes:
 def cli(ctx: click.Context) -> None:
     """Add Bloom filters to existing Parquet files without rewriting their data, and use them.
 
-    An INPUT is a Parquet file, a folder or a glob pattern; commands that only read take URLs, too.
+    An INPUT is a Parquet file, a folder, a glob pattern or a Delta table, here or on a store.
     Where no command is named, `add` is meant; the options below are its options, and each command
     has its own --help.
     """

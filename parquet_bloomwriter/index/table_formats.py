@@ -1,8 +1,9 @@
-"""Tables of Delta, Iceberg and Hudi, which cannot be indexed.
+"""Folders within tables of Delta, Iceberg and Hudi, which are no plain tables.
 
 The records of such a table say which files in its folder count, which of their rows were deleted,
-and under which names columns are stored. An index knows none of that: it would know files that do
-not belong to the table, and exclude files by the wrong column after a column was renamed.
+and under which names columns are stored. An index that knows none of that would know files that do
+not belong to the table, and exclude files by the wrong column after a column was renamed. A table
+of Delta as a whole is indexed by its log (`delta_tables`).
 """
 
 # ruff: noqa: PTH113, PTH120  paths are strings, as in the log
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 
 _REMEDY = (
-    "Tables of Delta, Iceberg and Hudi cannot be indexed: their records say which files and rows"
-    " count, and an index does not know them. Index a copy in plain Parquet files."
+    "Of a table of Delta, name its folder; tables of Iceberg and Hudi cannot be indexed: their"
+    " records say which files and rows count. Index a copy in plain Parquet files."
 )
 
 

@@ -66,7 +66,7 @@ class Reference:
 _REMEDIES: dict[ReferenceKind, str | Proposal] = {
     ReferenceKind.HADOOP_CRC: Proposal(Way.REGENERATE_CRC, "Have the checksum file regenerated"),
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
-    ReferenceKind.DELTA_LOG: "Name the table's folder, and commits to its log bring new files",
+    ReferenceKind.DELTA_LOG: "Name the table's folder instead",
     ReferenceKind.ICEBERG_METADATA: "Use the table format's own writer",
     ReferenceKind.UNLISTED_METADATA: "Get the right to list it",
     ReferenceKind.HUDI_TIMELINE: "Use the table format's own writer",

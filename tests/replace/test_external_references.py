@@ -140,7 +140,7 @@ def test_folders_of_an_iceberg_table(tmp_path: Path, folder: str, *, is_table: b
     [
         (".a.parquet.crc", "checksum file regenerated"),
         ("_metadata", "Remove it first"),
-        ("_delta_log/", "Name the table's folder"),
+        ("_delta_log/", "Name the table's folder instead"),
         ("metadata/v1.metadata.json", "the table format's own writer"),
         (".hoodie/", "the table format's own writer"),
     ],

@@ -120,7 +120,9 @@ def managed_by(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
         return refused(
             f"this is a table of {table}, and a rewrite would contradict {found.path}",
             root,
-            f"Let {table}'s own writer write the filters, or force it.",
+            "Name the table's folder, or force it."
+            if table == "Delta"
+            else f"Let {table}'s own writer write the filters, or force it.",
         )
     return refused(
         f"this is a table of {table}, and {found.path} says which of the files count",
