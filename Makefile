@@ -133,7 +133,7 @@ $(DEMO)/.installed-spark: $(DEMO)/.installed
 
 $(VENV): $(STAMP)
 
-# DuckDB's extension for Delta is on PyPI for 1.5 only: that DuckDB has a folder of its own.
+# DuckDB's extensions for Delta and Iceberg are on PyPI for 1.5 only: that DuckDB has a folder of its own.
 # The tests import `tests` and `benchmarks` in processes that run in other folders: hence the .pth.
 $(STAMP): requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(CHECK_PYTHON)
@@ -142,7 +142,8 @@ $(STAMP): requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project_root.pth"
-	@$(BIN)/$(PIP_INSTALL) --target $(VENV)/duckdb-1.5 duckdb==1.5.5 duckdb-extension-delta==1.5.5
+	@$(BIN)/$(PIP_INSTALL) --target $(VENV)/duckdb-1.5 duckdb==1.5.5 \
+	    duckdb-extension-delta==1.5.5 duckdb-extension-iceberg==1.5.5 duckdb-extension-avro==1.5.5
 	@touch $@
 
 $(VENV)/.installed-mutants: $(STAMP) requirements-mutants.lock

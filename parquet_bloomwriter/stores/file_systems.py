@@ -231,11 +231,17 @@ class FileSystemStore(WholeStore):
             return source.size == data.size and _begins(data, source)
 
     def _make_folder_of(self, path: str) -> None:
-        """Make the folder of a new file; if that fails, opening the file says why."""
+        """Make the folder of a new file; if that fails, opening the file says why.
+
+        If somebody else makes one of the same folders at that instant, SFTP's `mkdir` fails and
+        those below are not made: so it is tried once for each folder of the path.
+        """
         folder = posixpath.dirname(path)
-        with suppress(Exception):
-            if folder and not self._exists(folder):
-                self._make_folder(folder)
+        for _ in filter(None, folder.split("/")):
+            with suppress(Exception):
+                if not self._exists(folder):
+                    self._make_folder(folder)
+                return
 
     def _make_folder(self, folder: str) -> None:
         self._fs.makedirs(folder, exist_ok=True)

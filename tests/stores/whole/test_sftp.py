@@ -82,6 +82,22 @@ def test_folders_other_names_and_other_places(
     assert {one.read_bytes() for one in sshd.root.iterdir()} == {with_filters}
 
 
+def test_folders_that_somebody_else_makes_at_the_same_time(
+    sshd: Sshd, url: str, plain: bytes, with_filters: bytes
+) -> None:
+    (sshd.root / "a.parquet").write_bytes(plain)
+    theirs = iter([sshd.root / "new", sshd.root / "new" / "deep"])
+
+    def make(operation: str) -> None:
+        if operation == "mkdir":
+            next(theirs).mkdir()
+
+    sshd.before = make
+    bloomify(url, ["id"], output=url.replace("a.parquet", "new/deep/a.parquet"))
+    assert (sshd.root / "new" / "deep" / "a.parquet").read_bytes() == with_filters
+    assert next(theirs, None) is None
+
+
 def test_links_stay_links(sshd: Sshd, url: str, plain: bytes, with_filters: bytes) -> None:
     folder = sshd.root / "deep"
     folder.mkdir()
