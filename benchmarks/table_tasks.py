@@ -1,4 +1,4 @@
-"""What is done to tables of Delta, each in a process of its own.
+"""What is done to Delta and Iceberg tables, each in a process of its own.
 
 Run as `python -m benchmarks.table_tasks NAME ARGUMENT...`.
 
@@ -12,8 +12,9 @@ import json
 import os
 import sys
 import time
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROWS = 750_000
+ICEBERG = "bench"
+"""The catalog, which the environment describes."""
+
 _COLUMNS = ("id", "email")
 _AS_DELTA_HAS_IT = {
     "device": pa.binary(),
@@ -114,26 +118,94 @@ def rewrite(folder: str) -> None:
     )
 
 
+def write_iceberg(folder: str) -> None:
+    """Make an Iceberg table of all Parquet files of a folder, which stay where they are."""
+    from pyiceberg.catalog import load_catalog
+
+    files = sorted(Path(folder).glob("*.parquet"))
+    catalog = load_catalog(ICEBERG)
+    catalog.create_namespace("ns")
+    made = catalog.create_table("ns.t", schema=pq.read_schema(files[0]))
+    made.add_files(list(map(str, files)), check_duplicate_files=False)
+
+
+def rewrite_iceberg(_folder: str) -> None:
+    """Overwrite a table with its own rows, by pyiceberg, one file at a time in memory.
+
+    pyiceberg writes no filters; pyarrow, which writes its files, is told to.
+    """
+    import pyiceberg.io.pyarrow as io
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.expressions import AlwaysTrue
+
+    options = io._get_parquet_writer_kwargs  # noqa: SLF001  there is no public way
+    wanted = {name: {"fpp": 0.01, "ndv": ROWS} for name in _COLUMNS}
+
+    def with_filters(table_properties: dict[str, Any]) -> dict[str, Any]:
+        return {**options(table_properties), "bloom_filter_options": wanted}
+
+    io._get_parquet_writer_kwargs = with_filters  # noqa: SLF001
+    found = load_catalog(ICEBERG).load_table("ns.t")
+    scan = io.ArrowScan(found.metadata, found.io, found.schema(), AlwaysTrue())
+    with found.transaction() as change:
+        for number, task in enumerate(found.scan().plan_files()):
+            write = change.append if number else change.overwrite
+            write(scan.to_table([task]))
+
+
 def small_table(folder: str, count: str) -> None:
     """Write the log of a table of many files, all of which are one file by hard links."""
     from deltalake import DeltaTable
 
+    _write_links(Path(folder), int(count))
+    write_log(folder)
+    DeltaTable(folder).create_checkpoint()
+
+
+def small_iceberg(folder: str, count: str) -> None:
+    """Make an Iceberg table of many files, all of which are one file by hard links."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.io.pyarrow import parquet_file_to_data_file
+
     root = Path(folder)
+    _write_links(root, int(count))
+    files = sorted(root.glob("*.parquet"))
+    catalog = load_catalog(ICEBERG)
+    catalog.create_namespace("ns")
+    made = catalog.create_table("ns.t", schema=pq.read_schema(files[0]))
+    made.add_files([str(files[0])])
+    one = parquet_file_to_data_file(made.io, made.metadata, str(files[0]))
+    with made.transaction() as change, change.update_snapshot().fast_append() as append:
+        for file in files[1:]:
+            entry = copy(one)
+            entry._data = [*one._data]  # noqa: SLF001  there is no public way
+            entry._data[1] = str(file)  # noqa: SLF001  the path
+            append.append_data_file(entry)
+
+
+def _write_links(root: Path, count: int) -> None:
     root.mkdir(parents=True)
     data = pa.table({"id": pa.array(range(10)), "email": ["a"] * 10})
-    for number in range(int(count)):
+    for number in range(count):
         path = root / f"part-{number:07}.parquet"
         if number % _LINKS == 0:
             first = path
             pq.write_table(data, first)
         else:
             os.link(first, path)
-    write_log(folder)
-    DeltaTable(folder).create_checkpoint()
 
 
 TASKS: dict[str, Callable[..., None]] = {
-    task.__name__: task for task in (write_file, write_log, rewrite, small_table)
+    task.__name__: task
+    for task in (
+        write_file,
+        write_log,
+        write_iceberg,
+        rewrite,
+        rewrite_iceberg,
+        small_table,
+        small_iceberg,
+    )
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Filters for a table of Delta: `python -m benchmarks.tables [--files 200]`.
+"""Filters for Delta and Iceberg tables: `python -m benchmarks.tables [--files 200]`.
 
 The table has files of about 50 MB, all of the same content, each written by itself. Each run starts
 from a fresh copy.
@@ -25,6 +25,7 @@ _NUM_FILES = 20
 """In `make bench`; the ratios hold for 200, too."""
 
 _NUM_SMALL = 100_000
+_ICEBERG = "iceberg://bench/ns.t"
 _COLUMNS = ("--columns", "id,email", "--fpp", "0.01", "--quiet")
 
 
@@ -46,18 +47,30 @@ class _Bench:
         """Bytes of all files."""
         return self.num_files * self._first.stat().st_size
 
-    def seconds(self, command: Command, *, is_table: bool, num_files: int | None = None) -> float:
-        """Run a command on a fresh folder, whose name stands for "FOLDER" in it."""
+    def seconds(self, command: Command, *, kind: str) -> float:
+        """Run a command on a fresh folder, or a table of its files: "folder", "delta", "iceberg".
+
+        "FOLDER" and "TABLE" in the command stand for the folder's path, and the table's name.
+        """
         folder = self._folder / "table"
         folder.mkdir()
-        for number in range(num_files or self.num_files):
+        for number in range(self.num_files):
             shutil.copyfile(self._first, folder / f"part-{number:05}.parquet")
-        if is_table:
+        environment = _catalog(self._folder)
+        table = str(folder)
+        if kind == "delta":
             run(_task("write_log", str(folder)))
+        elif kind == "iceberg":
+            run(_task("write_iceberg", str(folder)), environment=environment)
+            table = _ICEBERG
+        names = {"FOLDER": str(folder), "TABLE": table}
         try:
-            return run([str(folder) if word == "FOLDER" else word for word in command]).seconds
+            words = [names.get(word, word) for word in command]
+            return run(words, environment=environment).seconds
         finally:
             shutil.rmtree(folder)
+            shutil.rmtree(self._folder / "warehouse", ignore_errors=True)
+            (self._folder / "catalog.db").unlink(missing_ok=True)
 
 
 def figures(_repeats: int) -> Iterator[Figure]:
@@ -66,54 +79,70 @@ def figures(_repeats: int) -> Iterator[Figure]:
 
 
 def measured(num_files: int, *, repeats: int) -> Iterator[Figure]:
-    """Measure a table of so many files, and one of many small ones."""
+    """Measure tables of so many files, and some of many small ones."""
     with tempfile.TemporaryDirectory(dir=_data()) as name:
         bench = _Bench(Path(name), num_files)
-        bloomify = (BLOOMIFY, "FOLDER", *_COLUMNS)
+        bloomify = (BLOOMIFY, "TABLE", *_COLUMNS)
         cases = {
-            "table": (bloomify, True),
-            "folder": (bloomify, False),
-            "deltalake": (_task("rewrite", "FOLDER"), True),
+            "folder": (bloomify, "folder"),
+            "Delta": (bloomify, "delta"),
+            "Iceberg": (bloomify, "iceberg"),
+            "deltalake": (_task("rewrite", "FOLDER"), "delta"),
+            "pyiceberg": (_task("rewrite_iceberg", "FOLDER"), "iceberg"),
         }
         found: dict[str, list[float]] = {case: [] for case in cases}
         for _ in range(repeats):
-            for case, (command, is_table) in cases.items():
-                found[case].append(bench.seconds(command, is_table=is_table))
+            for case, (command, kind) in cases.items():
+                found[case].append(bench.seconds(command, kind=kind))
         timings = {case: Timing(seconds=tuple(seconds)) for case, seconds in found.items()}
         size = f"{num_files} files, {bench.num_bytes / 1e9:.1f} GB, two columns"
-        yield at_most(
-            f"`bloomify TABLE` against the same files as a plain folder ({size})",
-            timings["table"],
-            base=timings["folder"],
-            limit=1.2,
-        )
-        yield at_least(
-            f"`bloomify TABLE` against reading and writing by deltalake ({size})",
-            timings["table"],
-            base=timings["deltalake"],
-            limit=5,
-        )
-        yield from _many(Path(name))
+        for kind, library in (("Delta", "deltalake"), ("Iceberg", "pyiceberg")):
+            yield at_most(
+                f"`bloomify TABLE` ({kind}) against the same files as a plain folder ({size})",
+                timings[kind],
+                base=timings["folder"],
+                limit=1.2,
+            )
+            yield at_least(
+                f"`bloomify TABLE` ({kind}) against reading and writing by {library} ({size})",
+                timings[kind],
+                base=timings[library],
+                limit=5,
+            )
+        for kind in ("Delta", "Iceberg"):
+            yield from _many(Path(name), kind)
 
 
-def _many(folder: Path) -> Iterator[Figure]:
-    table, notes = folder / "many", {"XDG_CACHE_HOME": str(folder / "notes")}
-    run(_task("small_table", str(table), str(_NUM_SMALL)))
+def _many(folder: Path, kind: str) -> Iterator[Figure]:
+    root = folder / f"many-{kind}"
+    environment = {"XDG_CACHE_HOME": str(folder / "notes"), **_catalog(folder)}
+    task, table = ("small_table", str(root)) if kind == "Delta" else ("small_iceberg", _ICEBERG)
+    run(_task(task, str(root), str(_NUM_SMALL)), environment=environment)
     # The files are too small to be worth filters of `id`: none has one, and 1,000 get some.
-    command = (BLOOMIFY, str(table), *_COLUMNS, "--max-files", "1000")
-    first = run(command, environment=notes)
+    command = (BLOOMIFY, table, *_COLUMNS, "--max-files", "1000")
+    first = run(command, environment=environment)
     yield Figure(
-        what=f"First run over {_NUM_SMALL:,} files: each footer is read, 1,000 get filters",
+        what=f"{kind}, first run over {_NUM_SMALL:,} files: each footer is read, 1,000 get filters",
         figure=f"{first.seconds:.1f} s, {first.peak_mb:.0f} MB at most",
     )
-    run((BLOOMIFY, str(table), *_COLUMNS), environment=notes)
-    again = run((BLOOMIFY, str(table), *_COLUMNS), environment=notes)
+    run((BLOOMIFY, table, *_COLUMNS), environment=environment)
+    again = run((BLOOMIFY, table, *_COLUMNS), environment=environment)
     yield below(
-        f"Run over {_NUM_SMALL:,} files that all have their filters",
+        f"{kind}, run over {_NUM_SMALL:,} files that all have their filters",
         again.seconds,
         limit=5,
         unit="s",
     )
+
+
+def _catalog(folder: Path) -> dict[str, str]:
+    """Return the environment that describes the catalog of Iceberg tables to pyiceberg."""
+    facts = {
+        "TYPE": "sql",
+        "URI": f"sqlite:///{folder}/catalog.db",
+        "WAREHOUSE": f"file://{folder}/warehouse",
+    }
+    return {f"PYICEBERG_CATALOG__BENCH__{name}": text for name, text in facts.items()}
 
 
 def _data() -> Path:
