@@ -8,7 +8,6 @@ What cannot be returned as the table has it is refused by name (`UnsupportedTabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ import numpy as np
 from parquet_bloomwriter.delta.partition_values import partition_value
 from parquet_bloomwriter.errors import (
     BloomwriterError,
-    ColumnNotFound,
     FileProblem,
     InvalidArgument,
     TableProblem,
@@ -30,12 +28,11 @@ from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.predicate import columns_of, parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
-from parquet_bloomwriter.predicate.expression import And, Not, Opaque, Or
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
 from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
+from parquet_bloomwriter.scan.needed_columns import is_opaque, needed_names
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.table_files.delta import is_special
-from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -89,7 +86,8 @@ class LogicalTable:
         tree = None if filters is None else parse(filters)
         metadata = table.snapshot.metadata
         every = fields_of(metadata.schema, table.mapping)
-        fields = _needed(every, columns, tree)
+        names = needed_names([one.name for one in every], columns, tree)
+        fields = tuple(one for one in every if one.name in names)
         schema = _schema(fields)
         condition = None
         if filters is not None and tree is not None:
@@ -323,47 +321,6 @@ def _schema(fields: Sequence[LogicalField]) -> pa.Schema:
     return pa.schema([one.arrow for one in fields])
 
 
-def _needed(
-    every: tuple[LogicalField, ...], columns: Projection | None, tree: Expression | None
-) -> tuple[LogicalField, ...]:
-    """Return the columns that are returned or asked about.
-
-    Raises:
-        ColumnNotFound: If the table has no such column.
-    """
-    if columns is None or isinstance(columns, Mapping) or (tree is not None and _is_opaque(tree)):
-        if columns is not None and not isinstance(columns, Mapping):
-            _check_names(every, columns)
-        return every
-    asked = [*columns, *(columns_of(tree) if tree is not None else ())]
-    _check_names(every, asked)
-    return tuple(
-        one
-        for one in every
-        if any(name == one.name or name.startswith(f"{one.name}.") for name in asked)
-    )
-
-
-def _check_names(every: Sequence[LogicalField], asked: Sequence[str]) -> None:
-    names = [one.name for one in every]
-    for name in asked:
-        if not any(name == one or name.startswith(f"{one}.") for one in names):
-            raise ColumnNotFound(
-                f'there is no column "{name}"', name=name, remedy=suggestion(name, names)
-            )
-
-
-def _is_opaque(tree: Expression) -> bool:
-    match tree:
-        case Not(operand):
-            return _is_opaque(operand)
-        case And(operands) | Or(operands):
-            return any(map(_is_opaque, operands))
-        case Opaque():
-            return True
-    return False
-
-
 def check_filters(table: DeltaTable, tree: Expression) -> None:
     """Refuse conditions that the table's own engine would evaluate by other rules.
 
@@ -371,7 +328,7 @@ def check_filters(table: DeltaTable, tree: Expression) -> None:
         InvalidArgument: If one is about text with a collation, or filled up with blanks.
     """
     fields = table.plain_fields
-    for name in fields if _is_opaque(tree) else columns_of(tree):
+    for name in fields if is_opaque(tree) else columns_of(tree):
         if any(map(is_special, fields.get(name, ()))):
             raise InvalidArgument(
                 f'the column "{name}" has a collation, or is filled up with blanks: which of its '

@@ -1,0 +1,107 @@
+"""Trees -> expressions of pyiceberg, by which it leaves out files when it plans a scan.
+
+An expression is true for every row for which the tree is true, and maybe for others: what means the
+same to both is converted, all else is `AlwaysTrue`. These are comparisons with whole numbers, text,
+dates and moments, of columns of just these types, IN, and IS NULL. Floats and decimals, which
+pyiceberg rounds, and negations, which nulls make difficult, are left out.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg import expressions as pe
+from pyiceberg.types import (
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    IsIn,
+    IsNull,
+    Or,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyiceberg.types import IcebergType
+
+_OPERATORS: Mapping[str, type[pe.LiteralPredicate]] = {
+    "=": pe.EqualTo,
+    "<": pe.LessThan,
+    "<=": pe.LessThanOrEqual,
+    ">": pe.GreaterThan,
+    ">=": pe.GreaterThanOrEqual,
+}
+_MOST_VALUES = 200
+"""Values of an IN that pyiceberg looks at; it keeps files for longer ones."""
+
+_ANY = pe.AlwaysTrue()
+
+
+def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.BooleanExpression:  # noqa: PLR0911  a kind each
+    """Return an expression that is true at least where a tree is.
+
+    Args:
+        tree: A predicate.
+        types: Of the columns that the expression may name, by their dotted names.
+    """
+    match tree:
+        case And(operands):
+            return _all([to_iceberg(one, types) for one in operands])
+        case Or(operands):
+            return _any([to_iceberg(one, types) for one in operands])
+        case Constant(value):
+            return _ANY if value else pe.AlwaysFalse()
+        case Comparison(column, operator, value) if operator in _OPERATORS:
+            if _is_alike(value, types.get(column)):
+                return _OPERATORS[operator](pe.Reference(column), value)
+        case IsIn(column, values) if values and len(values) <= _MOST_VALUES:
+            if all(_is_alike(value, types.get(column)) for value in values):
+                return pe.In(pe.Reference(column), values=set(values))
+        case IsNull(column) if column in types:
+            return pe.IsNull(term=pe.Reference(column))
+    return _ANY
+
+
+def _all(parts: list[pe.BooleanExpression]) -> pe.BooleanExpression:
+    found: pe.BooleanExpression = _ANY
+    for one in parts:
+        found = pe.And(found, one)
+    return found
+
+
+def _any(parts: list[pe.BooleanExpression]) -> pe.BooleanExpression:
+    found: pe.BooleanExpression = pe.AlwaysFalse()
+    for one in parts:
+        found = pe.Or(found, one)
+    return found
+
+
+def _is_alike(value: Any, type_: IcebergType | None) -> bool:  # noqa: ANN401, PLR0911  a type each
+    """Whether a literal of Python means the same to pyiceberg, and is not rounded."""
+    kind = type(value)  # no subclasses: bool is an int, and pandas has finer datetimes
+    match type_:
+        case IntegerType():
+            return kind is int and -(2**31) <= value < 2**31
+        case LongType():
+            return kind is int and -(2**63) <= value < 2**63
+        case StringType():
+            return kind is str
+        case DateType():
+            return kind is date
+        case TimestampType():
+            return kind is datetime and value.tzinfo is None
+        case TimestamptzType():
+            return kind is datetime and value.tzinfo is not None
+    return False
