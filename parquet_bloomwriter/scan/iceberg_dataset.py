@@ -10,21 +10,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from pyiceberg.manifest import FileFormat
-from pyiceberg.types import DecimalType, DoubleType, LongType
-
 from parquet_bloomwriter.errors import UnsupportedTable
-from parquet_bloomwriter.metadata import PhysicalType, Repetition
-from parquet_bloomwriter.metadata.logical_types import type_of
+from parquet_bloomwriter.iceberg.scan import arrow_schema, is_parquet
+from parquet_bloomwriter.iceberg.stored_types import is_unchanged
+from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.probing.footer_cache import cached_footer
-from parquet_bloomwriter.scan.iceberg_rows import arrow_schema, plan
+from parquet_bloomwriter.scan.iceberg_rows import plan_table
 from parquet_bloomwriter.scan.table import TableFiles
-from parquet_bloomwriter.table_files.iceberg import is_kept
 
 if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType
-
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.table_files.iceberg import IcebergFile, IcebergTable
@@ -45,10 +40,10 @@ def as_fragments(table: IcebergTable, filters: Filters) -> TableFiles:
     import pyarrow.dataset as ds
     import pyarrow.fs as pafs
 
-    tasks = plan(table, parse(filters))
+    tasks = plan_table(table, parse(filters))
     if any(one.delete_files for one in tasks):
         raise _refused("leave out deleted rows, which this table marks in delete files")
-    if any(one.file.file_format != FileFormat.PARQUET for one in tasks):
+    if any(not is_parquet(one.file) for one in tasks):
         raise _refused("have files of several formats, as this table has")
     files = [table.file(one.file) for one in tasks]
     if len({id(one.filesystem) for one in files}) > 1:
@@ -94,7 +89,7 @@ def _check_columns(file: IcebergFile) -> None:
                 raise _refused(f'fill in the column "{one.name}", which a file lacks')
         elif _name_in_file(leaf) != one.name:
             raise _refused("have columns under other names than its files, as this table has")
-        elif not _has_type(leaf, table.schema.find_type(one.field_id)):
+        elif not is_unchanged(leaf, table.schema.find_type(one.field_id)):
             raise _refused("have files with other types, as this table has")
 
 
@@ -102,17 +97,6 @@ def _name_in_file(leaf: Leaf) -> str:
     """Return a leaf's path as Iceberg would name it: without the repeated groups."""
     parts = zip(leaf.path, leaf.repetitions, strict=True)
     return ".".join(name for name, one in parts if one is not Repetition.REPEATED)
-
-
-def _has_type(leaf: Leaf, type_: IcebergType) -> bool:
-    """Whether a file stores a type of the table as it is, neither narrower nor finer."""
-    if isinstance(type_, LongType) and leaf.physical_type != PhysicalType.INT64:
-        return False
-    if isinstance(type_, DoubleType) and leaf.physical_type != PhysicalType.DOUBLE:
-        return False
-    if isinstance(type_, DecimalType) and type_of(leaf).precision != type_.precision:
-        return False
-    return is_kept(leaf, type_)
 
 
 def _refused(what: str) -> UnsupportedTable:

@@ -1,45 +1,41 @@
 """The rows of an Iceberg table: those of its files that survive probing, as pyiceberg returns them.
 
 pyiceberg plans the scan: which files there are, and which delete files apply to each. Files that
-cannot match are dropped from the plan; delete files only take rows away, so that needs no look at
-them. pyiceberg then reads what is left: it applies deletes, finds columns by their ids, casts types
-that were promoted, and fills in columns that a file lacks. Of files without deletes only the row
-groups that might match are decoded; of files with deletes all are, as deletes count rows from the
-file's first one. At last pyarrow evaluates condition and projection, as for all tables.
-
-`_to_requested_schema`, `_get_column_projection_values` and `_read_all_delete_files` are pyiceberg's
-own, and no promise: that is why one minor version of it is asked for (`iceberg.catalog`).
+cannot match are dropped from the plan; delete files only take rows away, so that this is right
+whatever they delete. pyiceberg then reads what is left (`iceberg.scan`). At last pyarrow evaluates
+condition and projection, as for all tables.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyiceberg.exceptions import ResolveError, ValidationError
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.manifest import FileFormat
-from pyiceberg.schema import Schema
-
-from parquet_bloomwriter.errors import BloomwriterError, TableProblem, UnsupportedTable
+from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.iceberg.row_filter import to_iceberg
+from parquet_bloomwriter.iceberg.scan import (
+    TaskReader,
+    arrow_schema,
+    is_parquet,
+    new_scan,
+    plan,
+    schema_of,
+)
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.predicate import parse
-from parquet_bloomwriter.predicate.iceberg_out import to_iceberg
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
 from parquet_bloomwriter.scan.needed_columns import needed_names
-from parquet_bloomwriter.text import clipped, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
-    from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.table import DataScan, FileScanTask
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask
     from pyiceberg.types import IcebergType
 
     from parquet_bloomwriter.hashing import HashKind
@@ -50,9 +46,6 @@ if TYPE_CHECKING:
 
 _FILES_AT_ONCE = 8
 """Files that are decoded at the same time, at most."""
-
-_BUFFER_BYTES = 8 * 1024 * 1024
-"""As pyiceberg sets it for Parquet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +63,9 @@ class IcebergRows:
     """A table, what of it is asked for, and where that may be."""
 
     table: IcebergTable
+
     needed: Schema
-    """The columns that are needed, in the table's order."""
+    """The columns that are returned or asked about, in the table's order."""
 
     projection: Projection | None
     condition: pc.Expression | None
@@ -96,15 +90,12 @@ class IcebergRows:
         """
         tree = None if filters is None else parse(filters)
         names = needed_names([one.name for one in table.schema.fields], columns, tree)
-        # pyiceberg loses the number of rows of a batch without columns.
-        every = table.schema.fields
-        needed = Schema(*([one for one in every if one.name in names] or every[:1]))
+        needed = schema_of(table.schema, names)
         condition = None
         if filters is not None and tree is not None:
-            condition = to_arrow(
-                tree if isinstance(filters, str) else filters, arrow_schema(needed)
-            )
-        tasks = plan(table, tree)
+            given = tree if isinstance(filters, str) else filters
+            condition = to_arrow(given, arrow_schema(needed))
+        tasks = plan_table(table, tree)
         return cls(
             table=table,
             needed=needed,
@@ -114,9 +105,13 @@ class IcebergRows:
         )
 
     @cached_property
-    def schema(self) -> pa.Schema:
-        """Of the columns that are needed, with the types that pyiceberg has for them."""
-        return arrow_schema(self.needed)
+    def _reader(self) -> TaskReader:
+        return TaskReader(
+            metadata=self.table.metadata,
+            io=self.table.io,
+            schema=self.needed,
+            tasks=[one.task for one in self.pieces],
+        )
 
     def read(self, *, use_threads: bool) -> pa.Table:
         """Return all rows asked for, in the order of the plan.
@@ -126,14 +121,14 @@ class IcebergRows:
         """
         import pyarrow as pa
 
-        deletes = self._deletes()
+        reader = self._reader
+        reader.prepare(self.table.path)
 
         def one(piece: Piece) -> pa.Table:
-            with _pyiceberg_errors(piece.task.file.file_path):
-                batches = [self._cast(batch) for batch in self._batches(piece, deletes)]
-                return self._answer(pa.concat_tables([self.schema.empty_table(), *batches]))
+            batches = reader.batches(piece.task, piece.row_groups)
+            return self._answer(pa.Table.from_batches(batches, reader.arrow))
 
-        empty = self._answer(self.schema.empty_table())
+        empty = self._answer(reader.arrow.empty_table())
         at_once = min(_FILES_AT_ONCE, default_jobs()) if use_threads else 1
         with ThreadPoolExecutor(at_once) as pool:
             try:
@@ -151,84 +146,16 @@ class IcebergRows:
             TableProblem: If a file is missing.
             OSError, pyarrow.ArrowException: If a file cannot be read.
         """
-        deletes = self._deletes()
-        for piece in self.pieces:
-            with _pyiceberg_errors(piece.task.file.file_path):
-                for rows in map(self._cast, self._batches(piece, deletes)):
-                    for batch in self._answer(rows).to_batches(max_chunksize=batch_size):
-                        if batch.num_rows:
-                            yield batch
-
-    @cached_property
-    def _scan(self) -> ArrowScan:
-        from pyiceberg.io.pyarrow import ArrowScan
-
-        return ArrowScan(self.table.metadata, self.table.io, self.needed, AlwaysTrue())
-
-    def _deletes(self) -> dict[str, Any]:
-        """Return which rows position deletes take from files, by their paths."""
-        from pyiceberg.io.pyarrow import _read_all_delete_files
-
-        tasks = [one.task for one in self.pieces if one.task.delete_files]
-        if not tasks:
-            return {}
-        with _pyiceberg_errors(self.table.path):
-            return _read_all_delete_files(self.table.io, tasks)
-
-    def _batches(self, piece: Piece, deletes: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        if piece.row_groups is not None and not piece.task.delete_files:
-            return self._of_row_groups(piece.task, piece.row_groups)
-        return self._scan._record_batches_from_scan_tasks_and_deletes([piece.task], deletes)  # noqa: SLF001  its public face reads the deletes again for each file
-
-    def _of_row_groups(
-        self, task: FileScanTask, row_groups: Sequence[int]
-    ) -> Iterator[pa.RecordBatch]:
-        """Read a Parquet file without deletes as pyiceberg does, but only some row groups."""
-        import pyarrow.dataset as ds
-        from pyiceberg.io import pyarrow as by_pyiceberg
-        from pyiceberg.schema import prune_columns
-
-        metadata = self.table.metadata
-        narrows = metadata.format_version <= 2  # noqa: PLR2004  nanoseconds came with version 3
-        with self.table.io.new_input(task.file.file_path).open() as opened:
-            fragment = ds.ParquetFileFormat(
-                pre_buffer=True, buffer_size=_BUFFER_BYTES
-            ).make_fragment(opened, row_groups=list(row_groups))
-            stored = by_pyiceberg.pyarrow_to_schema(
-                fragment.physical_schema,
-                metadata.name_mapping(),
-                downcast_ns_timestamp_to_us=narrows,
-                format_version=metadata.format_version,
-            )
-            missing = by_pyiceberg._get_column_projection_values(  # noqa: SLF001  see above
-                task.file,
-                self.needed,
-                metadata.schema(),
-                metadata.specs().get(task.file.spec_id),
-                stored.field_ids,
-            )
-            read = prune_columns(stored, self._scan._projected_field_ids, select_full_types=False)  # noqa: SLF001  see above
-            scanner = ds.Scanner.from_fragment(
-                fragment=fragment,
-                schema=fragment.physical_schema,
-                columns=[one.name for one in read.columns],
-            )
-            for batch in scanner.to_batches():
-                if batch.num_rows:
-                    yield by_pyiceberg._to_requested_schema(  # noqa: SLF001  see above
-                        self.needed,
-                        read,
-                        batch,
-                        downcast_ns_timestamp_to_us=narrows,
-                        projected_missing_fields=missing,
-                        allow_timestamp_tz_mismatch=True,
-                    )
-
-    def _cast(self, batch: pa.RecordBatch) -> pa.Table:
-        """Return a batch with the table's types: files may have string for large_string."""
         import pyarrow as pa
 
-        return pa.Table.from_batches([batch]).cast(self.schema)
+        reader = self._reader
+        reader.prepare(self.table.path)
+        for piece in self.pieces:
+            for stored in reader.batches(piece.task, piece.row_groups):
+                rows = self._answer(pa.Table.from_batches([stored]))
+                for batch in rows.to_batches(max_chunksize=batch_size):
+                    if batch.num_rows:
+                        yield batch
 
     def _answer(self, rows: pa.Table) -> pa.Table:
         """Return what of some rows is asked for."""
@@ -240,7 +167,7 @@ class IcebergRows:
         return scanned.to_table(columns=self.projection, filter=self.condition, use_threads=False)
 
 
-def plan(table: IcebergTable, tree: Expression | None) -> list[FileScanTask]:
+def plan_table(table: IcebergTable, tree: Expression | None) -> list[FileScanTask]:
     """Return the files that pyiceberg would read, and the delete files that apply to each.
 
     Raises:
@@ -249,27 +176,9 @@ def plan(table: IcebergTable, tree: Expression | None) -> list[FileScanTask]:
     """
     if table.snapshot_id is None:
         return []
-    from pyiceberg.table import DataScan
-
-    row_filter: BooleanExpression = AlwaysTrue()
-    if tree is not None:
-        row_filter = to_iceberg(tree, _types(table))
-    scan = DataScan(table.metadata, table.io, row_filter, snapshot_id=table.snapshot_id)
-    return plan_of(scan, table.path)
-
-
-def plan_of(scan: DataScan, name: str) -> list[FileScanTask]:
-    """Return the files of a scan of pyiceberg.
-
-    Args:
-        scan: The scan.
-        name: Of the table, for messages.
-
-    Raises:
-        As `plan`.
-    """
-    with _pyiceberg_errors(name):
-        return list(scan.plan_files())
+    condition = to_iceberg(tree, {} if tree is None else _types(table))
+    scan = new_scan(table.metadata, table.io, table.snapshot_id, condition)
+    return plan(scan, table.path)
 
 
 def surviving(
@@ -278,23 +187,19 @@ def surviving(
     tree: Expression | None,
     hash_kind: HashKind,
 ) -> Iterator[Piece]:
-    """Yield the files that might have rows, and the row groups; all where nothing is known.
-
-    Raises:
-        ColumnNotFound: If the predicate names a column that the table has not.
-    """
+    """Yield the files that might have rows, and the row groups; all where nothing is known."""
+    every = (Piece(task=one, row_groups=None) for one in tasks)
     if tree is None:
-        yield from (Piece(task=one, row_groups=None) for one in tasks)
+        yield from every
         return
     files = [table.file(one.file) for one in tasks]
     try:
         found = probe_locations(files, Bindings.of(tree, hash_kind)).files
     except (BloomwriterError, OSError):
-        yield from (Piece(task=one, row_groups=None) for one in tasks)
+        yield from every
         return
     for task, probe in zip(tasks, found, strict=True):
-        is_read = task.file.file_format == FileFormat.PARQUET and probe.error is None
-        if not is_read:
+        if probe.error is not None or not is_parquet(task.file):
             yield Piece(task=task, row_groups=None)
         elif probe.known is not None and probe.surviving:
             yield Piece(task=task, row_groups=tuple(probe.surviving))
@@ -305,44 +210,6 @@ def _types(table: IcebergTable) -> dict[str, IcebergType]:
     last = table.metadata.schema()
     found = {}
     for name, several in table.plain_fields.items():
-        one = last.find_column_name(several[0].field_id) == name
-        if one and len(several) == 1:
+        if len(several) == 1 and last.find_column_name(several[0].field_id) == name:
             found[name] = last.find_type(several[0].field_id)
     return found
-
-
-def arrow_schema(schema: Schema) -> pa.Schema:
-    """Return a schema with the types that pyiceberg has for its columns."""
-    from pyiceberg.io.pyarrow import schema_to_pyarrow
-
-    return schema_to_pyarrow(schema, include_field_ids=False)
-
-
-@contextmanager
-def _pyiceberg_errors(name: str) -> Iterator[None]:
-    """Let what pyiceberg cannot read become an error of ours.
-
-    Args:
-        name: Of the table or file.
-
-    Raises:
-        UnsupportedTable: If pyiceberg does not support what the table has.
-        TableProblem: If a file is missing.
-    """
-    import pyarrow as pa
-
-    try:
-        yield
-    except pa.ArrowException:
-        raise
-    except FileNotFoundError as error:
-        raise TableProblem("a file of the table is missing", path=name) from error
-    except (ResolveError, ValidationError, ValueError, NotImplementedError) as error:
-        words = clipped(safe(str(error)))
-        if "equality delete" in words:
-            raise UnsupportedTable(
-                "the table has equality deletes, which pyiceberg does not apply",
-                path=name,
-                remedy="Read its rows with DuckDB (iceberg_scan) or Spark.",
-            ) from error
-        raise UnsupportedTable(f"pyiceberg cannot read the table: {words}", path=name) from error

@@ -16,42 +16,20 @@ Transforms", "Parquet" (Appendix A).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, timedelta
-from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from pyiceberg.manifest import ManifestContent
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructType,
-    TimestampNanoType,
-    TimestampType,
-    TimestamptzNanoType,
-    TimestamptzType,
-    TimeType,
-    UUIDType,
-)
+from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
+from parquet_bloomwriter.iceberg.file_system import place_of
 from parquet_bloomwriter.iceberg.names import parse_name
+from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.iceberg.snapshot import MAIN, check_manifests, head_of, read_entries
+from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
-from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated
-from parquet_bloomwriter.source.filesystems import locate, without_secrets
+from parquet_bloomwriter.source.filesystems import without_secrets
 from parquet_bloomwriter.table_files.files import ICEBERG, Table, TableFile
 
 if TYPE_CHECKING:
@@ -64,41 +42,13 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.name_mapping import MappedField
     from pyiceberg.table.snapshots import Snapshot
-    from pyiceberg.types import IcebergType, NestedField
+    from pyiceberg.types import NestedField
 
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.probing.partitions import Texts
 
 _UNKNOWN: Texts = ()
 _NULL: Texts = (None,)
-
-_BYTES = (Kind.TEXT, Kind.BINARY)
-_KINDS: Mapping[type[IcebergType], tuple[Kind, ...]] = {
-    BooleanType: (Kind.BOOLEAN,),
-    IntegerType: (Kind.INTEGER,),
-    LongType: (Kind.INTEGER,),
-    FloatType: (Kind.FLOATING,),
-    DoubleType: (Kind.FLOATING,),
-    DecimalType: (Kind.DECIMAL,),
-    DateType: (Kind.DATE,),
-    TimeType: (Kind.TIME,),
-    TimestampType: (Kind.TIMESTAMP,),
-    TimestamptzType: (Kind.TIMESTAMP,),
-    TimestampNanoType: (Kind.TIMESTAMP,),
-    TimestamptzNanoType: (Kind.TIMESTAMP,),
-    StringType: _BYTES,
-    BinaryType: _BYTES,
-    FixedType: _BYTES,
-    UUIDType: (Kind.UUID,),
-}
-"""What files may store for a type of the table, so that literals mean the same to both."""
-
-_OF_UTC = (TimestamptzType, TimestamptzNanoType)
-_OF_MICROSECONDS = (TimeType, TimestampType, TimestamptzType)
-_MICROSECOND = 1000
-"""In nanoseconds."""
-
-_EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,10 +89,7 @@ class IcebergTable(Table):
     @cached_property
     def plain_fields(self) -> Mapping[str, Sequence[NestedField]]:
         """The fields of which a row has one value, by dotted name."""
-        found: dict[str, list[NestedField]] = {}
-        for name, one in _plain(self.schema.fields, ""):
-            found.setdefault(name, []).append(one)
-        return found
+        return plain_fields(self.schema)
 
     @cached_property
     def files(self) -> tuple[IcebergFile, ...]:
@@ -159,14 +106,14 @@ class IcebergTable(Table):
             snapshot = self.metadata.snapshot_by_id(self.snapshot_id)
             manifests = [] if snapshot is None else snapshot.manifests(self.io)
             check_manifests(self.path, manifests)
-            of_data = [one for one in manifests if one.content == ManifestContent.DATA]
+            of_data = [one for one in manifests if one.content.name == "DATA"]
             for _, entries in read_entries(self.io, of_data):
                 found += [self.file(one.data_file) for one in entries]
         return tuple(found)
 
     def file(self, one: DataFile) -> IcebergFile:
         """Return the place of a data file, opened with the table's own settings of stores."""
-        path, filesystem = _place(one.file_path, self.io)
+        path, filesystem = place_of(one.file_path, self.io)
         name = path if filesystem is None else without_secrets(one.file_path)
         return IcebergFile(path=path, filesystem=filesystem, name=name, table=self, data_file=one)
 
@@ -203,34 +150,21 @@ class IcebergTable(Table):
         names = {one for mapped in _mapped(mapping.root, field_id) for one in mapped.names}
         return all(node.name not in names for node in nodes)
 
-    def identities(self, spec_id: int | None) -> Mapping[str, tuple[int, NestedField]]:
+    def identities(self, spec_id: int) -> Mapping[str, tuple[int, NestedField]]:
         """Return the columns that a partition spec has by identity: position, and field.
 
         Args:
             spec_id: Of a data file.
         """
-        found = self._identities.get(spec_id)
-        if found is None:
-            found = self._identities[spec_id] = dict(self._identities_of(spec_id))
-        return found
+        if spec_id not in self._identities:
+            spec = self.metadata.specs().get(spec_id)
+            found = () if spec is None else identities(spec, self.plain_fields)
+            self._identities[spec_id] = dict(found)
+        return self._identities[spec_id]
 
     @cached_property
-    def _identities(self) -> dict[int | None, Mapping[str, tuple[int, NestedField]]]:
+    def _identities(self) -> dict[int, Mapping[str, tuple[int, NestedField]]]:
         return {}
-
-    def _identities_of(self, spec_id: int | None) -> Iterator[tuple[str, tuple[int, NestedField]]]:
-        spec = None if spec_id is None else self.metadata.specs().get(spec_id)
-        if spec is None:
-            return
-        by_id = {
-            several[0].field_id: (name, several[0])
-            for name, several in self.plain_fields.items()
-            if len(several) == 1
-        }
-        for place, one in enumerate(spec.fields):
-            if isinstance(one.transform, IdentityTransform) and one.source_id in by_id:
-                name, source = by_id[one.source_id]
-                yield name, (place, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,8 +177,8 @@ class IcebergFile(TableFile):
     def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
         """Return what values of partition columns may be in this file: see `TableFile`."""
         return {
-            name: _texts(self.data_file.partition, place, one.field_type)
-            for name, (place, one) in self.table.identities(self.data_file.spec_id).items()
+            name: texts_of(self.data_file.partition, position, one.field_type)
+            for name, (position, one) in self.table.identities(self.data_file.spec_id).items()
             if name in columns
         }
 
@@ -294,28 +228,6 @@ def _by_id(name: str, table: PyicebergTable, snapshot_id: int) -> Snapshot:
     return found
 
 
-def _place(path: str, io: FileIO) -> tuple[str, Any]:
-    """Return where a file is: its path, and the file system that pyiceberg reads it through.
-
-    Returns:
-        The path as the file system spells it; and a file system of pyarrow or fsspec, None for the
-        local one.
-    """
-    from pyarrow.fs import LocalFileSystem
-    from pyiceberg.io.pyarrow import PyArrowFileIO
-
-    if isinstance(io, PyArrowFileIO):
-        scheme, netloc, inner = io.parse_location(path, io.properties)
-        filesystem = io.fs_by_scheme(scheme, netloc)
-        return inner, None if isinstance(filesystem, LocalFileSystem) else filesystem
-    found: Any = getattr(io.new_input(path), "_fs", None)  # fsspec's
-    if found is None:
-        place = locate(path)
-        return place.path, place.filesystem
-    is_local = "file" in ((found.protocol,) if isinstance(found.protocol, str) else found.protocol)
-    return found._strip_protocol(path), None if is_local else found  # noqa: SLF001  no other
-
-
 def _nodes(node: ColumnNode) -> Iterator[ColumnNode]:
     for child in node.children:
         yield child
@@ -328,54 +240,3 @@ def _mapped(fields: Iterable[MappedField], field_id: int) -> Iterator[MappedFiel
         if one.field_id == field_id:
             yield one
         yield from _mapped(one.fields, field_id)
-
-
-def _plain(fields: Iterable[NestedField], above: str) -> Iterator[tuple[str, NestedField]]:
-    for one in fields:
-        name = f"{above}{one.name}"
-        if one.field_type.is_primitive:
-            yield name, one
-        elif isinstance(one.field_type, StructType):
-            yield from _plain(one.field_type.fields, f"{name}.")
-
-
-def is_kept(leaf: Leaf, type_: IcebergType) -> bool:
-    """Whether the values of a file's column equal the same literals as those of the table's."""
-    stored = type_of(leaf)
-    if stored.kind not in _KINDS.get(type(type_), ()):
-        return False
-    if stored.kind is Kind.INTEGER:
-        return stored.is_signed
-    if isinstance(type_, DecimalType):
-        return stored.scale == type_.scale
-    if stored.kind is Kind.TIMESTAMP and stored.is_adjusted is not isinstance(type_, _OF_UTC):
-        return False
-    return not isinstance(type_, _OF_MICROSECONDS) or stored.unit >= _MICROSECOND
-
-
-def _texts(partition: Any, place: int, type_: IcebergType) -> Texts:  # noqa: ANN401, PLR0911  a Record; a type each
-    """Return a partition value as paths would spell it; nothing if that is not certain."""
-    if place >= len(partition):
-        return _UNKNOWN
-    value = partition[place]
-    if value is None:
-        return _NULL
-    match type_, value:
-        case BooleanType(), bool():
-            return (str(value).lower(),)
-        case ((IntegerType() | LongType()), int()) if not isinstance(value, bool):
-            return (str(value),)
-        case StringType(), str():
-            return (value,)
-        case DecimalType(), Decimal():
-            return (f"{value:f}",)
-        case DateType(), int() if not isinstance(value, bool):
-            return _day(value)
-    return _UNKNOWN
-
-
-def _day(days: int) -> Texts:
-    try:
-        return ((_EPOCH + timedelta(days=days)).isoformat(),)
-    except OverflowError:
-        return _UNKNOWN

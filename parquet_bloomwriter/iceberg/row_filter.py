@@ -49,11 +49,11 @@ _MOST_VALUES = 200
 _ANY = pe.AlwaysTrue()
 
 
-def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.BooleanExpression:  # noqa: PLR0911  a kind each
+def to_iceberg(tree: Expression | None, types: Mapping[str, IcebergType]) -> pe.BooleanExpression:  # noqa: PLR0911  a kind each
     """Return an expression that is true at least where a tree is.
 
     Args:
-        tree: A predicate.
+        tree: A predicate; None for all rows.
         types: Of the columns that the expression may name, by their dotted names.
     """
     match tree:
@@ -68,7 +68,8 @@ def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.Boolean
                 return _OPERATORS[operator](pe.Reference(column), value)
         case IsIn(column, values) if values and len(values) <= _MOST_VALUES:
             if all(_is_alike(value, types.get(column)) for value in values):
-                return pe.In(pe.Reference(column), values=set(values))
+                several: set[Any] = set(values)
+                return pe.In(term=pe.Reference(column), values=several)
         case IsNull(column) if column in types:
             return pe.IsNull(term=pe.Reference(column))
     return _ANY
