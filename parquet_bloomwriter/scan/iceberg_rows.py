@@ -8,7 +8,6 @@ condition and projection, as for all tables.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,10 +22,10 @@ from parquet_bloomwriter.iceberg.scan import (
     plan,
     schema_of,
 )
-from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.scan.answer import answer, joined
 from parquet_bloomwriter.scan.needed_columns import needed_names
 
 if TYPE_CHECKING:
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import Projection
     from parquet_bloomwriter.table_files.iceberg import IcebergTable
-
-_FILES_AT_ONCE = 8
-"""Files that are decoded at the same time, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +125,7 @@ class IcebergRows:
             return self._answer(pa.Table.from_batches(batches, reader.arrow))
 
         empty = self._answer(reader.arrow.empty_table())
-        at_once = min(_FILES_AT_ONCE, default_jobs()) if use_threads else 1
-        with ThreadPoolExecutor(at_once) as pool:
-            try:
-                parts = list(pool.map(one, self.pieces))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-        return pa.concat_tables([empty, *parts])
+        return joined(empty, one, self.pieces, use_threads=use_threads)
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows asked for, file by file.
@@ -159,12 +148,7 @@ class IcebergRows:
 
     def _answer(self, rows: pa.Table) -> pa.Table:
         """Return what of some rows is asked for."""
-        import pyarrow.dataset as ds
-
-        if self.condition is None and self.projection is None:
-            return rows
-        scanned = ds.dataset(rows)
-        return scanned.to_table(columns=self.projection, filter=self.condition, use_threads=False)
+        return answer(rows, self.projection, self.condition)
 
 
 def plan_table(table: IcebergTable, tree: Expression | None) -> list[FileScanTask]:
@@ -176,7 +160,7 @@ def plan_table(table: IcebergTable, tree: Expression | None) -> list[FileScanTas
     """
     if table.snapshot_id is None:
         return []
-    condition = to_iceberg(tree, {} if tree is None else _types(table))
+    condition = to_iceberg(tree, {} if tree is None else filter_types(table))
     scan = new_scan(table.metadata, table.io, table.snapshot_id, condition)
     return plan(scan, table.path)
 
@@ -205,7 +189,7 @@ def surviving(
             yield Piece(task=task, row_groups=tuple(probe.surviving))
 
 
-def _types(table: IcebergTable) -> dict[str, IcebergType]:
+def filter_types(table: IcebergTable) -> dict[str, IcebergType]:
     """Return the columns that a scan may be planned by: pyiceberg knows the last schema only."""
     last = table.metadata.schema()
     found = {}

@@ -8,7 +8,6 @@ What cannot be returned as the table has it is refused by name (`UnsupportedTabl
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,10 +24,10 @@ from parquet_bloomwriter.errors import (
     UnsupportedTable,
 )
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
-from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.predicate import columns_of, parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.scan.answer import answer, joined, of_no_columns
 from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
 from parquet_bloomwriter.scan.needed_columns import is_opaque, needed_names
 from parquet_bloomwriter.source import read_footer
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import Projection
     from parquet_bloomwriter.table_files.delta import DeltaFile, DeltaTable
-
-_FILES_AT_ONCE = 8
-"""Files that are decoded at the same time, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,21 +108,13 @@ class LogicalTable:
         Raises:
             As `batches`.
         """
-        import pyarrow as pa
 
         def one(piece: tuple[DeltaFile, tuple[int, ...] | None]) -> pa.Table:
             with self._opened(*piece) as opened:
                 return self._answer(opened.whole(use_threads=use_threads))
 
         empty = self._answer(self.schema.empty_table())
-        at_once = min(_FILES_AT_ONCE, default_jobs()) if use_threads else 1
-        with ThreadPoolExecutor(at_once) as pool:
-            try:
-                parts = list(pool.map(one, self.pieces))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-        return pa.concat_tables([empty, *parts])
+        return joined(empty, one, self.pieces, use_threads=use_threads)
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows asked for, file by file.
@@ -168,13 +156,7 @@ class LogicalTable:
 
     def _answer(self, rows: pa.Table) -> pa.Table:
         """Return what of some rows is asked for."""
-        import pyarrow.dataset as ds
-
-        if self.condition is None and self.projection is None:
-            return rows
-        # Parts of structs and the names of results are pyarrow's business, as for any file.
-        scanned = ds.dataset(rows)
-        return scanned.to_table(columns=self.projection, filter=self.condition, use_threads=False)
+        return answer(rows, self.projection, self.condition)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -239,7 +221,7 @@ class _OpenFile:
                 continue
             chunks = [one.of_file(chunk) for chunk in stored.column(place).chunks]
             columns.append(pa.chunked_array(chunks, one.type))
-        return pa.table(columns, _schema(self.fields)) if columns else _of_no_columns(num_rows)
+        return pa.table(columns, _schema(self.fields)) if columns else of_no_columns(num_rows)
 
     def _partition(self, one: LogicalField, num_rows: int) -> pa.Array:
         import pyarrow as pa
@@ -307,12 +289,6 @@ def check_clocks(file: DeltaFile, footer: Footer, names: Collection[str]) -> Non
                 "stores times of another clock",
                 remedy="Name the other columns.",
             )
-
-
-def _of_no_columns(num_rows: int) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table({"": pa.nulls(num_rows)}).select([])
 
 
 def _schema(fields: Sequence[LogicalField]) -> pa.Schema:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
+    from pyiceberg.table import DataScan
     from pyiceberg.table import Table as PyicebergTable
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.name_mapping import MappedField
@@ -65,8 +66,6 @@ class IcebergTable(Table):
     schema: Schema
     """Of the snapshot."""
 
-    columns: IcebergColumns
-
     snapshot_id: int | None
     """None for a table without snapshots."""
 
@@ -85,6 +84,11 @@ class IcebergTable(Table):
     def facts(self) -> dict[str, object]:
         """The snapshot."""
         return {"snapshot_id": self.snapshot_id, "branch": self.branch}
+
+    @cached_property
+    def columns(self) -> IcebergColumns:
+        """The table's leaf columns, and those of files that they are."""
+        return IcebergColumns(self.schema, self.metadata.name_mapping())
 
     @cached_property
     def plain_fields(self) -> Mapping[str, Sequence[NestedField]]:
@@ -215,10 +219,22 @@ def open_table(
             metadata=table.metadata,
             io=table.io,
             schema=schema,
-            columns=IcebergColumns(schema, table.metadata.name_mapping()),
             snapshot_id=None if snapshot is None else snapshot.snapshot_id,
             branch=branch,
         )
+
+
+def table_of_scan(scan: DataScan) -> IcebergTable:
+    """Return the table that a scan of pyiceberg reads, with all its columns."""
+    schema = scan.update(selected_fields=("*",)).projection()
+    identifier = scan.table_identifier
+    return IcebergTable(
+        path=scan.table_metadata.location if identifier is None else ".".join(identifier),
+        metadata=scan.table_metadata,
+        io=scan.io,
+        schema=schema,
+        snapshot_id=scan.snapshot_id,
+    )
 
 
 def _by_id(name: str, table: PyicebergTable, snapshot_id: int) -> Snapshot:
