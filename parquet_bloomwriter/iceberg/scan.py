@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
     from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.manifest import DataFile
@@ -53,20 +52,17 @@ def plan(scan: DataScan, name: str) -> list[FileScanTask]:
         return list(scan.plan_files())
 
 
-def new_scan(
-    metadata: TableMetadata, io: FileIO, snapshot_id: int, row_filter: BooleanExpression
-) -> DataScan:
-    """Return a scan of a snapshot.
+def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:
+    """Return a scan of all rows of a snapshot.
 
     Args:
         metadata: The table's.
         io: What opens its files.
         snapshot_id: Of the snapshot.
-        row_filter: By columns of the table's current schema; files that cannot match are left out.
     """
     from pyiceberg.table import DataScan
 
-    return DataScan(metadata, io, row_filter, snapshot_id=snapshot_id)
+    return DataScan(metadata, io, snapshot_id=snapshot_id)
 
 
 def is_parquet(file: DataFile) -> bool:
