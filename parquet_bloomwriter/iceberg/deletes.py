@@ -141,9 +141,6 @@ class PositionDeletes:
 
     def _paths_named_by(self, delete_file: DataFile) -> set[str] | None:
         """Return the locations that a delete file names; None if it cannot be read."""
-        referenced = _referenced_by_entry(delete_file)
-        if referenced:
-            return {referenced}
         try:
             return _READERS[delete_file.file_format.value](self._io, delete_file.file_path)
         except MemoryError:
@@ -168,17 +165,6 @@ def canonical_location(location: str) -> str:
 
 def _partition(file: DataFile) -> tuple[Hashable, ...]:
     return tuple(file.partition[position] for position in range(len(file.partition)))
-
-
-def _referenced_by_entry(delete_file: DataFile) -> str | None:
-    """Return the only data file of a delete file, if the manifest says which (field 143)."""
-    fields = delete_file._data  # noqa: SLF001  pyiceberg 0.12 has no name for this field
-    position = _REFERENCED_AT
-    return fields[position] if len(fields) > position else None
-
-
-_REFERENCED_AT = 17
-"""Position of referenced_data_file in pyiceberg's `DATA_FILE_TYPE[3]`, in which it reads all."""
 
 
 def _in_parquet(io: FileIO, location: str) -> set[str]:
