@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.caches import clear_cache
-    from parquet_bloomwriter.delta.files import find_files
     from parquet_bloomwriter.errors import (
         BloomwriterError,
         ColumnNotFound,
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.reports.verification import VerifyReport
     from parquet_bloomwriter.sbbf import Sbbf
+    from parquet_bloomwriter.table_files.find import find_files
     from parquet_bloomwriter.tables.add import bloomify_table
     from parquet_bloomwriter.tables.strip import strip_table
     from parquet_bloomwriter.verbs.add import bloomify
@@ -148,7 +148,7 @@ _HOMES = {
     "verify": "verbs.verify",
     "bloomify_table": "tables.add",
     "strip_table": "tables.strip",
-    "find_files": "delta.files",
+    "find_files": "table_files.find",
     "TableReport": "reports.table",
     "VerifyReport": "reports.verification",
 }

@@ -25,7 +25,7 @@ MUTABLE = {
     "probing.files.Bindings",
     "probing.files._Opened",
     "probing.footer_cache.BitsetPlaces",
-    "probing.table_columns.LoggedBindings",
+    "probing.table_columns.LogicalBindings",
     "probing.footer_cache.CachedFooter",
 }
 """Dataclasses that hold the state of work under way."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.table_files.find import AsOf
 
 T = TypeVar("T", bound=float)
 
@@ -335,23 +336,47 @@ printing_options = all_of(
 )
 
 
-class ReadingOptions(TypedDict):
+class StateOptions(TypedDict):
+    """Which state of tables is read: `state_options`."""
+
+    version: int | None
+    snapshot: int | None
+    branch: str | None
+
+
+class ReadingOptions(StateOptions):
     """The options of most verbs that only read: `reading_options`."""
 
     jobs: int | None
-    version: int | None
     as_json: bool
     quiet: bool
 
 
-version_option = _other(
-    "--version",
-    metavar="N",
-    type=click.IntRange(0),
-    help="Read version N of Delta tables.  [default: their last]",
+state_options = all_of(
+    _other(
+        "--version",
+        metavar="N",
+        type=click.IntRange(0),
+        help="Read version N of Delta tables.  [default: their last]",
+    ),
+    _other(
+        "--snapshot",
+        metavar="ID",
+        type=int,
+        help="Read this snapshot of Iceberg tables.  [default: their last]",
+    ),
+    _other("--branch", metavar="NAME", help="Read this branch of Iceberg tables.  [default: main]"),
 )
 
-reading_options = all_of(jobs_option, version_option, printing_options)
+
+def as_of(options: StateOptions) -> AsOf:
+    """Return which state of tables is asked for."""
+    from parquet_bloomwriter.table_files.find import AsOf
+
+    return AsOf(version=options["version"], snapshot=options["snapshot"], branch=options["branch"])
+
+
+reading_options = all_of(jobs_option, state_options, printing_options)
 
 running_options = all_of(
     jobs_option,

@@ -19,6 +19,7 @@ import click
 from bloomify.console.console import interruptible
 from bloomify.console.messages import BUG_HINT, DEBUG, describe
 from bloomify.exits import ExitCode, exit_code_of, exit_code_of_run
+from bloomify.options import as_of
 from bloomify.views.base import Document, failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem
 from parquet_bloomwriter.text import count, safe
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
     from bloomify.options import DestinationOptions, ReadingOptions, WritingOptions
     from bloomify.views.base import View
     from parquet_bloomwriter import FileOutcome
-    from parquet_bloomwriter.delta.files import FoundFiles, Table
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.source import Location
+    from parquet_bloomwriter.table_files.files import Table
+    from parquet_bloomwriter.table_files.find import AsOf, FoundFiles
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -133,7 +135,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
 
     jobs = default_jobs() if options["jobs"] is None else options["jobs"]
     with interruptible(console.bar):
-        found = find(inputs, options["version"])
+        found = find(inputs, as_of(options))
         locations = found.files
         run = _Run(
             view=view,
@@ -148,29 +150,29 @@ def read_files(  # noqa: PLR0913  the frame's parts
         return run.take_all(_outcomes(locations, verb, jobs, console))
 
 
-def find(inputs: Sequence[str], version: int | None) -> FoundFiles:
-    """Find the files that inputs name; of tables, those of a version, by default the last.
+def find(inputs: Sequence[str], state: AsOf) -> FoundFiles:
+    """Find the files that inputs name; of tables, those of the state that is asked for.
 
     Raises:
         InvalidArgument: If an input matches nothing, or cannot be opened here.
         TableProblem: If a table cannot be understood.
         OSError: If a folder cannot be listed.
     """
-    from parquet_bloomwriter.delta.files import find_inputs
+    from parquet_bloomwriter.table_files.find import find_inputs
 
-    return find_inputs(inputs, version=version)
+    return find_inputs(inputs, as_of=state)
 
 
 def table_headline(table: Table) -> str:
     """Return one line on a table: what is read of it."""
     files = count(len(table.files), "file")
-    return f"{safe(table.path)}: version {table.version:,} of a Delta table, {files}"
+    return f"{safe(table.path)}: {safe(table.label)}, {files}"
 
 
 def table_documents(tables: Sequence[Table]) -> Document:
     """Return what the JSON says of tables, if there are some."""
     facts: list[Document] = [
-        {"path": one.path, "version": one.version, "num_files": len(one.files)} for one in tables
+        {"path": one.path, **one.facts, "num_files": len(one.files)} for one in tables
     ]
     return {"tables": facts} if facts else {}
 

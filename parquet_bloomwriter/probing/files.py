@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.delta.files import Table
     from parquet_bloomwriter.metadata import Schema
     from parquet_bloomwriter.predicate.bound import Bound, InSet
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.probing.partitions import Partition
     from parquet_bloomwriter.source import Source
+    from parquet_bloomwriter.table_files.files import Table
 
 Failure = TypeVar("Failure", BloomwriterError | OSError, BloomwriterError | OSError | None)
 
@@ -113,10 +113,10 @@ class Bindings:
         return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
 
     def of_table(self, table: Table) -> Bindings:
-        """Begin anew, for files of a table of Delta."""
-        from parquet_bloomwriter.probing.table_columns import LoggedBindings
+        """Begin anew, for files of a table."""
+        from parquet_bloomwriter.probing.table_columns import LogicalBindings
 
-        return LoggedBindings(self.expression, self.columns, hash_kind=self.hash_kind, table=table)
+        return LogicalBindings(self.expression, self.columns, hash_kind=self.hash_kind, table=table)
 
     def in_partition(self, partition: Partition) -> Bindings:
         """Begin anew, for files with these columns in their paths."""
@@ -275,9 +275,9 @@ def _by_partition(locations: Sequence[Openable], bindings: Bindings) -> Groups:
 
 def _partition_of(location: Openable, bindings: Bindings) -> Partition | None:
     if getattr(location, "table", None) is not None:
-        from parquet_bloomwriter.probing.table_columns import partition_in_log
+        from parquet_bloomwriter.probing.table_columns import partition_of_file
 
-        return partition_in_log(location, bindings.columns)  # type: ignore[arg-type]  # seen above
+        return partition_of_file(location, bindings.columns)  # type: ignore[arg-type]  # seen above
     path = str(location)
     if not bindings.reads_paths or "=" not in path:
         return None

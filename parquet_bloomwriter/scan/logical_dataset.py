@@ -21,8 +21,8 @@ from parquet_bloomwriter.scan.table import TableFiles
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-    from parquet_bloomwriter.delta.files import Table, TableFile
     from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.table_files.delta import DeltaFile, DeltaTable
 
 _THREADS = 16
 
@@ -32,7 +32,7 @@ _TYPE_CHANGES = "delta.typeChanges"
 _READ = "Read its rows by read_table or iter_batches."
 
 
-def as_fragments(table: Table, filters: Filters) -> TableFiles:
+def as_fragments(table: DeltaTable, filters: Filters) -> TableFiles:
     """Return the files of a table as pyarrow's fragments, with the table's schema.
 
     Raises:
@@ -71,7 +71,7 @@ def as_fragments(table: Table, filters: Filters) -> TableFiles:
     )
 
 
-def _check_clocks(file: TableFile) -> None:
+def _check_clocks(file: DeltaFile) -> None:
     """Refuse a file that stores times of another clock: a dataset would shift them."""
     with file.open() as source:
         fields = file.table.snapshot.metadata.schema["fields"]
@@ -88,7 +88,7 @@ def _for_arrow(filesystem: object) -> object:
     return pafs.PyFileSystem(pafs.FSSpecHandler(filesystem))
 
 
-def _check(table: Table) -> None:
+def _check(table: DeltaTable) -> None:
     if table.mapping != "none":
         raise UnsupportedTable(
             "a dataset cannot have columns under other names than its files, as this table has",
@@ -105,7 +105,7 @@ def _check(table: Table) -> None:
         )
 
 
-def _partition(file: TableFile) -> pc.Expression:
+def _partition(file: DeltaFile) -> pc.Expression:
     """Return the expression that is true for the rows of a file, by its partition columns."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -32,9 +32,9 @@ from parquet_bloomwriter.predicate import columns_of, parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import And, Not, Opaque, Or
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
-from parquet_bloomwriter.probing.table_columns import is_special, plain_fields
 from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
 from parquet_bloomwriter.source import read_footer
+from parquet_bloomwriter.table_files.delta import is_special
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-    from parquet_bloomwriter.delta.files import Table, TableFile
     from parquet_bloomwriter.hashing import HashKind
     from parquet_bloomwriter.metadata import Footer
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import Projection
+    from parquet_bloomwriter.table_files.delta import DeltaFile, DeltaTable
 
 _FILES_AT_ONCE = 8
 """Files that are decoded at the same time, at most."""
@@ -60,19 +60,19 @@ _FILES_AT_ONCE = 8
 class LogicalTable:
     """A table, what of it is asked for, and where that may be."""
 
-    table: Table
+    table: DeltaTable
     fields: tuple[LogicalField, ...]
     """The columns that are needed, in the table's order."""
 
     projection: Projection | None
     condition: pc.Expression | None
-    pieces: tuple[tuple[TableFile, tuple[int, ...] | None], ...]
+    pieces: tuple[tuple[DeltaFile, tuple[int, ...] | None], ...]
     """Files with the row groups that might match; None for all."""
 
     @classmethod
     def of(
         cls,
-        table: Table,
+        table: DeltaTable,
         *,
         columns: Projection | None,
         filters: Filters | None,
@@ -116,7 +116,7 @@ class LogicalTable:
         """
         import pyarrow as pa
 
-        def one(piece: tuple[TableFile, tuple[int, ...] | None]) -> pa.Table:
+        def one(piece: tuple[DeltaFile, tuple[int, ...] | None]) -> pa.Table:
             with self._opened(*piece) as opened:
                 return self._answer(opened.whole(use_threads=use_threads))
 
@@ -146,7 +146,7 @@ class LogicalTable:
                             yield batch
 
     @contextmanager
-    def _opened(self, file: TableFile, row_groups: tuple[int, ...] | None) -> Iterator[_OpenFile]:
+    def _opened(self, file: DeltaFile, row_groups: tuple[int, ...] | None) -> Iterator[_OpenFile]:
         import pyarrow.parquet as pq
 
         try:
@@ -184,7 +184,7 @@ class _OpenFile:
     """A file of the table, open."""
 
     fields: tuple[LogicalField, ...]
-    file: TableFile
+    file: DeltaFile
     footer: Footer
     parquet: pq.ParquetFile
     row_groups: tuple[int, ...] | None
@@ -281,7 +281,7 @@ class _OpenFile:
         return rows if alive is None else rows.filter(pa.array(alive))
 
 
-def check_clocks(file: TableFile, footer: Footer, names: Collection[str]) -> None:
+def check_clocks(file: DeltaFile, footer: Footer, names: Collection[str]) -> None:
     """Refuse timestamps of a file that mean another clock than the table's.
 
     Args:
@@ -293,7 +293,7 @@ def check_clocks(file: TableFile, footer: Footer, names: Collection[str]) -> Non
         UnsupportedTable: If times of UTC are stored for local ones, or the other way round.
         UnsupportedFile: If the file's columns are not known.
     """
-    fields = plain_fields(file.table.snapshot.metadata.schema)
+    fields = file.table.plain_fields
     for name, leaf in file.table.in_file(footer).items():
         stored = type_of(leaf)
         types = [str(field["type"]) for field in fields.get(name, ())]
@@ -364,13 +364,13 @@ def _is_opaque(tree: Expression) -> bool:
     return False
 
 
-def check_filters(table: Table, tree: Expression) -> None:
+def check_filters(table: DeltaTable, tree: Expression) -> None:
     """Refuse conditions that the table's own engine would evaluate by other rules.
 
     Raises:
         InvalidArgument: If one is about text with a collation, or filled up with blanks.
     """
-    fields = plain_fields(table.snapshot.metadata.schema)
+    fields = table.plain_fields
     for name in fields if _is_opaque(tree) else columns_of(tree):
         if any(map(is_special, fields.get(name, ()))):
             raise InvalidArgument(
@@ -381,8 +381,8 @@ def check_filters(table: Table, tree: Expression) -> None:
 
 
 def _pieces(
-    table: Table, tree: Expression | None, hash_kind: HashKind
-) -> Iterator[tuple[TableFile, tuple[int, ...] | None]]:
+    table: DeltaTable, tree: Expression | None, hash_kind: HashKind
+) -> Iterator[tuple[DeltaFile, tuple[int, ...] | None]]:
     """Yield the files that might have rows, and the row groups; all where nothing is known."""
     if tree is None:
         yield from ((one, None) for one in table.files)

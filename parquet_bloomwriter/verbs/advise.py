@@ -16,7 +16,6 @@ from parquet_bloomwriter.advising import ColumnProfile, judge
 from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
-from parquet_bloomwriter.delta.files import columns_of_file
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import notes_on, why_no_filter
 from parquet_bloomwriter.filters.stored import filters_of_columns
@@ -30,6 +29,7 @@ from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.sbbf import num_blocks_for
 from parquet_bloomwriter.source.open import opened_with_footer
+from parquet_bloomwriter.table_files.files import columns_of_file
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.values.pages import is_near
 from parquet_bloomwriter.verbs.inspect import values_and_nulls

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.delta.files import TableFile
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.hashes import is_collection, lookups_of
 from parquet_bloomwriter.filters.stored import SHARED, FilterReader
@@ -20,6 +19,7 @@ from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
 from parquet_bloomwriter.probing.footer_cache import FileBatch, cached_footer
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
+from parquet_bloomwriter.table_files.files import TableFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

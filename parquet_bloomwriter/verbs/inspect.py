@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.delta.files import columns_of_file
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
@@ -18,6 +17,7 @@ from parquet_bloomwriter.reports.inspection import (
     FilterPlace,
 )
 from parquet_bloomwriter.source.open import opened_with_footer
+from parquet_bloomwriter.table_files.files import columns_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.delta.files import find_files, find_table
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.probing.files import Bindings, Given, probe_locations
 from parquet_bloomwriter.source import Location
+from parquet_bloomwriter.table_files.find import LAST, AsOf, find_inputs, find_table
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
@@ -28,6 +28,8 @@ def probe(  # noqa: PLR0913  all but two by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
 ) -> ProbeReport:
     """Find out which row groups might hold rows that pass the filters, reading next to nothing.
 
@@ -53,6 +55,8 @@ def probe(  # noqa: PLR0913  all but two by keyword
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with: no
             file holds it.
         version: Of Delta tables; None for their last ones.
+        snapshot: Id of a snapshot of Iceberg tables; None for their last ones.
+        branch: Of Iceberg tables; None for `main`.
 
     Returns:
         Every file with its verdict, in the order given. If one file is asked for and cannot be
@@ -61,8 +65,8 @@ def probe(  # noqa: PLR0913  all but two by keyword
 
     Raises:
         InvalidArgument: If the filters cannot be understood, a folder or pattern matches nothing,
-            or the dialect or the seed is none; if a source is no table, or its log has no such
-            version.
+            or the dialect or the seed is none; if a source is no such table, or has no
+            such version, snapshot or branch.
         ColumnNotFound: If a column is in none of the files.
         TableProblem: If the log of a table is damaged, or asks for features not understood.
         FileProblem: If the only file is no Parquet file, or a broken one.
@@ -70,7 +74,8 @@ def probe(  # noqa: PLR0913  all but two by keyword
     """
     kind = HashKind(dialect, murmur3_seed)
     bindings = Bindings.of(parse(filters), kind, reads_paths=True)
-    files = list(openables(sources, filesystem, version))
+    as_of = AsOf(version=version, snapshot=snapshot, branch=branch)
+    files = openables(sources, filesystem, as_of)
     report = probe_locations(files, bindings)
     if len(report.files) == 1 and report.files[0].error is not None:
         raise report.files[0].error
@@ -78,19 +83,19 @@ def probe(  # noqa: PLR0913  all but two by keyword
 
 
 def openables(
-    sources: Input | Iterable[Input], filesystem: object, version: int | None = None
+    sources: Input | Iterable[Input], filesystem: object, as_of: AsOf = LAST
 ) -> list[Openable]:
     """Return the files that are named or given, in the form that `probe_locations` opens."""
     if isinstance(sources, _PATHS):
-        return list(find_files(sources, filesystem=filesystem, version=version))
+        return list(find_inputs(sources, filesystem=filesystem, as_of=as_of).files)
     if _is_open(sources) or not isinstance(sources, Iterable):
-        find_table(sources, version=version)
+        find_table(sources, as_of=as_of)
         return [Given(sources)]
     several = list(sources)
     paths = [one for one in several if isinstance(one, _PATHS)]
     if len(paths) == len(several):
-        return list(find_files(paths, filesystem=filesystem, version=version))
-    return [one for source in several for one in openables(source, filesystem, version)]
+        return list(find_inputs(paths, filesystem=filesystem, as_of=as_of).files)
+    return [one for source in several for one in openables(source, filesystem, as_of)]
 
 
 def _is_open(source: object) -> bool:

@@ -10,14 +10,14 @@ What is added is which row groups need not be looked at, by Bloom filters and di
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from parquet_bloomwriter.arguments import names_of
-from parquet_bloomwriter.delta.files import find_table as find_delta_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.survivors import find_survivors
-from parquet_bloomwriter.scan.table import find_table
+from parquet_bloomwriter.scan.table import find_table as find_plain_files
+from parquet_bloomwriter.table_files.find import AsOf, find_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
     from parquet_bloomwriter.scan.survivors import Survivors
     from parquet_bloomwriter.scan.table import Projection
+    from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.table_files.files import Table
 
 BATCH_ROWS = 65_536
 
@@ -49,6 +51,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> pa.Table:
     """Read a table, as `pyarrow.parquet.read_table` does, but only row groups that might match.
@@ -74,6 +78,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
             `probe`.
         murmur3_seed: As for `probe`.
         version: Of a Delta table; None for the last one.
+        snapshot: Id of a snapshot of an Iceberg table; None for the last one.
+        branch: Of an Iceberg table; None for `main`.
         **options: All other arguments of `pyarrow.parquet.read_table`; none for a Delta table.
 
     Raises:
@@ -87,10 +93,10 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     import pyarrow as pa
 
     hash_kind = HashKind(dialect, murmur3_seed)
-    logical = _of_delta(
+    logical = _rows_of_table(
         source,
         filesystem,
-        version,
+        AsOf(version=version, snapshot=snapshot, branch=branch),
         columns=columns,
         filters=filters,
         hash_kind=hash_kind,
@@ -99,7 +105,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     )
     if logical is not None:
         return logical.read(use_threads=use_threads)
-    table = find_table(
+    table = find_plain_files(
         source,
         filesystem=filesystem,
         partitioning=partitioning,
@@ -140,6 +146,8 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> Iterator[pa.RecordBatch]:
     """Read a table batch by batch: the same rows in the same order as `read_table`.
@@ -158,6 +166,8 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         dialect: As for `probe`.
         murmur3_seed: As for `probe`.
         version: As for `read_table`.
+        snapshot: As for `read_table`.
+        branch: As for `read_table`.
         **options: As for `read_table`.
 
     Raises:
@@ -171,10 +181,10 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
     hash_kind = HashKind(dialect, murmur3_seed)
-    logical = _of_delta(
+    logical = _rows_of_table(
         source,
         filesystem,
-        version,
+        AsOf(version=version, snapshot=snapshot, branch=branch),
         columns=columns,
         filters=filters,
         hash_kind=hash_kind,
@@ -182,7 +192,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     )
     if logical is not None:
         return logical.batches(batch_size=batch_size)
-    table = find_table(
+    table = find_plain_files(
         source,
         filesystem=filesystem,
         partitioning=partitioning,
@@ -204,6 +214,8 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     dialect: Dialect = "xxhash",
     murmur3_seed: int = 0,
     version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
     **options: Any,  # noqa: ANN401  pyarrow's own
 ) -> ds.FileSystemDataset:
     """Make a pyarrow dataset of the row groups that might match, for other engines to query.
@@ -229,6 +241,8 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         dialect: As for `probe`.
         murmur3_seed: As for `probe`.
         version: As for `read_table`.
+        snapshot: As for `read_table`.
+        branch: As for `read_table`.
         **options: As for `read_table`.
 
     Returns:
@@ -240,60 +254,62 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     hash_kind = HashKind(dialect, murmur3_seed)
-    logged = find_delta_table(source, filesystem=filesystem, version=version)
-    if logged is None:
-        table = find_table(
+    as_of = AsOf(version=version, snapshot=snapshot, branch=branch)
+    logical = find_table(source, filesystem=filesystem, as_of=as_of)
+    if logical is None:
+        table = find_plain_files(
             source, filesystem=filesystem, partitioning=partitioning, options=options
         )
     else:
         from parquet_bloomwriter.scan.logical_dataset import as_fragments
 
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
-        _refuse_arguments(refused)
-        table = as_fragments(logged, filters)
+        _refuse_arguments(logical, refused)
+        table = as_fragments(cast("DeltaTable", logical), filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
 
 
-def _of_delta(  # noqa: PLR0913  what the verbs have in common
+def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     source: object,
     filesystem: object,
-    version: int | None,
+    as_of: AsOf,
     *,
     columns: str | Projection | None,
     filters: Filters | None,
     hash_kind: HashKind,
     refused: Mapping[str, bool],
 ) -> LogicalTable | None:
-    """Return what is asked for of a Delta table; None if the source is none.
+    """Return what is asked for of a table with metadata; None if the source is none.
 
     Args:
         source: What the verb was given.
         filesystem: What the path is relative to.
-        version: Of the table.
+        as_of: Which state of the table.
         columns: As for `read_table`.
         filters: As for `read_table`.
         hash_kind: The hash function of filters whose headers do not name it.
         refused: Arguments that have no meaning for a table, and whether they were given.
     """
-    table = find_delta_table(source, filesystem=filesystem, version=version)
+    table = find_table(source, filesystem=filesystem, as_of=as_of)
     if table is None:
         return None
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
 
-    _refuse_arguments(refused)
-    _refuse_arguments({f'the column "{_FILE_NAME}"': not _need_no_name(columns, filters)})
+    has_name = not _need_no_name(columns, filters)
+    _refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
+    delta = cast("DeltaTable", table)
     projection = _as_pyarrow_takes_them(columns)
-    return LogicalTable.of(table, columns=projection, filters=filters, hash_kind=hash_kind)
+    return LogicalTable.of(delta, columns=projection, filters=filters, hash_kind=hash_kind)
 
 
-def _refuse_arguments(given: Mapping[str, bool]) -> None:
+def _refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
     for name, is_given in given.items():
         if is_given:
             raise InvalidArgument(
-                f"{name} has no meaning for a Delta table",
-                remedy="Leave it out: the table's log says what there is to know of its files.",
+                f"{name} has no meaning for {table.kind}",
+                remedy="Leave it out: the table's metadata say what there is to know of its files.",
             )
 
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.delta.files import columns_of_file
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.lookups import Lookups, look_up
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_bits
@@ -36,6 +35,7 @@ from parquet_bloomwriter.reports.verification import (
     VerifyReport,
 )
 from parquet_bloomwriter.source.open import opened_with_footer
+from parquet_bloomwriter.table_files.files import columns_of_file
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.verbs.inspect import ALL_ZERO, values_and_nulls
 

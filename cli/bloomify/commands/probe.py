@@ -12,7 +12,9 @@ from bloomify.exits import exit_code_of_run
 from bloomify.options import (
     ConditionOptions,
     PathsOptions,
+    StateOptions,
     all_of,
+    as_of,
     check_paths_options,
     condition_of,
     condition_options,
@@ -21,18 +23,18 @@ from bloomify.options import (
     paths_options,
     printing_options,
     sources_argument,
-    version_option,
+    state_options,
 )
 from bloomify.runner import FailureLog, find, is_single, table_documents, table_headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.delta.files import FoundFiles
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.report import ProbeReport
     from parquet_bloomwriter.source import Location
+    from parquet_bloomwriter.table_files.find import AsOf, FoundFiles
 
 _asked_options = all_of(
     condition_options,
@@ -55,12 +57,11 @@ _shown_options = all_of(
 )
 
 
-class ProbeOptions(ConditionOptions, PathsOptions):
+class ProbeOptions(ConditionOptions, PathsOptions, StateOptions):
     """All options."""
 
     dialect: Dialect
     murmur3_seed: int
-    version: int | None
     row_groups: bool
     quiet: bool
 
@@ -69,7 +70,7 @@ class ProbeOptions(ConditionOptions, PathsOptions):
 @sources_argument
 @_asked_options
 @_shown_options
-@version_option
+@state_options
 @printing_options
 @click.pass_context
 def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[ProbeOptions]) -> None:
@@ -86,11 +87,11 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     if not (options["where"] or options["eq"]):
         from bloomify.commands.columns import show_conditions
 
-        show_conditions(ctx, _first(inputs, options["version"]), given=inputs[0])
+        show_conditions(ctx, _first(inputs, as_of(options)), given=inputs[0])
     console = Console.open(is_quiet=options["quiet"])
     with interruptible(console.bar):
         condition = condition_of(options)
-        found = find(inputs, options["version"])
+        found = find(inputs, as_of(options))
         report = _probe(found.files, condition, options)
     failures = FailureLog(console=console, reads_only=True)
     _take_failures(report, failures)
@@ -125,7 +126,7 @@ def _probe(
         return ProbeReport(expression=condition, files=(file,), num_filters=0)
 
 
-def _first(inputs: tuple[str, ...], version: int | None) -> Location:
+def _first(inputs: tuple[str, ...], state: AsOf) -> Location:
     """Return the first file, to show what columns there are.
 
     Raises:
@@ -133,7 +134,7 @@ def _first(inputs: tuple[str, ...], version: int | None) -> Location:
     """
     from parquet_bloomwriter.errors import InvalidArgument
 
-    files = find(inputs, version).files
+    files = find(inputs, state).files
     if not files:
         raise InvalidArgument("the table has no files")
     return files[0]

@@ -1,0 +1,8 @@
+"""The files of tables, for verbs that read: which there are, and by what names columns are known.
+
+    files      a table at one version and its files, whatever its format; names of columns
+    delta      those of Delta tables
+    find       from what a caller names to files: tables, folders, patterns, files
+
+Another format is a module like `delta`, and a line in `find`.
+"""

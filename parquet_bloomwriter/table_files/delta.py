@@ -1,0 +1,263 @@
+"""Delta tables at a version, and their files, as verbs read them.
+
+- Values of partition columns stand in the log, with types: never in the names of folders.
+- A file may lack a column that was added later: its values there are null.
+- Columns have other names in files if the table maps its columns.
+- A file may have a narrower type than the table: literals are compared with that.
+
+Nothing is concluded of a column where equal values are not stored as equal bytes, or readers differ
+in what is equal: collated text, CHAR filled up with blanks, timestamps as INT96, partition values
+whose time zone nobody noted, floats that are not what the log spells.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from parquet_bloomwriter.delta.deletion_vectors import read_deletion_vector
+from parquet_bloomwriter.delta.partition_values import partition_value
+from parquet_bloomwriter.delta.schema import TableColumns
+from parquet_bloomwriter.errors import TableProblem
+from parquet_bloomwriter.metadata.logical_types import Kind, type_of
+from parquet_bloomwriter.source.filesystems import locate, without_secrets
+from parquet_bloomwriter.table_files.files import Table, TableFile
+from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from parquet_bloomwriter.delta.actions import Add
+    from parquet_bloomwriter.delta.snapshot import Snapshot
+    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.probing.partitions import Texts
+
+_UNKNOWN: Texts = ()
+_NULL: Texts = (None,)
+
+_KINDS = {
+    "string": (Kind.TEXT, Kind.BINARY),
+    "binary": (Kind.TEXT, Kind.BINARY),
+    "byte": (Kind.INTEGER,),
+    "short": (Kind.INTEGER,),
+    "integer": (Kind.INTEGER,),
+    "long": (Kind.INTEGER,),
+    "float": (Kind.FLOATING,),
+    "double": (Kind.FLOATING, Kind.INTEGER),
+    "boolean": (Kind.BOOLEAN,),
+    "date": (Kind.DATE,),
+    "timestamp": (Kind.TIMESTAMP,),
+    "timestamp_ntz": (Kind.TIMESTAMP,),
+}
+"""What files may store for a type of the table, so that literals mean the same to both."""
+
+_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
+_COLLATIONS = "__COLLATIONS"
+_EXACT_BITS = 32
+"""Integers of so many bits are exact as DOUBLE."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeltaTable(Table):
+    """A Delta table at one version."""
+
+    kind: ClassVar[str] = "a Delta table"
+    partition_origin: ClassVar[str] = "the value in the log"
+
+    snapshot: Snapshot
+
+    @cached_property
+    def columns(self) -> TableColumns:
+        """The table's columns, and those of files that they are."""
+        return TableColumns(self.snapshot.metadata)
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        return self.snapshot.version
+
+    @property
+    def label(self) -> str:
+        """The version, for people."""
+        return f"version {self.version:,} of {self.kind}"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The version."""
+        return {"version": self.version}
+
+    @property
+    def mapping(self) -> str:
+        """The mode of column mapping: none, name or id."""
+        return self.columns.mode
+
+    @cached_property
+    def plain_fields(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The fields of which a row has one value, by dotted name."""
+        return plain_fields(self.snapshot.metadata.schema)
+
+    @cached_property
+    def partition_columns(self) -> Mapping[str, tuple[str, Any]]:
+        """Logical name of each partition column -> its name in the log, and its field."""
+        metadata = self.snapshot.metadata
+        fields = {one["name"]: one for one in metadata.schema["fields"]}
+        found = {}
+        for name in metadata.partition_columns:
+            one = fields.get(name)
+            if one is None:
+                raise TableProblem(f'the schema has no partition column "{safe(name)}"')
+            physical = (one.get("metadata") or {}).get("delta.columnMapping.physicalName", name)
+            found[name] = (name if self.mapping == "none" else physical, one)
+        return found
+
+    @cached_property
+    def files(self) -> tuple[DeltaFile, ...]:
+        """The table's files, in the order of the log."""
+        root = self.snapshot.place.root
+        home = locate(root)
+        found = []
+        for add in self.snapshot.files.values():
+            path = self.snapshot.place.locate(add.path)
+            inner = path.removeprefix(f"{root}/")
+            if inner == path:
+                place, inner = locate(path), ""
+            else:
+                place = home._replace(path=f"{home.path.rstrip('/')}/{inner}")
+            found.append(
+                DeltaFile(
+                    path=place.path,
+                    filesystem=place.filesystem,
+                    name=f"{self.path.rstrip('/')}/{inner}" if inner else without_secrets(path),
+                    inner=inner,
+                    table=self,
+                    add=add,
+                )
+            )
+        return tuple(found)
+
+    def column_names(self) -> tuple[str, ...]:
+        """Return the dotted names that a predicate can use."""
+        return (*self.columns.select(None), *self.plain_fields)
+
+    @cached_property
+    def _stored(self) -> frozenset[str]:
+        return frozenset(self.columns.select(None))
+
+    def known_texts(self, name: str, leaf: Leaf | None) -> Texts | None:
+        """Return what is known of a column in all rows of a file: see `Table`."""
+        several = self.plain_fields.get(name, ())
+        if len(several) != 1 or name not in self._stored or is_special(several[0]):
+            return _UNKNOWN
+        if leaf is None:
+            return _NULL
+        return None if _is_kept(leaf, several[0]["type"]) else _UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaFile(TableFile):
+    """A file of a Delta table."""
+
+    table: DeltaTable = field(compare=False, repr=False)
+    add: Add = field(compare=False, repr=False)
+
+    def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
+        """Return what values of partition columns may be in this file: see `TableFile`."""
+        return {
+            name: _texts(self.add.partition_values.get(logged), field)
+            for name, (logged, field) in self.table.partition_columns.items()
+            if name in columns
+        }
+
+    def deleted_rows(self, *, num_rows: int) -> NDArray[np.int64] | None:
+        """Return which rows of the file are deleted; None if none are.
+
+        Args:
+            num_rows: Rows of the file.
+
+        Raises:
+            TableProblem: If the deletion vector is damaged, missing, or does not fit the file.
+            StoreProblem, OSError: If it cannot be read.
+        """
+        if self.add.deletion_vector is None:
+            return None
+        place = self.table.snapshot.place
+        return read_deletion_vector(place, self.add.deletion_vector, num_rows=num_rows)
+
+
+def plain_fields(schema: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the fields of a table of which a row has one value, by dotted name.
+
+    Args:
+        schema: The table's ("Schema Serialization Format").
+    """
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for name, one in _plain(schema["fields"], ""):
+        found.setdefault(name, []).append(one)
+    return found
+
+
+def _plain(fields: Sequence[Any], above: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for one in fields:
+        name, type_ = f"{above}{one['name']}", one["type"]
+        if isinstance(type_, str):
+            yield name, one
+        elif type_["type"] == "struct":
+            yield from _plain(type_["fields"], f"{name}.")
+
+
+def is_special(field: Mapping[str, Any]) -> bool:
+    """Whether readers may find other values equal than those with equal bytes."""
+    metadata = field.get("metadata") or {}
+    padded = str(metadata.get(_CHAR, "")).lower().startswith("char")
+    return padded or _COLLATIONS in metadata or str(field["type"]).startswith("string collate")
+
+
+def _is_kept(leaf: Leaf, type_: str) -> bool:
+    """Whether stored values equal the same literals as the values of the table."""
+    stored = type_of(leaf)
+    if type_.startswith("decimal"):
+        return stored.kind in {Kind.DECIMAL, Kind.INTEGER}
+    if stored.kind not in _KINDS.get(type_, ()):
+        return False
+    if stored.kind is Kind.TIMESTAMP:
+        return stored.is_adjusted is (type_ == "timestamp")
+    if type_ == "double" and stored.kind is Kind.INTEGER:
+        return stored.bits <= _EXACT_BITS
+    return True
+
+
+def _texts(text: str | None, field: Mapping[str, Any]) -> Texts:  # noqa: PLR0911  a type each
+    """Return a partition value as paths would spell it; nothing if that is not certain."""
+    try:
+        value = partition_value(text, field["type"], field["name"])
+    except TableProblem:
+        return _UNKNOWN
+    if value is None:
+        return _NULL
+    if is_special(field) or isinstance(value, datetime):
+        return _UNKNOWN
+    if isinstance(value, bool):
+        return (str(value).lower(),)
+    if isinstance(value, float):
+        return _spelled(value, text or "", field["type"])
+    if isinstance(value, Decimal):
+        return (f"{value:f}",)
+    return (str(value),)
+
+
+def _spelled(value: float, text: str, type_: object) -> Texts:
+    """Return how a float is spelled if it is just that number, and finite."""
+    layout = "<f" if type_ == "float" else "<d"
+    try:
+        (stored,) = struct.unpack(layout, struct.pack(layout, value))
+        is_exact = Decimal(stored) == Decimal(text)
+    except (ArithmeticError, ValueError, OverflowError):
+        return _UNKNOWN
+    return (text,) if is_exact else _UNKNOWN

@@ -1,0 +1,166 @@
+"""A table at one version or snapshot, and its files, whatever the table's format.
+
+Verbs that read know a file of a table as a `Location` whose columns have the table's names. A
+format is a subclass of `Table` and one of `TableFile`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter.metadata import Footer, Leaf, Schema
+from parquet_bloomwriter.source import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from parquet_bloomwriter.probing.partitions import Texts
+
+
+class Columns(Protocol):
+    """The leaf columns of a table."""
+
+    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Return the leaf columns of some names; of None, all. Raises `ColumnNotFound`."""
+        ...
+
+    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
+        """Return the leaf columns of a file by their names in the table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLeaf(Leaf):
+    """A leaf column of a file, under the name that the table has for it."""
+
+    logical_name: str
+
+    @property
+    def name(self) -> str:
+        """The dotted path in the table's schema."""
+        return self.logical_name
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table(ABC):
+    """A table at one version or snapshot."""
+
+    kind: ClassVar[str]
+    """What it is, for people: "a Delta table"."""
+
+    partition_origin: ClassVar[str]
+    """Where values of partition columns stand, for people."""
+
+    path: str
+    """As the caller spelled it, without secrets."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What is read, for people: "version 3 of a Delta table"."""
+
+    @property
+    @abstractmethod
+    def facts(self) -> dict[str, object]:
+        """What is read, for JSON: `{"version": 3}`."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """The table's leaf columns, and those of files that they are."""
+
+    @property
+    @abstractmethod
+    def files(self) -> Sequence[TableFile]:
+        """The table's files, in the order of its metadata."""
+
+    @abstractmethod
+    def column_names(self) -> tuple[str, ...]:
+        """Return the dotted names that a predicate can use."""
+
+    @abstractmethod
+    def known_texts(self, name: str, leaf: Leaf | None) -> Texts | None:
+        """Return what is known of the values of a column in all rows of a file.
+
+        Args:
+            name: A dotted name in a predicate.
+            leaf: The column of the file; None if the file has none.
+
+        Returns:
+            None if the stored values equal the same literals as the table's values. Otherwise what
+            the value may be in every row: `(None,)` for null, `()` if that is not known.
+        """
+
+    def named(self, footer: Footer) -> Footer:
+        """Return a footer whose columns have the names of the table.
+
+        Columns that the table does not have, or has no more, keep the file's names.
+        """
+        leaves = list(footer.leaves)
+        for name, leaf in self.columns.in_file(footer).items():
+            leaves[leaf.ordinal] = _renamed(leaf, name)
+        return replace(footer, schema=Schema(tuple(leaves)))
+
+    def in_file(self, footer: Footer) -> dict[str, Leaf]:
+        """Return the leaf columns of a file by their names in the table, and under them."""
+        return {name: _renamed(leaf, name) for name, leaf in self.columns.in_file(footer).items()}
+
+
+def _renamed(leaf: Leaf, name: str) -> Leaf:
+    facts = {one: getattr(leaf, one) for one in Leaf.__dataclass_fields__}
+    return leaf if leaf.name == name else TableLeaf(**facts, logical_name=name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile(Location):
+    """A file of a table."""
+
+    table: Table = field(compare=False, repr=False)
+
+    def named(self, footer: Footer) -> Footer:
+        """Return the file's footer, with the names that the table has for columns."""
+        return self.table.named(footer)
+
+    def select(self, names: str | Iterable[str], footer: Footer) -> tuple[Leaf, ...]:
+        """Return the leaf columns of some names, as far as the file has them.
+
+        Args:
+            names: Of columns of the table.
+            footer: The file's, as `named` returns it.
+
+        Raises:
+            ColumnNotFound: If the table has no such column.
+        """
+        chosen = set(self.table.columns.select(names if isinstance(names, str) else list(names)))
+        return tuple(leaf for leaf in footer.leaves if leaf.name in chosen)
+
+    def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
+        """Return what values of partition columns may be in this file, spelled as in paths.
+
+        Args:
+            columns: Names in a predicate; others are left out.
+        """
+        raise NotImplementedError
+
+
+def columns_of_file(
+    source: object, footer: Footer, names: str | Iterable[str] | None
+) -> tuple[Leaf, ...]:
+    """Return leaf columns of a file by their names; of a table's file, as far as it has them.
+
+    Args:
+        source: What the file was opened by.
+        footer: Its footer, with the names by which its columns are known.
+        names: Of columns; None for all.
+
+    Raises:
+        ColumnNotFound: If a name matches nothing, or is ambiguous.
+    """
+    if names is None:
+        return footer.leaves
+    if isinstance(source, TableFile):
+        return source.select(names, footer)
+    return select_columns(footer.leaves, names)

@@ -1,0 +1,246 @@
+"""From what a caller names to files: tables, folders, patterns, single files.
+
+`find_files` stands where folders are searched through: a folder that is a table means the files
+that its log names, and no others. A folder inside a table, and a single file of it, are files as
+any others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from glob import has_magic
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.delta.place import LOG, is_table, place_of
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source import Location, find_sources
+from parquet_bloomwriter.source.filesystems import is_fsspec, is_url, locate, without_secrets
+from parquet_bloomwriter.source.listing import has_suffix, is_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from parquet_bloomwriter.source.filesystems import ResolvedPath, StrPath
+    from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.table_files.files import Table
+
+_UNLISTED = re.compile(r"https?://", re.IGNORECASE)
+"""URLs below which nothing can be listed, so that no log is found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """Which state of tables is read; by default their last."""
+
+    version: int | None = None
+    """Of Delta tables."""
+
+    snapshot: int | None = None
+    """Id of a snapshot of Iceberg tables."""
+
+    branch: str | None = None
+    """Of Iceberg tables, whose last snapshot is read."""
+
+    def check_delta(self, name: str) -> None:
+        """Check that nothing is asked for that a Delta table has not.
+
+        Args:
+            name: Of the table, for people.
+
+        Raises:
+            InvalidArgument: If a snapshot or branch is.
+        """
+        if self.snapshot is not None or self.branch is not None:
+            what = "branches" if self.snapshot is None else "snapshot ids"
+            raise InvalidArgument(
+                f'"{name}" is a Delta table, which has versions and no {what}',
+                remedy="Name a version.",
+            )
+
+    def check_plain(self, name: str) -> None:
+        """Check that nothing is asked for that plain files have not.
+
+        Args:
+            name: Of a file or folder, for people.
+
+        Raises:
+            InvalidArgument: If anything is.
+        """
+        if self.version is not None:
+            raise InvalidArgument(
+                f'"{name}" is no table, so it has no versions',
+                remedy="Name the folder of a Delta table.",
+            )
+        if self.snapshot is not None or self.branch is not None:
+            what = "branches" if self.snapshot is None else "snapshots"
+            raise InvalidArgument(
+                f'"{name}" is no Iceberg table, so it has no {what}',
+                remedy="Name an Iceberg table: iceberg://CATALOG/NAMESPACE.TABLE.",
+            )
+
+
+LAST = AsOf()
+"""The last version of Delta tables, and the last snapshot of the main branch of Iceberg tables."""
+
+
+def find_table(given: object, *, filesystem: object = None, as_of: AsOf = LAST) -> Table | None:
+    """Return the table that a path or URL is; None if it is none.
+
+    Args:
+        given: What a verb takes; only paths can be tables.
+        filesystem: What the path is relative to.
+        as_of: Which state of the table.
+
+    Raises:
+        InvalidArgument: If a state is asked for of what is no table, or is not there.
+        TableProblem: If the table's metadata are damaged.
+        UnsupportedTable: If the table has features that are not understood.
+        StoreProblem, OSError: If the metadata cannot be read.
+    """
+    path = _delta_path(given, filesystem)
+    if path is None:
+        as_of.check_plain(_shown(given))
+        return None
+    as_of.check_delta(_shown(given))
+    return _delta_table(path, name=_shown(given), version=as_of.version)
+
+
+def _delta_table(path: str, *, name: str, version: int | None) -> DeltaTable:
+    from parquet_bloomwriter.delta.snapshot import read_snapshot  # brings pyarrow
+    from parquet_bloomwriter.table_files.delta import DeltaTable
+
+    return DeltaTable(path=name, snapshot=read_snapshot(place_of(path), version))
+
+
+def _delta_path(given: object, filesystem: object) -> str | None:
+    """Return the path or URL of a Delta table; None if `given` is none.
+
+    Folders on stores are looked at by what reads files there: that needs no other package, and
+    only tables ask for more.
+
+    Raises:
+        InvalidArgument: If a table lies on a file system that was given as an object.
+    """
+    if not isinstance(given, str | os.PathLike):
+        return None
+    path = os.fsdecode(given)
+    if filesystem is None and not is_url(path):
+        return _local_table(path)
+    if _UNLISTED.match(path):
+        return None
+    place = locate(path, filesystem)
+    if place.filesystem is None:
+        return _local_table(place.path)
+    if has_suffix(place.path) or has_magic(place.path) or not _has_log(place):
+        return None
+    if filesystem is not None:
+        raise InvalidArgument(
+            f'"{place.name}" is a Delta table, which cannot be read through a file system object',
+            remedy="Give its URL alone.",
+        )
+    return path
+
+
+def _local_table(path: str) -> str | None:
+    if is_pattern(path):
+        return None
+    return path if is_table(path) else None
+
+
+def _has_log(place: ResolvedPath) -> bool:
+    """Whether a folder on a store has that of a log; False if it cannot be looked at."""
+    path = f"{place.path.rstrip('/')}/{LOG}"
+    filesystem: Any = place.filesystem
+    try:
+        if is_fsspec(filesystem):
+            return bool(filesystem.isdir(path))
+        import pyarrow.fs as pafs
+
+        return bool(filesystem.get_file_info(path).type == pafs.FileType.Directory)
+    except (OSError, ValueError):
+        return False
+
+
+def _shown(given: object) -> str:
+    if isinstance(given, str | os.PathLike):
+        return without_secrets(os.fsdecode(given))
+    return type(given).__name__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFiles:
+    """What paths name."""
+
+    files: list[Location]
+    """Each once, in the order of the paths; those of tables are `TableFile`s."""
+
+    tables: list[Table]
+    """The tables among what was named; a table may have no files."""
+
+
+def find_inputs(
+    given: StrPath | Location | Iterable[StrPath | Location],
+    *,
+    filesystem: object = None,
+    as_of: AsOf = LAST,
+) -> FoundFiles:
+    """Find the files that paths name, as `find_sources`, but of tables those of a version.
+
+    Args:
+        given: Paths or URLs of tables, files and folders, and glob patterns; one or many.
+        filesystem: What the paths are relative to.
+        as_of: Which state of the tables.
+
+    Raises:
+        InvalidArgument: As `find_sources` and `find_table`.
+        TableProblem, UnsupportedTable, StoreProblem, OSError: As `find_table`.
+    """
+    several = [given] if isinstance(given, str | os.PathLike | Location) else list(given)
+    tables = [
+        None if isinstance(one, Location) else find_table(one, filesystem=filesystem, as_of=as_of)
+        for one in several
+    ]
+    if not any(tables):
+        return FoundFiles(files=find_sources(several, filesystem=filesystem), tables=[])
+    found: list[Location] = []
+    for one, table in zip(several, tables, strict=True):
+        found += find_sources(one, filesystem=filesystem) if table is None else table.files
+    return FoundFiles(
+        files=list(dict.fromkeys(found)), tables=[one for one in tables if one is not None]
+    )
+
+
+def find_files(
+    given: StrPath | Location | Iterable[StrPath | Location],
+    *,
+    filesystem: object = None,
+    version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
+) -> list[Location]:
+    """Find the files that paths name, for verbs on single files.
+
+        for file in find_files("orders", version=3):
+            print(inspect(file))
+
+    Args:
+        given: Paths or URLs of tables, files and folders, and glob patterns; one or many.
+        filesystem: What the paths are relative to: a file system of pyarrow or fsspec.
+        version: Of Delta tables; None for their last ones.
+        snapshot: Id of a snapshot of Iceberg tables; None for their last ones.
+        branch: Of Iceberg tables; None for `main`.
+
+    Returns:
+        Each file once, in the order of the paths; `str` gives its name. Verbs know the columns of a
+        table's file by the names that the table has for them.
+
+    Raises:
+        InvalidArgument: If a folder or pattern matches nothing, if there is no such version,
+            snapshot or branch, or if it is asked for of what is no such table.
+        TableProblem: If the metadata of a table are damaged, or ask for features not understood.
+        OSError: If a folder or log cannot be read.
+    """
+    as_of = AsOf(version=version, snapshot=snapshot, branch=branch)
+    return find_inputs(given, filesystem=filesystem, as_of=as_of).files
