@@ -11,9 +11,9 @@ try can succeed: if an answer was lost, trying again is safe, and what is found 
 If nothing answers in the end, it is unknown whether the commit was made; nothing is deleted then.
 
 Deletes and sequence numbers: a data file has a data sequence number, by which deletes apply to it,
-and a file sequence number, which says when it was added. A new file gets the data sequence number of
-the old one, so that equality deletes go on to apply, and inherits the file sequence number of the
-new snapshot. Position deletes name files by location: a file that they name is never replaced
+and a file sequence number, which says when it was added. A new file gets the data sequence number
+of the old one, so that equality deletes go on to apply, and inherits the file sequence number of
+the new snapshot. Position deletes name files by location: a file that they name is never replaced
 (`DataFileEntry.why_kept`). Partition, spec, metrics, bounds and sort order are carried over.
 
 Manifests without replaced files are kept as they are. The others are written anew: files that stay
@@ -231,7 +231,7 @@ class _Commit:
         return None
 
     def _forget_hopeless(self, table: Table) -> None:
-        """Forget unclear tries on another snapshot than the branch's head: no catalog makes them."""
+        """Forget unclear tries on a snapshot that is no longer the head: none can succeed."""
         head = table.metadata.snapshot_by_name(self._branch)
         self._unclear_parents &= set() if head is None else {head.snapshot_id}
 
