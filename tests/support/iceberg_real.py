@@ -89,8 +89,10 @@ def names() -> list[str]:
 
 def parameters() -> list[ParameterSet]:
     """Return the names as parameters of tests; those of large tables are among the slow tests."""
-    slow = {"marks": pytest.mark.shares}
-    return [pytest.param(one, **(slow if "lineitem" in one else {})) for one in names()]
+    return [
+        pytest.param(one, marks=[pytest.mark.shares] if "lineitem" in one else [])
+        for one in names()
+    ]
 
 
 def short(name: str) -> str:
