@@ -477,3 +477,46 @@ def test_properties_are_set_and_others_stay(make_table: Callable[..., Table]) ->
     assert after.snapshot_id == before.snapshot_id
     location = after.table.metadata_location
     assert set_properties(after, {"a": "1"}).table.metadata_location == location
+
+
+def test_files_that_stay_keep_what_their_entries_say(catalog: Catalog) -> None:
+    table = catalog.create_table("shop.parts", schema=rows(0).schema)
+    with table.update_spec() as update:
+        update.add_identity("id")
+    table.append(rows(0, 4))
+    before = read_snapshot(name_of(table))
+    (manifest,) = before.manifests
+    first = next(iter(before.files.values()))
+    made = replace_files(before, copies(before, [first]), parameters=ASKED)
+    assert made.snapshot_id is not None
+    entries = _entries(table, made.snapshot_id)
+    stayed = [one for one in entries if one.status == ManifestEntryStatus.EXISTING]
+    assert len(stayed) == 3
+    assert {(one.snapshot_id, one.sequence_number, one.file_sequence_number) for one in stayed} == {
+        (before.snapshot_id, 1, 1)
+    }
+    of_new, rewritten = made.snapshot.manifests
+    assert manifest.manifest_path not in {of_new.manifest_path, rewritten.manifest_path}
+    assert (of_new.min_sequence_number, of_new.sequence_number) == (1, 2)
+    assert (rewritten.min_sequence_number, rewritten.sequence_number) == (1, 2)
+    again = replace_files(
+        made.snapshot, copies(made.snapshot, list(made.snapshot.files.values())), parameters=ASKED
+    )
+    assert again.snapshot_id is not None
+    entries = _entries(table, again.snapshot_id)
+    # What the snapshot before deleted is not carried on.
+    assert sum(one.status == ManifestEntryStatus.DELETED for one in entries) == 4
+    assert _ids(table) == list(range(4))
+
+
+def test_time_goes_on_where_a_clock_is_behind(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=2)
+    before = read_snapshot(name_of(table))
+    monkeypatch.setattr(commits.time, "time_ns", lambda: 0)
+    made = replace_files(before, copies(before), parameters=ASKED)
+    times = [one.timestamp_ms for one in made.snapshot.table.metadata.snapshots]
+    assert times == sorted(set(times))
+    log = made.snapshot.table.metadata.snapshot_log
+    assert [one.timestamp_ms for one in log] == sorted(one.timestamp_ms for one in log)
