@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from parquet_bloomwriter.iceberg.catalog import open_catalog
-from tests.support.iceberg_tables import CATALOG, configuration, rows
+from tests.support.iceberg_commits import CATALOG, configuration, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,7 +25,7 @@ from parquet_bloomwriter.errors import OutcomeUnknown, TableChanged, TableProble
 from parquet_bloomwriter.iceberg import commit as commits
 from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_properties
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
-from tests.support.iceberg_tables import (
+from tests.support.iceberg_commits import (
     add_equality_deletes,
     add_position_deletes,
     copies,

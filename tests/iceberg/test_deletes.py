@@ -8,7 +8,7 @@ import pytest
 
 from parquet_bloomwriter.iceberg.deletes import canonical_location
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
-from tests.support.iceberg_tables import add_equality_deletes, add_position_deletes, name_of, rows
+from tests.support.iceberg_commits import add_equality_deletes, add_position_deletes, name_of, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

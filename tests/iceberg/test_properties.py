@@ -9,7 +9,7 @@ import pytest
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.properties import ENABLED, FPP, MAX_BYTES, asked_by, to_ask
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
-from tests.support.iceberg_tables import name_of
+from tests.support.iceberg_commits import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

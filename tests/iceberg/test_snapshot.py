@@ -17,7 +17,7 @@ from parquet_bloomwriter.iceberg.snapshot import (
     read_snapshot,
     snapshot_of,
 )
-from tests.support.iceberg_tables import CATALOG, name_of, rows
+from tests.support.iceberg_commits import CATALOG, name_of, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.strip import strip_table
 from tests.iceberg.conftest import catalog, make_table
-from tests.support.iceberg_tables import CATALOG, add_position_deletes, name_of, rows
+from tests.support.iceberg_commits import CATALOG, add_position_deletes, name_of, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
