@@ -124,7 +124,8 @@ class IcebergRows:
             batches = reader.batches(piece.task, piece.row_groups)
             return self._answer(pa.Table.from_batches(batches, reader.arrow))
 
-        empty = self._answer(reader.arrow.empty_table())
+        # Not schema.empty_table(), which fails for UUIDs in structs.
+        empty = self._answer(pa.Table.from_batches([], reader.arrow))
         return joined(empty, one, self.pieces, use_threads=use_threads)
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ import pytest
 
 from parquet_bloomwriter import BloomFile, bloomify, find_files, inspect, verify
 from parquet_bloomwriter.errors import ColumnNotFound
-from tests.support.iceberg_reading import new_catalog, paths_of
+from tests.support.iceberg_reading import append_stored, new_catalog, paths_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +78,24 @@ def test_verify_and_advise(invoke: Invoke) -> None:
     advice = invoke("advise", URL)
     assert advice.exit_code == 0
     assert "of an Iceberg table, 2 files" in advice.stdout.splitlines()[0]
+
+
+def test_advice_becomes_properties(table: Table, invoke: Invoke) -> None:
+    rows = 20_000
+    scattered = pa.table(
+        {"id": [i * 1237 % rows for i in range(rows)], "title": [f"t{i % 3}" for i in range(rows)]}
+    )
+    stored = scattered.cast(table.schema().as_arrow())
+    append_stored(table, stored, row_group_size=rows // 4, use_dictionary=False)
+    advice = invoke("advise", URL, "--write")
+    assert "the table asks for id from now on" in advice.stderr.replace(", title", "")
+    properties = table.refresh().properties
+    assert properties["write.parquet.bloom-filter-enabled.column.id"] == "true"
+    assert "the table's properties say so already" in invoke("advise", URL, "--write").stderr
+    done = invoke(URL)
+    assert done.exit_code == 0
+    shown = json.loads(invoke("inspect", URL, "--columns", "id", "--json").stdout)
+    assert all(file["columns"][0]["num_filters"] for file in shown["files"])
 
 
 def test_probe(table: Table, invoke: Invoke) -> None:

@@ -21,7 +21,8 @@ from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, IsNull, Not, Or
 from parquet_bloomwriter.scan.iceberg_rows import filter_types
 from parquet_bloomwriter.table_files.find import find_table
-from tests.support.iceberg_reading import delete_positions, new_catalog, paths_of, url_of
+from tests.support.iceberg_deletes import delete_positions
+from tests.support.iceberg_reading import new_catalog, paths_of, url_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
         table = catalog.create_table("shop.orders", pa.schema(list(OLD.items())))
         for seed in range(2):
             table.append(rows_of(OLD, seed))
-        delete_positions(table, {paths_of(table)[-1]: range(0, ROWS, 3)})
+        delete_positions(table, {f"file://{paths_of(table)[-1]}": range(0, ROWS, 3)})
+        table.refresh()
         with table.update_schema() as update:
             update.update_column("number", LongType())
             update.update_column("rate", DoubleType())

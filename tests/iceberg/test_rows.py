@@ -27,10 +27,9 @@ from parquet_bloomwriter.errors import (
     TableProblem,
     UnsupportedTable,
 )
+from tests.support.iceberg_deletes import delete_equal, delete_positions
 from tests.support.iceberg_reading import (
     append_stored,
-    delete_equal,
-    delete_positions,
     new_catalog,
     paths_of,
     url_of,
@@ -303,7 +302,7 @@ def test_files_without_ids_go_by_the_name_mapping(catalog: Catalog) -> None:
 def test_position_deletes(catalog: Catalog) -> None:
     table = new_table(catalog, rows_of(0), rows_of(1))
     newer, older = paths_of(table)
-    delete_positions(table, {older: [100, 101], newer: [0]})
+    delete_positions(table, {f"file://{older}": [100, 101], f"file://{newer}": [0]})
     assert whole(table).num_rows == 2 * MANY - 3
     check_rows(table, "id = 300", pc.field("id") == 300)
     assert read_table(url_of(table), filters="id = 300").num_rows == 0
@@ -315,7 +314,7 @@ def test_position_deletes(catalog: Catalog) -> None:
 
 def test_equality_deletes_are_left_to_other_engines(catalog: Catalog) -> None:
     table = new_table(catalog, rows_of(0))
-    delete_equal(table, "id", [300])
+    delete_equal(table, {"id": [300]})
     assert len(might_match(table, "id = 300")) == 1
     assert might_match(table, "id = 301") == []
     for read in (read_table, lambda url: dataset(url, filters="id = 1")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +13,11 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestWriterV2,
-    write_manifest_list,
 )
-from pyiceberg.table.refs import SnapshotRefType
-from pyiceberg.table.snapshots import Operation, Snapshot, Summary
-from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 from pyiceberg.typedef import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import pytest
     from pyiceberg.catalog import Catalog
@@ -67,11 +58,18 @@ def append_stored(
     *,
     partition: Sequence[Any] = (),
     row_group_size: int | None = None,
+    use_dictionary: bool = True,
 ) -> str:
     """Append a file as it is: with the field ids that `rows` has, or none. Returns its path."""
     path = f"{table.location().removeprefix('file://')}/data/{uuid.uuid4().hex}.parquet"
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, row_group_size=row_group_size, store_schema=False)
+    pq.write_table(
+        rows,
+        path,
+        row_group_size=row_group_size,
+        store_schema=False,
+        use_dictionary=use_dictionary,
+    )
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=f"file://{path}",
@@ -84,88 +82,3 @@ def append_stored(
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
         append.append_data_file(file)
     return path
-
-
-class _DeletesWriter(ManifestWriterV2):
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
-
-
-def delete_positions(table: Table, rows: Mapping[str, Iterable[int]]) -> None:
-    """Delete rows of data files by a position delete file: local paths -> positions from 0."""
-    places = [(f"file://{path}", row) for path, several in rows.items() for row in several]
-    ids = {b"PARQUET:field_id": b"2147483546"}, {b"PARQUET:field_id": b"2147483545"}
-    schema = pa.schema(
-        [
-            pa.field("file_path", pa.string(), nullable=False, metadata=ids[0]),
-            pa.field("pos", pa.int64(), nullable=False, metadata=ids[1]),
-        ]
-    )
-    data = pa.table([[path for path, _ in places], [row for _, row in places]], schema=schema)
-    _commit_deletes(table, data, DataFileContent.POSITION_DELETES, None)
-
-
-def delete_equal(table: Table, column: str, values: Sequence[Any]) -> None:
-    """Delete rows by an equality delete file."""
-    field = table.schema().find_field(column)
-    stored = table.schema().as_arrow().field(column)
-    data = pa.table([pa.array(values, stored.type)], schema=pa.schema([stored]))
-    _commit_deletes(table, data, DataFileContent.EQUALITY_DELETES, [field.field_id])
-
-
-def _commit_deletes(
-    table: Table, data: pa.Table, content: DataFileContent, equality_ids: list[int] | None
-) -> None:
-    head = table.current_snapshot()
-    assert head is not None
-    metadata, name = table.metadata, uuid.uuid4().hex
-    folder = table.location()
-    path = f"{folder}/data/{name}-deletes.parquet"
-    pq.write_table(data, path.removeprefix("file://"))
-    file = DataFile.from_args(
-        content=content,
-        file_path=path,
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=data.num_rows,
-        file_size_in_bytes=1,
-        equality_ids=equality_ids,
-    )
-    file.spec_id = table.spec().spec_id
-    snapshot_id = random.getrandbits(62)
-    sequence_number = (head.sequence_number or 0) + 1
-    output = table.io.new_output(f"{folder}/metadata/{name}-m0.avro")
-    with _DeletesWriter(table.spec(), table.schema(), output, snapshot_id, "deflate") as writer:
-        entry = ManifestEntry.from_args(
-            status=ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, data_file=file
-        )
-        writer.add_entry(entry)
-    manifest_list = f"{folder}/metadata/snap-{snapshot_id}-{name}.avro"
-    with write_manifest_list(
-        2,
-        table.io.new_output(manifest_list),
-        snapshot_id,
-        head.snapshot_id,
-        sequence_number,
-        "deflate",
-    ) as writer_of_list:
-        writer_of_list.add_manifests([*head.manifests(table.io), writer.to_manifest_file()])
-    snapshot = Snapshot.model_validate(
-        {
-            "snapshot-id": snapshot_id,
-            "parent-snapshot-id": head.snapshot_id,
-            "sequence-number": sequence_number,
-            "manifest-list": manifest_list,
-            "summary": Summary(Operation.DELETE),
-            "schema-id": metadata.current_schema_id,
-        }
-    )
-    ref = SetSnapshotRefUpdate.model_validate(
-        {"ref-name": "main", "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
-    )
-    table.catalog.commit_table(table, (), (AddSnapshotUpdate(snapshot=snapshot), ref))
-    table.refresh()
