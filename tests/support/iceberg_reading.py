@@ -76,7 +76,7 @@ def append_stored(
         file_format=FileFormat.PARQUET,
         partition=Record(*partition),
         record_count=rows.num_rows,
-        file_size_in_bytes=1,
+        file_size_in_bytes=Path(path).stat().st_size,
     )
     file.spec_id = table.spec().spec_id
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
