@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.metadata.schema import Leaf
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ColumnNode:
     """A column or group of a file."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -142,10 +143,12 @@ class IcebergTable:
         table = load_table(parse_name(before.name))
         if str(table.metadata.table_uuid) != before.uuid:
             raise TableChanged("another table has this name by now", path=before.name)
-        if table.metadata_location == before.table.metadata_location:
-            return self
-        after = snapshot_of(before.name, table, branch=before.branch, known=before)
-        check_replaceable(after)
+        location = table.metadata_location
+        if location and location == before.table.metadata_location:
+            after = dataclasses.replace(before, table=table)  # keys may have been renewed
+        else:
+            after = snapshot_of(before.name, table, branch=before.branch, known=before)
+            check_replaceable(after)
         use_settings_of(after)
         return IcebergTable(after, self.name)
 

@@ -33,11 +33,9 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog
 def make_table(catalog: Catalog) -> Callable[..., Table]:
     """Return a function that makes a table shop.NAME of so many files of ten rows."""
 
-    def make(name: str = "orders", *, files: int = 3, version: int = 2, **more: object) -> Table:
+    def make(name: str = "orders", *, files: int = 3, version: int = 2) -> Table:
         properties = {"format-version": str(version)}
-        table = catalog.create_table(
-            f"shop.{name}", schema=rows(0).schema, properties=properties, **more
-        )
+        table = catalog.create_table(f"shop.{name}", schema=rows(0).schema, properties=properties)
         for number in range(files):
             table.append(rows(number * 10))
         return table

@@ -64,7 +64,7 @@ def _metadata_files(table: Table) -> set[str]:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits.time, "sleep", lambda _: None)
+    monkeypatch.setattr("parquet_bloomwriter.iceberg.commit.time.sleep", lambda _: None)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -514,7 +514,7 @@ def test_time_goes_on_where_a_clock_is_behind(
 ) -> None:
     table = make_table(files=2)
     before = read_snapshot(name_of(table))
-    monkeypatch.setattr(commits.time, "time_ns", lambda: 0)
+    monkeypatch.setattr("parquet_bloomwriter.iceberg.commit.time.time_ns", lambda: 0)
     made = replace_files(before, copies(before), parameters=ASKED)
     times = [one.timestamp_ms for one in made.snapshot.table.metadata.snapshots]
     assert times == sorted(set(times))

@@ -173,7 +173,7 @@ def _commit_deletes(
         table.schema(),
         table.io.new_output(provider.new_metadata_location(f"{uuid.uuid4()}-m0.avro")),
         snapshot_id,
-        "gzip",
+        "deflate",
     ) as writer:
         writer.add(
             ManifestEntry.from_args(
@@ -188,7 +188,7 @@ def _commit_deletes(
         snapshot_id=snapshot_id,
         parent_snapshot_id=head.snapshot_id,
         sequence_number=sequence_number,
-        avro_compression="gzip",
+        avro_compression="deflate",
     ) as lists:
         lists.add_manifests([*head.manifests(table.io), writer.to_manifest_file()])
     fields: dict[str, Any] = {
