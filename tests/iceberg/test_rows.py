@@ -385,3 +385,12 @@ def test_names_that_open_nothing(catalog: Catalog) -> None:
     for url in ("iceberg://lake/shop.none", "iceberg://nowhere/shop.orders", "iceberg://lake"):
         with pytest.raises(InvalidArgument):
             read_table(url)
+
+
+def test_tables_that_pyiceberg_reads_by_fsspec(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = new_table(catalog, rows_of(0), rows_of(1))
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__PY_IO_IMPL", "pyiceberg.io.fsspec.FsspecFileIO")
+    assert might_match(table, "id = 300") == [paths_of(table)[1]]
+    assert read_table(url_of(table), filters="id = 300")["name"].to_pylist() == ["n300"]
