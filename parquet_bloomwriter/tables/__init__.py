@@ -4,6 +4,7 @@
     strip        `strip_table`: files without filters
     table        what is asked of a table, whatever its format
     delta        Delta tables
+    iceberg      Iceberg tables
     open         opening a table by its path or name
     wish         which columns, by arguments or by the table's properties
     choice       which files of a version lack what; how they are put into batches

@@ -109,20 +109,22 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     progress: TableProgress | None = None,
     workers: Workers | None = None,
 ) -> TableReport:
-    """Add Bloom filters to the files of a Delta table that lack some, by commits to its log.
+    """Add Bloom filters to the files of a Delta or Iceberg table that lack some, by commits.
 
-    Each file gets a new version under a new name, with its data copied byte for byte. An entry of
-    the log puts the new files in the place of the old, and says that no data changed. The old ones
-    stay until VACUUM, as time travel needs them. The run can be stopped at any time, and repeated
-    at any time: only files that lack a filter are touched.
+    Each file gets a new version under a new name, with its data copied byte for byte. A commit puts
+    the new files in the place of the old, and says that no data changed: an entry of Delta's log,
+    or a snapshot of Iceberg of operation `replace`. The old ones stay until VACUUM, or until their
+    snapshots expire, as time travel needs them. The run can be stopped at any time, and repeated at
+    any time: only files that lack a filter are touched.
 
     Args:
-        table: Path or URL of the table's folder.
-        columns: Columns as the table names them, groups for all columns in them; None for those in
-            the table's property `bloomify.columns`.
+        table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
+        columns: Columns as the table names them, groups for all columns in them; None for those for
+            which the table's properties ask: `bloomify.columns` of Delta tables, and
+            `write.parquet.bloom-filter-enabled.column.NAME` of Iceberg tables.
         branch: Of an Iceberg table; None for its main branch.
         fpp: False positive probability in (0, 1), for all columns, or by name; None for what the
-            property `bloomify.fpp` says, else 0.01.
+            table's properties say, else 0.01.
         ndv: Distinct values per row group, if known: saves memory while building.
         max_bytes: Largest bitset, bytes. It wins over `fpp`. None for what the table asks for, else
             128 MiB.

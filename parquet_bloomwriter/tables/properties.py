@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 def ask_for_filters(
     table: str | os.PathLike[str], columns: Sequence[str], *, fpp: float | None = None
 ) -> int | None:
-    """Set the properties of a Delta table that `bloomify_table` reads.
+    """Set the properties of a Delta or Iceberg table that `bloomify_table` reads.
+
+    That of a Delta table names all columns. Those of an Iceberg table are set for these columns,
+    and stay for others.
 
     Args:
-        table: Path or URL of the table's folder.
+        table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Columns as the table names them.
         fpp: False positive probability for all of them; None leaves that property as it is.
 
     Returns:
-        The version that was made; None if the properties are so already.
+        The version that was made; of an Iceberg table the current snapshot, as its properties
+        belong to none. None if the properties are so already.
 
     Raises:
         InvalidArgument: If there is no table, or a name cannot stand in a property.

@@ -62,10 +62,10 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     dry_run: bool = False,
     progress: TableProgress | None = None,
 ) -> TableReport:
-    """Take Bloom filters out of the files of a Delta table, by commits to its log.
+    """Take Bloom filters out of the files of a Delta or Iceberg table, by commits.
 
     Args:
-        table: Path or URL of the table's folder.
+        table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Columns as the table names them; None takes every filter.
         branch: Of an Iceberg table; None for its main branch.
         limits: When a commit is made; by default after 500 files or 20 GiB.

@@ -1,6 +1,7 @@
 """The verbs that read: `read_table`, `iter_batches` and `dataset`, of surviving row groups only.
 
-Of a Delta table these are the rows of the files that its log names (`scan.logical_rows`).
+Of a Delta table these are the rows of the files that its log names (`scan.logical_rows`), of an
+Iceberg table those that pyiceberg returns (`scan.iceberg_rows`).
 
 They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters,
 which are made of the very literals that row groups are pruned by.
@@ -17,6 +18,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
+from parquet_bloomwriter.table_files.files import ICEBERG
 from parquet_bloomwriter.table_files.find import AsOf, find_table
 
 if TYPE_CHECKING:
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
     from parquet_bloomwriter.scan.survivors import Survivors
-    from parquet_bloomwriter.scan.table import Projection
+    from parquet_bloomwriter.scan.table import Projection, TableFiles
     from parquet_bloomwriter.table_files.delta import DeltaTable
     from parquet_bloomwriter.table_files.files import Table
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 BATCH_ROWS = 65_536
 
@@ -58,15 +62,17 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """Read a table, as `pyarrow.parquet.read_table` does, but only row groups that might match.
 
     Of a Delta table these are the rows of a version: of the files in its log, without deleted rows,
-    with the types and names of its schema. Otherwise
-    the result is the same: schema, metadata, rows and their order, columns of hive folders. Files
-    that cannot be probed (encrypted ones, for example) are read by pyarrow alone. The one thing
-    that is not looked for is pandas metadata in a file `_common_metadata`. Literals are compared
-    exactly, also where pyarrow would round them: docs/probing.md lists what differs.
+    with the types and names of its schema. Of an Iceberg table these are the rows that pyiceberg
+    returns. Otherwise the result is the same: schema, metadata, rows and their order, columns of
+    hive folders. Files that cannot be probed (encrypted ones, for example) are read by pyarrow
+    alone. The one thing that is not looked for is pandas metadata in a file `_common_metadata`.
+    Literals are compared exactly, also where pyarrow would round them: docs/probing.md lists what
+    differs.
 
     Args:
-        source: A file, folder or Delta table, by path or URL; a list of files; an open file or a
-            buffer; a glob pattern; or bytes.
+        source: A file, folder or Delta table, by path or URL; an Iceberg table,
+            iceberg://CATALOG/NAMESPACE.TABLE; a list of files; an open file or a buffer; a glob
+            pattern; or bytes.
         columns: Names of the columns to return; None for all.
         filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
@@ -80,14 +86,14 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         version: Of a Delta table; None for the last one.
         snapshot: Id of a snapshot of an Iceberg table; None for the last one.
         branch: Of an Iceberg table; None for `main`.
-        **options: All other arguments of `pyarrow.parquet.read_table`; none for a Delta table.
+        **options: All other arguments of `pyarrow.parquet.read_table`; none for such tables.
 
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
-            if there is no such version, or an argument has no meaning for a Delta table.
+            if there is no such version, or an argument has no meaning for a table.
         ColumnNotFound: If the filters name a column that the table has not.
-        UnsupportedTable: If a Delta table has what cannot be returned as the table means it.
-        TableProblem: If a Delta table's log contradicts itself or its files.
+        UnsupportedTable: If a table has what cannot be returned as the table means it.
+        TableProblem: If a table's metadata contradict themselves or its files.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     import pyarrow as pa
@@ -261,11 +267,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
             source, filesystem=filesystem, partitioning=partitioning, options=options
         )
     else:
-        from parquet_bloomwriter.scan.logical_dataset import as_fragments
-
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         _refuse_arguments(logical, refused)
-        table = as_fragments(cast("DeltaTable", logical), filters)
+        table = _fragments_of(logical, filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
@@ -280,7 +284,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     filters: Filters | None,
     hash_kind: HashKind,
     refused: Mapping[str, bool],
-) -> LogicalTable | None:
+) -> LogicalTable | IcebergRows | None:
     """Return what is asked for of a table with metadata; None if the source is none.
 
     Args:
@@ -295,13 +299,29 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     table = find_table(source, filesystem=filesystem, as_of=as_of)
     if table is None:
         return None
-    from parquet_bloomwriter.scan.logical_rows import LogicalTable
-
     has_name = not _need_no_name(columns, filters)
     _refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
-    delta = cast("DeltaTable", table)
     projection = _as_pyarrow_takes_them(columns)
+    if table.kind == ICEBERG:
+        from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
+
+        iceberg = cast("IcebergTable", table)
+        return IcebergRows.of(iceberg, columns=projection, filters=filters, hash_kind=hash_kind)
+    from parquet_bloomwriter.scan.logical_rows import LogicalTable
+
+    delta = cast("DeltaTable", table)
     return LogicalTable.of(delta, columns=projection, filters=filters, hash_kind=hash_kind)
+
+
+def _fragments_of(table: Table, filters: Filters) -> TableFiles:
+    """Return the files of a table with metadata, as a dataset has them."""
+    if table.kind == ICEBERG:
+        from parquet_bloomwriter.scan.iceberg_dataset import as_fragments as of_iceberg
+
+        return of_iceberg(cast("IcebergTable", table), filters)
+    from parquet_bloomwriter.scan.logical_dataset import as_fragments
+
+    return as_fragments(cast("DeltaTable", table), filters)
 
 
 def _refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
