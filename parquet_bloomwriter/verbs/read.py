@@ -264,7 +264,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         from parquet_bloomwriter.scan.logical_dataset import as_fragments
 
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
-        _refuse_arguments(logical, refused)
+        refuse_arguments(logical, refused)
         table = as_fragments(cast("DeltaTable", logical), filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
@@ -298,13 +298,13 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
 
     has_name = not _need_no_name(columns, filters)
-    _refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
+    refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
     delta = cast("DeltaTable", table)
     projection = _as_pyarrow_takes_them(columns)
     return LogicalTable.of(delta, columns=projection, filters=filters, hash_kind=hash_kind)
 
 
-def _refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
+def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
     for name, is_given in given.items():
         if is_given:
             raise InvalidArgument(
