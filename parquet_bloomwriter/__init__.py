@@ -9,9 +9,9 @@
 `bloomify` adds filters, `strip` takes them out, `repair` fills in lengths that other writers left
 out; each works on one file, or on its bytes in memory, and `for_each_file` takes folders and globs.
 `probe` says which row groups of which files can hold what is asked for; `read_table`,
-`iter_batches`, `dataset` and `scan_polars` read only those; `BloomFile` looks values up in one file.
-`inspect` shows the filters of a file, `verify` holds them against its data, `advise` says which
-columns deserve one. `Sbbf` is the filter itself.
+`iter_batches`, `dataset` and `scan_polars` read only those; `BloomFile` looks values up in one
+file. `inspect` shows the filters of a file, `verify` holds them against its data, `advise` says
+which columns deserve one. `Sbbf` is the filter itself.
 """
 
 from __future__ import annotations

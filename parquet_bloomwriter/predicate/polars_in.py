@@ -126,9 +126,7 @@ _SURPRISES = (
 """What may be raised where Polars differs from what this module expects."""
 
 
-def _condition(
-    node: pl.Expr, schema: Mapping[str, pl.DataType], *, is_negated: bool
-) -> Expression:
+def _condition(node: pl.Expr, schema: Mapping[str, pl.DataType], *, is_negated: bool) -> Expression:
     try:
         found = _of_node(node, schema, is_negated=is_negated)
     except (UnknownKind, *_SURPRISES):
@@ -156,7 +154,7 @@ def _of_node(
     inputs = node.meta.pop()
     match len(inputs):
         case 1:
-            return _of_one(node, inputs[0], schema, is_negated=is_negated)
+            return _of_one(node, inputs[0], schema)
         case 2:
             return _of_two(node, inputs, schema, is_negated=is_negated)
         case 3:
@@ -165,7 +163,7 @@ def _of_node(
 
 
 def _of_one(
-    node: pl.Expr, operand: pl.Expr, schema: Mapping[str, pl.DataType], *, is_negated: bool
+    node: pl.Expr, operand: pl.Expr, schema: Mapping[str, pl.DataType]
 ) -> Expression | None:
     if (~operand).meta.eq(node):
         return Not(_condition(operand, schema, is_negated=True))
@@ -184,8 +182,7 @@ def _of_two(
         if _in_order(node, inputs, build) is not None:
             return kind(
                 tuple(
-                    _condition(one, schema, is_negated=is_negated)
-                    for one in _operands(node, build)
+                    _condition(one, schema, is_negated=is_negated) for one in _operands(node, build)
                 )
             )
     for operator, mirrored, build in _COMPARISONS:
@@ -197,9 +194,7 @@ def _of_two(
     return None if is_negated and _may_find_nulls(node, inputs) else _test(node, inputs, schema)
 
 
-def _in_order(
-    node: pl.Expr, inputs: list[pl.Expr], build: Build
-) -> tuple[pl.Expr, pl.Expr] | None:
+def _in_order(node: pl.Expr, inputs: list[pl.Expr], build: Build) -> tuple[pl.Expr, pl.Expr] | None:
     """Return the two inputs in the order in which they make the expression; None if neither does.
 
     Polars 2.1 gives the last input first.
@@ -230,13 +225,15 @@ _BINARY = ("left", "right")
 def _column(node: pl.Expr, schema: Mapping[str, pl.DataType]) -> _Column | None:
     """Return the column that an expression is; None if it is none, or its name may mislead."""
     name = node.meta.output_name(raise_if_undetermined=False)
-    if name is None or "." in name:
+    if name is None or "." in name or node.meta.is_literal():
         return None
     if pl.col(name).meta.eq(node):
-        type_ = schema.get(name)
-        return None if type_ is None else _Column(name=name, type=type_)
-    if node.meta.is_literal():
-        return None
+        return _Column(name=name, type=schema[name]) if name in schema else None
+    return _field(node, name, schema)
+
+
+def _field(node: pl.Expr, name: str, schema: Mapping[str, pl.DataType]) -> _Column | None:
+    """Return the field of a struct that an expression is; None if it is none."""
     inputs = node.meta.pop()
     if len(inputs) != 1 or not inputs[0].struct.field(name).meta.eq(node):
         return None

@@ -158,7 +158,8 @@ def check_polars() -> None:
         import polars as pl
     except ImportError as error:
         raise InvalidArgument(
-            "scan_polars needs Polars, which is not installed", remedy="Install it: pip install polars."
+            "scan_polars needs Polars, which is not installed",
+            remedy="Install it: pip install polars.",
         ) from error
     version = tuple(int(part) for part in pl.__version__.split(".")[:2])
     if version < _OLDEST:
@@ -212,17 +213,18 @@ class _Source:
         if n_rows is not None and predicate is None:
             size = max(1, min(size, n_rows))
         left = n_rows
-        for batch in self.rows.batches(needed, tree, size):
-            if left is not None and left <= 0:
-                return
+        for batch in self.rows.batches(needed, tree, size) if left != 0 else ():
             frame = _frame(batch, schema)
             if predicate is not None:
                 frame = frame.filter(predicate)
-            frame = frame.select(wanted).head(left) if left is not None else frame.select(wanted)
+            frame = frame.select(wanted)
             if left is not None:
+                frame = frame.head(left)
                 left -= frame.height
             if frame.height:
                 yield frame
+            if left == 0:
+                return
 
 
 def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
@@ -230,7 +232,7 @@ def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
     import polars as pl
 
     frame = pl.DataFrame(batch).select(schema.names())
-    return frame if frame.schema == schema else frame.cast(dict(schema))
+    return frame if frame.schema == schema else frame.cast(schema)
 
 
 def _names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:

@@ -305,6 +305,15 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
+    """Refuse arguments that have no meaning for a table.
+
+    Args:
+        table: The table.
+        given: The arguments, and whether they were given.
+
+    Raises:
+        InvalidArgument: If one was.
+    """
     for name, is_given in given.items():
         if is_given:
             raise InvalidArgument(

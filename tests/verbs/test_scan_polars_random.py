@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import io
 import os
+from dataclasses import dataclass
 from operator import and_, eq, ge, gt, le, lt, ne, or_, xor
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter import scan_polars
-from tests.support.random_tables import POOLS, ROW, files, schemas
+from tests.support.random_tables import POOLS, ROW, files, schemas, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,9 +33,42 @@ EXAMPLES = int(os.environ.get("SCAN_POLARS_EXAMPLES", "200"))
 
 COMPARE: list[Callable[[Any, Any], Any]] = [eq, ne, lt, le, gt, ge]
 CASTS = [pl.Int8, pl.UInt8, pl.Int64, pl.UInt64, pl.Float32, pl.Float64, pl.String, pl.Date]
-FORMS = [
-    *("compare", "compare", "mirror", "is_in", "is_in", "series", "between", "missing", "null"),
-    *("valid", "cast", "itself", "plain", "not missing", "strict cast"),
+
+
+def literals(type_: pa.DataType) -> list[Any]:
+    """Return values of a type as Polars has them in Python."""
+    plain = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return pl.Series(pa.array(POOLS[type_], plain)).to_list()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a condition on one column may be made of."""
+
+    field: pl.Expr
+    literal: Any
+    other: Any
+    several: list[Any]
+    compare: Callable[[Any, Any], Any]
+    flag: bool
+    cast: Any
+
+
+FORMS: list[Callable[[Parts], pl.Expr]] = [
+    *[lambda parts: parts.compare(parts.field, parts.literal)] * 3,
+    lambda parts: parts.compare(pl.lit(parts.literal), parts.field),
+    *[lambda parts: parts.field.is_in(parts.several, nulls_equal=parts.flag)] * 3,
+    lambda parts: parts.field.is_in(pl.Series(parts.several)),
+    lambda parts: parts.field.is_between(parts.literal, parts.other),
+    lambda parts: parts.field.is_between(parts.literal, parts.other, closed="none"),
+    lambda parts: parts.field.is_between(parts.other, parts.literal, closed="left"),
+    lambda parts: parts.field.eq_missing(parts.literal),
+    lambda parts: parts.field.ne_missing(parts.literal),
+    lambda parts: parts.field.is_null(),
+    lambda parts: parts.field.is_not_null(),
+    lambda parts: parts.compare(parts.field.cast(parts.cast, strict=parts.flag), parts.literal),
+    lambda parts: parts.compare(parts.field, parts.field),
+    lambda parts: parts.field,
 ]
 
 
@@ -43,38 +78,17 @@ def leaves(draw: DrawFn, columns: Sequence[Column]) -> pl.Expr:
     field = pl.col(column.path[0])
     for name in column.path[1:]:
         field = field.struct.field(name)
-    own = POOLS[column.type]
-    pool = draw(st.sampled_from([own, own, own, *POOLS.values()]))
-    literal = draw(st.sampled_from(pool))
-    several = draw(st.lists(st.sampled_from([*pool, None]), max_size=4))
-    compare = draw(st.sampled_from(COMPARE))
-    match draw(st.sampled_from(FORMS)):
-        case "compare":
-            return compare(field, literal)
-        case "mirror":
-            return compare(pl.lit(literal), field)
-        case "is_in":
-            return field.is_in(several, nulls_equal=draw(st.booleans()))
-        case "series":
-            return field.is_in(pl.Series(several))
-        case "between":
-            closed = draw(st.sampled_from(["both", "left", "right", "none"]))
-            return field.is_between(literal, draw(st.sampled_from(pool)), closed=closed)
-        case "missing":
-            return field.eq_missing(literal)
-        case "not missing":
-            return field.ne_missing(literal)
-        case "null":
-            return field.is_null()
-        case "valid":
-            return field.is_not_null()
-        case "cast":
-            return compare(field.cast(draw(st.sampled_from(CASTS)), strict=False), literal)
-        case "strict cast":
-            return compare(field.cast(pl.Int64), literal)
-        case "itself":
-            return compare(field, field)
-    return field
+    pool = literals(column.type if draw(st.integers(0, 9)) else draw(types()))
+    parts = Parts(
+        field=field,
+        literal=draw(st.sampled_from(pool)),
+        other=draw(st.sampled_from(pool)),
+        several=draw(st.lists(st.sampled_from([*pool, None, None]), max_size=4)),
+        compare=draw(st.sampled_from(COMPARE)),
+        flag=draw(st.booleans()),
+        cast=draw(st.sampled_from(CASTS)),
+    )
+    return draw(st.sampled_from(FORMS))(parts)
 
 
 def conditions(columns: Sequence[Column]) -> SearchStrategy[pl.Expr]:
@@ -84,7 +98,7 @@ def conditions(columns: Sequence[Column]) -> SearchStrategy[pl.Expr]:
             *(st.builds(join, inner, inner) for join in (and_, or_, xor)),
             inner.map(lambda one: ~one),
         ),
-        max_leaves=5,
+        max_leaves=3,
     )
 
 
