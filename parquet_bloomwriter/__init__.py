@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
     from parquet_bloomwriter.verbs.probe import probe
+    from parquet_bloomwriter.verbs.prune_scan import prune_scan
     from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
     from parquet_bloomwriter.verbs.repair import repair
     from parquet_bloomwriter.verbs.scan_polars import scan_polars
@@ -119,6 +120,7 @@ __all__ = [
     "iter_batches",
     "merge_advice",
     "probe",
+    "prune_scan",
     "read_table",
     "repair",
     "scan_polars",
@@ -136,6 +138,7 @@ _HOMES = {
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),
     **dict.fromkeys(("FileOutcome", "for_each_file"), "verbs.for_each_file"),
     "probe": "verbs.probe",
+    "prune_scan": "verbs.prune_scan",
     "clear_cache": "caches",
     **dict.fromkeys(("FileProbe", "ProbeReport"), "probing.report"),
     **dict.fromkeys(("Check", "Evidence", "RowGroupVerdict", "Verdict"), "probing.verdict"),

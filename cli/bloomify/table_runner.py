@@ -92,7 +92,7 @@ def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str |
     Raises:
         click.UsageError: If there are others beside it, or options that do not go with it.
     """
-    from parquet_bloomwriter.delta.place import is_table
+    from parquet_bloomwriter.tables.open import is_table
 
     ctx = click.get_current_context()
     tables = [given for given in inputs if is_table(given)]

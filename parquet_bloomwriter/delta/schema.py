@@ -17,16 +17,13 @@ Source: Delta protocol, "Column Mapping", "Schema Serialization Format"; Parquet
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.compact.scan import scan
 from parquet_bloomwriter.errors import ColumnNotFound, TableProblem, UnsupportedFile
-from parquet_bloomwriter.kernels.layout import ABSENT, STOP
-from parquet_bloomwriter.metadata import Repetition
-from parquet_bloomwriter.metadata.fields import FOOTER, SchemaField
+from parquet_bloomwriter.metadata.tree import column_tree, has_ids, is_repeated, list_element
 from parquet_bloomwriter.text import clipped, safe
 
 if TYPE_CHECKING:
@@ -34,6 +31,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.delta.actions import Metadata
     from parquet_bloomwriter.metadata import Footer, Leaf, Schema
+    from parquet_bloomwriter.metadata.tree import ColumnNode
 
 MODE = "delta.columnMapping.mode"
 _PHYSICAL = "delta.columnMapping.physicalName"
@@ -61,17 +59,6 @@ class TableColumn:
 
     stored_name: str
     """The dotted path of physical names."""
-
-
-@dataclass(slots=True)
-class _Node:
-    """A column or group of a file."""
-
-    name: str
-    field_id: int
-    repetition: Repetition
-    leaf: Leaf | None = None
-    children: list[_Node] = field(default_factory=list)
 
 
 class TableColumns:
@@ -166,8 +153,8 @@ class TableColumns:
         if found is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            root = _tree(footer)
-            if self.mode == "id" and footer.leaves and not _has_ids(root):
+            root = column_tree(footer)
+            if self.mode == "id" and footer.leaves and not has_ids(root):
                 raise UnsupportedFile(
                     "the table finds columns by their ids, but the file has none",
                     remedy="Write the file anew with Delta Lake.",
@@ -213,14 +200,14 @@ class TableColumns:
             raise ValueError(f"a type is {kind['type']!r}")
 
     def _match(
-        self, fields: Sequence[Mapping[str, Any]], group: _Node, path: tuple[str, ...]
+        self, fields: Sequence[Mapping[str, Any]], group: ColumnNode, path: tuple[str, ...]
     ) -> Iterator[tuple[str, Leaf]]:
         for one in fields:
             node = self._child(one, group)
             if node is not None:
                 yield from self._match_in(one["type"], node, (*path, one["name"]))
 
-    def _child(self, one: Mapping[str, Any], group: _Node) -> _Node | None:
+    def _child(self, one: Mapping[str, Any], group: ColumnNode) -> ColumnNode | None:
         """Return the column of a file that a field is; None if there is none, or more than one."""
         if self.mode == "id":
             wanted = _metadata(one).get(_ID)
@@ -233,17 +220,17 @@ class TableColumns:
     def _match_in(
         self,
         kind: Any,  # noqa: ANN401  JSON
-        node: _Node,
+        node: ColumnNode,
         path: tuple[str, ...],
     ) -> Iterator[tuple[str, Leaf]]:
         if isinstance(kind, str):
-            if node.leaf is not None and kind not in _NO_LEAVES and not _is_repeated(node):
+            if node.leaf is not None and kind not in _NO_LEAVES and not is_repeated(node):
                 yield ".".join(path), node.leaf
         elif kind["type"] == "struct":
-            if not _is_repeated(node):
+            if not is_repeated(node):
                 yield from self._match(kind["fields"], node, path)
         elif kind["type"] == "array":
-            element = _element(node)
+            element = list_element(node)
             if element is not None:
                 yield from self._match_in(kind["elementType"], element, (*path, *_LIST))
         elif len(node.children) == 1:
@@ -257,60 +244,3 @@ class TableColumns:
 
 def _metadata(one: Mapping[str, Any]) -> Mapping[str, Any]:
     return one.get("metadata") or {}
-
-
-def _is_repeated(node: _Node) -> bool:
-    return node.repetition == Repetition.REPEATED
-
-
-def _element(node: _Node) -> _Node | None:
-    """Return the element of a list (Parquet format, "Lists", backward compatibility rules)."""
-    if len(node.children) != 1:
-        return None
-    repeated = node.children[0]
-    if not _is_repeated(repeated):
-        return None
-    is_element = (
-        repeated.leaf is not None
-        or len(repeated.children) > 1
-        or repeated.name in ("array", f"{node.name}_tuple")
-    )
-    if not is_element:
-        return repeated.children[0]
-    # The element itself is repeated here, as the list; inside, it is not a list again.
-    return _Node(
-        repeated.name, repeated.field_id, Repetition.REQUIRED, repeated.leaf, repeated.children
-    )
-
-
-def _tree(footer: Footer) -> _Node:
-    """Return the tree of a file's columns, as metadata.schema walks it, with their field ids."""
-    table = scan(footer.data, FOOTER, origin=footer.start)
-    elements = table.kinds == FOOTER.names.index("SchemaElement")
-    values, spans = table.values[elements].tolist(), table.spans[elements]
-    ends = spans[:, SchemaField.NAME, STOP].tolist()
-    leaves = iter(footer.leaves)
-    root = _Node("", ABSENT, Repetition.REQUIRED)
-    groups = [(root, max(values[0][SchemaField.NUM_CHILDREN], 0))] if values else []
-    for row, stop in zip(values[1:], ends[1:], strict=True):
-        while groups[-1][1] == 0:
-            groups.pop()
-        group, num_left = groups[-1]
-        groups[-1] = group, num_left - 1
-        name = footer.data[stop - max(row[SchemaField.NAME], 0) : stop]
-        repetition = row[SchemaField.REPETITION_TYPE]
-        num_children = max(row[SchemaField.NUM_CHILDREN], 0)
-        is_leaf = row[SchemaField.TYPE] != ABSENT and not num_children
-        node = _Node(
-            name.decode(errors="backslashreplace"),
-            row[SchemaField.FIELD_ID],
-            Repetition.REQUIRED if repetition == ABSENT else Repetition(repetition),
-            next(leaves) if is_leaf else None,
-        )
-        group.children.append(node)
-        groups.append((node, num_children))
-    return root
-
-
-def _has_ids(node: _Node) -> bool:
-    return any(one.field_id != ABSENT or _has_ids(one) for one in node.children)

@@ -18,7 +18,7 @@ from parquet_bloomwriter.probing.partitions import Partition
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.predicate.bound import Bound
     from parquet_bloomwriter.probing.footer_cache import CachedFooter
     from parquet_bloomwriter.probing.partitions import Texts
@@ -33,7 +33,7 @@ class LogicalBindings(Bindings):
         """Return what the predicate means for a file."""
         found = self.seen.get(file.schema)
         if found is None:
-            bound = self._bound(self._of.in_file(file.footer()))
+            bound = self._bound(file.footer())
             ordinals = tuple(leaf.ordinal for leaf in leaves_of(bound))
             found = self.seen[file.schema] = SchemaBinding(bound=bound, ordinals=ordinals)
         return found
@@ -46,21 +46,22 @@ class LogicalBindings(Bindings):
     def _of(self) -> Table:
         return cast("Table", self.table)
 
-    def _bound(self, leaves: Mapping[str, Leaf]) -> Bound:
+    def _bound(self, footer: Footer) -> Bound:
+        leaves = self._of.in_file(footer)
         expression = self.expression
         if self.partition is not None:
             expression = self.partition.decided(expression, ())
         lacking = Partition(
-            values=dict(self._undecided(leaves)),
+            values=dict(self._undecided(leaves, footer)),
             hides_stored=True,
             origin="null, which the file's rows have there,",
         )
         return bind(lacking.decided(expression, ()), Domains.of(leaves.values()))
 
-    def _undecided(self, leaves: Mapping[str, Leaf]) -> Iterator[tuple[str, Texts]]:
+    def _undecided(self, leaves: Mapping[str, Leaf], footer: Footer) -> Iterator[tuple[str, Texts]]:
         """Yield columns that the file lacks, and those whose conditions mean something else."""
         for name in self.columns:
-            texts = self._of.known_texts(name, leaves.get(name))
+            texts = self._of.known_texts(name, leaves.get(name), footer)
             if texts is not None:
                 yield name, texts
 

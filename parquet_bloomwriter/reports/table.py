@@ -31,6 +31,9 @@ class FileFate(StrEnum):
     DROPPED = "dropped"
     """Another program removed or changed it meanwhile; its replacement was not committed."""
 
+    KEPT = "kept as it is"
+    """It lacks something, but must not be replaced."""
+
     FAILED = "failed"
     """It could not be worked on, and stays."""
 
@@ -64,7 +67,10 @@ class TableReport:
     """The report of `bloomify_table` and `strip_table`."""
 
     table: str
-    """Path or URL."""
+    """Path, URL or name."""
+
+    format: str
+    """`delta` or `iceberg`."""
 
     verb: str
     """`add` or `strip`."""
@@ -169,7 +175,7 @@ class TableReport:
         found = [
             (str(one.fate), f"{safe(one.path)}: {safe(one.reason)}")
             for one in self.changes
-            if one.fate in (FileFate.DROPPED, FileFate.FAILED)
+            if one.fate in (FileFate.DROPPED, FileFate.KEPT, FileFate.FAILED)
         ]
         if self.num_waiting:
             waiting = f"{count(self.num_waiting, 'file')} ({size(self.bytes_waiting)})"

@@ -8,8 +8,6 @@ What cannot be returned as the table has it is refused by name (`UnsupportedTabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,22 +18,20 @@ import numpy as np
 from parquet_bloomwriter.delta.partition_values import partition_value
 from parquet_bloomwriter.errors import (
     BloomwriterError,
-    ColumnNotFound,
     FileProblem,
     InvalidArgument,
     TableProblem,
     UnsupportedTable,
 )
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
-from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.predicate import columns_of, parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
-from parquet_bloomwriter.predicate.expression import And, Not, Opaque, Or
 from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.scan.answer import answer, joined, of_no_columns
 from parquet_bloomwriter.scan.logical_types import LogicalField, fields_of
+from parquet_bloomwriter.scan.needed_columns import is_opaque, needed_names
 from parquet_bloomwriter.source import read_footer
 from parquet_bloomwriter.table_files.delta import is_special
-from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -51,9 +47,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import Projection
     from parquet_bloomwriter.table_files.delta import DeltaFile, DeltaTable
-
-_FILES_AT_ONCE = 8
-"""Files that are decoded at the same time, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +91,9 @@ class LogicalTable:
         tree = None if filters is None else parse(filters)
         metadata = table.snapshot.metadata
         every = fields_of(metadata.schema, table.mapping)
-        fields = _needed(every, columns, tree if selects_rows else None)
+        asked = tree if selects_rows else None
+        names = needed_names([one.name for one in every], columns, asked)
+        fields = tuple(one for one in every if one.name in names)
         schema = _schema(fields)
         condition = None
         if selects_rows and filters is not None and tree is not None:
@@ -123,21 +118,13 @@ class LogicalTable:
         Raises:
             As `batches`.
         """
-        import pyarrow as pa
 
         def one(piece: tuple[DeltaFile, tuple[int, ...] | None]) -> pa.Table:
             with self._opened(*piece) as opened:
                 return self._answer(opened.whole(use_threads=use_threads))
 
         empty = self._answer(self.schema.empty_table())
-        at_once = min(_FILES_AT_ONCE, default_jobs()) if use_threads else 1
-        with ThreadPoolExecutor(at_once) as pool:
-            try:
-                parts = list(pool.map(one, self.pieces))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-        return pa.concat_tables([empty, *parts])
+        return joined(empty, one, self.pieces, use_threads=use_threads)
 
     def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows asked for, file by file.
@@ -179,13 +166,7 @@ class LogicalTable:
 
     def _answer(self, rows: pa.Table) -> pa.Table:
         """Return what of some rows is asked for."""
-        import pyarrow.dataset as ds
-
-        if self.condition is None and self.projection is None:
-            return rows
-        # Parts of structs and the names of results are pyarrow's business, as for any file.
-        scanned = ds.dataset(rows)
-        return scanned.to_table(columns=self.projection, filter=self.condition, use_threads=False)
+        return answer(rows, self.projection, self.condition)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -250,7 +231,7 @@ class _OpenFile:
                 continue
             chunks = [one.of_file(chunk) for chunk in stored.column(place).chunks]
             columns.append(pa.chunked_array(chunks, one.type))
-        return pa.table(columns, _schema(self.fields)) if columns else _of_no_columns(num_rows)
+        return pa.table(columns, _schema(self.fields)) if columns else of_no_columns(num_rows)
 
     def _partition(self, one: LogicalField, num_rows: int) -> pa.Array:
         import pyarrow as pa
@@ -320,57 +301,10 @@ def check_clocks(file: DeltaFile, footer: Footer, names: Collection[str]) -> Non
             )
 
 
-def _of_no_columns(num_rows: int) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table({"": pa.nulls(num_rows)}).select([])
-
-
 def _schema(fields: Sequence[LogicalField]) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([one.arrow for one in fields])
-
-
-def _needed(
-    every: tuple[LogicalField, ...], columns: Projection | None, tree: Expression | None
-) -> tuple[LogicalField, ...]:
-    """Return the columns that are returned or asked about.
-
-    Raises:
-        ColumnNotFound: If the table has no such column.
-    """
-    if columns is None or isinstance(columns, Mapping) or (tree is not None and _is_opaque(tree)):
-        if columns is not None and not isinstance(columns, Mapping):
-            _check_names(every, columns)
-        return every
-    asked = [*columns, *(columns_of(tree) if tree is not None else ())]
-    _check_names(every, asked)
-    return tuple(
-        one
-        for one in every
-        if any(name == one.name or name.startswith(f"{one.name}.") for name in asked)
-    )
-
-
-def _check_names(every: Sequence[LogicalField], asked: Sequence[str]) -> None:
-    names = [one.name for one in every]
-    for name in asked:
-        if not any(name == one or name.startswith(f"{one}.") for one in names):
-            raise ColumnNotFound(
-                f'there is no column "{name}"', name=name, remedy=suggestion(name, names)
-            )
-
-
-def _is_opaque(tree: Expression) -> bool:
-    match tree:
-        case Not(operand):
-            return _is_opaque(operand)
-        case And(operands) | Or(operands):
-            return any(map(_is_opaque, operands))
-        case Opaque():
-            return True
-    return False
 
 
 def check_filters(table: DeltaTable, tree: Expression) -> None:
@@ -380,7 +314,7 @@ def check_filters(table: DeltaTable, tree: Expression) -> None:
         InvalidArgument: If one is about text with a collation, or filled up with blanks.
     """
     fields = table.plain_fields
-    for name in fields if _is_opaque(tree) else columns_of(tree):
+    for name in fields if is_opaque(tree) else columns_of(tree):
         if any(map(is_special, fields.get(name, ()))):
             raise InvalidArgument(
                 f'the column "{name}" has a collation, or is filled up with blanks: which of its '

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import TableFiles
     from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 _BATCH_ROWS = 100_000
 """Rows of a batch, at most, if Polars wishes for no number."""
@@ -114,6 +115,36 @@ class RowsOfDeltaTable:
         from parquet_bloomwriter.scan.logical_rows import LogicalTable
 
         found = LogicalTable.of(
+            self.table,
+            columns=columns,
+            filters=tree,
+            hash_kind=self.hash_kind,
+            selects_rows=False,
+        )
+        return found.batches(batch_size=batch_size)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsOfIcebergTable:
+    """An Iceberg table at one snapshot."""
+
+    table: IcebergTable
+    hash_kind: HashKind
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """All columns, with the types that pyiceberg gives them."""
+        from parquet_bloomwriter.iceberg.scan import arrow_schema
+
+        return arrow_schema(self.table.schema)
+
+    def batches(
+        self, columns: list[str], tree: Expression | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, but deleted ones, of the row groups that might satisfy a tree."""
+        from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
+
+        found = IcebergRows.of(
             self.table,
             columns=columns,
             filters=tree,

@@ -25,7 +25,7 @@ from parquet_bloomwriter.delta.schema import TableColumns
 from parquet_bloomwriter.errors import TableProblem
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
-from parquet_bloomwriter.table_files.files import Table, TableFile
+from parquet_bloomwriter.table_files.files import DELTA, Table, TableFile
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.delta.actions import Add
     from parquet_bloomwriter.delta.snapshot import Snapshot
-    from parquet_bloomwriter.metadata import Leaf
+    from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.probing.partitions import Texts
 
 _UNKNOWN: Texts = ()
@@ -68,7 +68,7 @@ _EXACT_BITS = 32
 class DeltaTable(Table):
     """A Delta table at one version."""
 
-    kind: ClassVar[str] = "a Delta table"
+    kind: ClassVar[str] = DELTA
     partition_origin: ClassVar[str] = "the value in the log"
 
     snapshot: Snapshot
@@ -150,7 +150,7 @@ class DeltaTable(Table):
     def _stored(self) -> frozenset[str]:
         return frozenset(self.columns.select(None))
 
-    def known_texts(self, name: str, leaf: Leaf | None) -> Texts | None:
+    def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:  # noqa: ARG002  Delta's own names are certain
         """Return what is known of a column in all rows of a file: see `Table`."""
         several = self.plain_fields.get(name, ())
         if len(several) != 1 or name not in self._stored or is_special(several[0]):

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.partitions import Texts
 
 
+DELTA, ICEBERG = "a Delta table", "an Iceberg table"
+"""Kinds of tables, for people."""
+
+
 class Columns(Protocol):
     """The leaf columns of a table."""
 
@@ -49,7 +53,7 @@ class Table(ABC):
     """A table at one version or snapshot."""
 
     kind: ClassVar[str]
-    """What it is, for people: "a Delta table"."""
+    """`DELTA` or `ICEBERG`."""
 
     partition_origin: ClassVar[str]
     """Where values of partition columns stand, for people."""
@@ -82,12 +86,13 @@ class Table(ABC):
         """Return the dotted names that a predicate can use."""
 
     @abstractmethod
-    def known_texts(self, name: str, leaf: Leaf | None) -> Texts | None:
+    def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:
         """Return what is known of the values of a column in all rows of a file.
 
         Args:
             name: A dotted name in a predicate.
-            leaf: The column of the file; None if the file has none.
+            leaf: The column of the file; None if none was found.
+            footer: The file's.
 
         Returns:
             None if the stored values equal the same literals as the table's values. Otherwise what

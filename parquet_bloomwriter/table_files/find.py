@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.delta.place import LOG, is_table, place_of
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.iceberg.catalog import check_version
+from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_fsspec, is_url, locate, without_secrets
 from parquet_bloomwriter.source.listing import has_suffix, is_pattern
@@ -59,6 +61,26 @@ class AsOf:
                 remedy="Name a version.",
             )
 
+    def check_iceberg(self, name: str) -> None:
+        """Check that nothing is asked for that an Iceberg table has not.
+
+        Args:
+            name: Of the table, for people.
+
+        Raises:
+            InvalidArgument: If a version is, or a snapshot and a branch.
+        """
+        if self.version is not None:
+            raise InvalidArgument(
+                f'"{name}" is an Iceberg table, which has snapshots and branches, not versions',
+                remedy="Name a snapshot or a branch.",
+            )
+        if self.snapshot is not None and self.branch is not None:
+            raise InvalidArgument(
+                "a snapshot and a branch are given, which need not agree",
+                remedy="Name one of them.",
+            )
+
     def check_plain(self, name: str) -> None:
         """Check that nothing is asked for that plain files have not.
 
@@ -99,12 +121,22 @@ def find_table(given: object, *, filesystem: object = None, as_of: AsOf = LAST) 
         UnsupportedTable: If the table has features that are not understood.
         StoreProblem, OSError: If the metadata cannot be read.
     """
+    if is_iceberg(given):
+        as_of.check_iceberg(_shown(given))
+        return _iceberg_table(str(given), as_of)
     path = _delta_path(given, filesystem)
     if path is None:
         as_of.check_plain(_shown(given))
         return None
     as_of.check_delta(_shown(given))
     return _delta_table(path, name=_shown(given), version=as_of.version)
+
+
+def _iceberg_table(name: str, as_of: AsOf) -> Table:
+    check_version()
+    from parquet_bloomwriter.table_files.iceberg import open_table  # brings pyiceberg
+
+    return open_table(name, snapshot_id=as_of.snapshot, branch=as_of.branch)
 
 
 def _delta_table(path: str, *, name: str, version: int | None) -> DeltaTable:

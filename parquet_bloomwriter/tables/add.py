@@ -6,15 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.delta.features import check_replaceable
-from parquet_bloomwriter.delta.place import place_of
-from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_to_change
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.reports.rewriting import ColumnTotals
-from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
-from parquet_bloomwriter.tables.records import TAG, Records, tag_of
+from parquet_bloomwriter.tables.open import open_table
+from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Limits, NewFile
 from parquet_bloomwriter.tables.run import Run, threads_for
 from parquet_bloomwriter.tables.wish import wish_of
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Workers
+    from parquet_bloomwriter.tables.table import Replacement, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,28 +74,30 @@ class _Add:
     """See `Verb`."""
 
     writer: FilterBuilder
+    table: Table
     records: Records
     stored: Mapping[str, str]
     """Names of columns in files, by logical name."""
 
-    def tags(self, task: Task, uri: str) -> Mapping[str, str]:
-        return {**task.file.tags, TAG: tag_of(uri, self._finished(task))}
+    def finished(self, task: Task) -> frozenset[str]:
+        return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}
 
     def unchanged(self, task: Task) -> None:
-        self.records.note(task.file, self._finished(task))
+        self.records.note(task.file, self.finished(task))
 
-    def _finished(self, task: Task) -> frozenset[str]:
-        """Return the columns of which nothing is left to do once the file was worked on."""
-        return self.records.finished(task.file) | {self.stored[name] for name in task.leaves}
+    def replaced(self, replacement: Replacement) -> None:
+        if not self.table.keeps_notes:
+            self.records.note_new(replacement.path, replacement.size, replacement.finished)
 
 
 def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     table: str | os.PathLike[str],
     columns: str | Sequence[str] | None = None,
     *,
+    branch: str | None = None,
     fpp: float | Mapping[str, float] | None = None,
     ndv: int | None = None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
     sizing: Sizing = "pow2",
     replace: bool = False,
     limits: Limits | None = None,
@@ -121,10 +120,12 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         table: Path or URL of the table's folder.
         columns: Columns as the table names them, groups for all columns in them; None for those in
             the table's property `bloomify.columns`.
+        branch: Of an Iceberg table; None for its main branch.
         fpp: False positive probability in (0, 1), for all columns, or by name; None for what the
             property `bloomify.fpp` says, else 0.01.
         ndv: Distinct values per row group, if known: saves memory while building.
-        max_bytes: Largest bitset, bytes. It wins over `fpp`.
+        max_bytes: Largest bitset, bytes. It wins over `fpp`. None for what the table asks for, else
+            128 MiB.
         sizing: As for `bloomify`.
         replace: Build filters anew where there are some.
         limits: When a commit is made; by default after 500 files or 20 GiB.
@@ -150,34 +151,29 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
         Commits that were made before stay. The exception's attribute `report` has what was done.
     """
-    check_max_bytes(max_bytes)
     for name, number in (("max_files", max_files), ("max_bytes_rewritten", max_bytes_rewritten)):
         if number is not None and number < 1:
             raise InvalidArgument(f"{name} of {number} leaves nothing to do")
-    snapshot = read_to_change(place_of(table))
-    check_replaceable(snapshot)
-    inside = TableColumns(snapshot.metadata)
-    wish = wish_of(inside, snapshot.metadata.properties, columns, fpp)
-    records = Records(snapshot.metadata.id, snapshot.place.root)
-    chooser = Chooser(snapshot.place, inside, records, asked=tuple(wish.rates))
-    choice = chooser.lacking(snapshot.files.values(), rebuilds=replace)
-    active = {key.path for key in snapshot.files}
-    if not dry_run:
-        records.save(active)
+    opened = open_table(table, branch=branch)
+    wish = wish_of(opened, columns, fpp, max_bytes)
+    records = Records(opened.id)
+    choice = Chooser(opened, records, asked=tuple(wish.rates)).lacking(rebuilds=replace)
     tasks = in_order(choice.tasks, newest_first=newest_first)
     tasks = within_budget(tasks, max_files=max_files, max_bytes=max_bytes_rewritten)
     builder = FilterBuilder(
         rates=wish.rates,
         ndv=ndv,
-        max_bytes=max_bytes,
+        max_bytes=wish.max_bytes,
         sizing=sizing,
         replace=replace,
         repeats=workers is not None,
     )
-    verb = _Add(builder, records, {name: inside.stored_name(name) for name in wish.rates})
+    verb = _Add(
+        builder, opened, records, {one: opened.columns.stored_name(one) for one in wish.rates}
+    )
     run = Run(
         verb="add",
-        snapshot=snapshot,
+        table=opened,
         columns=tuple(wish.rates),
         asked_by_table=wish.is_by_table,
         choice=choice,
@@ -187,11 +183,11 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         run.carry_out(
             verb,
             limits or Limits(),
-            workers or threads_for(snapshot, jobs, progress),
+            workers or threads_for(opened, jobs, progress),
             dry_run=dry_run,
             progress=progress,
         )
     finally:
         if not dry_run:
-            records.save(active)
+            records.save(run.active)
     return run.report()

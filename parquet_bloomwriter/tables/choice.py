@@ -13,17 +13,15 @@ from parquet_bloomwriter.source.open import opened_with_footer, read_footer
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from parquet_bloomwriter.delta.actions import Add
-    from parquet_bloomwriter.delta.place import TablePlace
-    from parquet_bloomwriter.delta.schema import TableColumns
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.tables.records import Records
+    from parquet_bloomwriter.tables.table import DataFile, Table
 
     Failure: TypeAlias = FileProblem | OSError | InvalidArgument
-    Choose: TypeAlias = Callable[[Add, Footer], "Task | None"]
+    Choose: TypeAlias = Callable[[DataFile, Footer], "Task | None"]
 
 FOOTERS_AT_ONCE = 16
 """Threads: reading a footer is mostly waiting."""
@@ -33,7 +31,7 @@ FOOTERS_AT_ONCE = 16
 class Task:
     """A file that lacks something, or has something that is not wanted."""
 
-    file: Add
+    file: DataFile
     leaves: Mapping[str, int]
     """Ordinals of the file's leaves to work on, by logical name."""
 
@@ -46,43 +44,42 @@ class Choice:
     """The files to work on, and what was found on the way."""
 
     tasks: list[Task]
+    kept: list[Task]
+    """Those whose files must stay as they are."""
+
     num_footers: int
     """Footers that were read."""
 
-    failures: list[tuple[Add, Failure]]
+    failures: list[tuple[DataFile, Failure]]
     """Files whose footers cannot be read."""
 
 
 class Chooser:
     """Looks for files to work on."""
 
-    def __init__(
-        self, place: TablePlace, columns: TableColumns, records: Records, *, asked: Sequence[str]
-    ) -> None:
+    def __init__(self, table: Table, records: Records, *, asked: Sequence[str]) -> None:
         """Look for these columns.
 
         Args:
-            place: Where the table lies.
-            columns: Of the table.
+            table: At the version that is to be changed.
             records: Of earlier runs.
             asked: Logical names of leaves.
         """
-        self._place = place
-        self._columns = columns
+        self._table = table
         self._records = records
-        self._asked = {columns.stored_name(name): name for name in asked}
+        self._asked = {table.columns.stored_name(name): name for name in asked}
 
-    def lacking(self, files: Iterable[Add], *, rebuilds: bool = False) -> Choice:
+    def lacking(self, *, rebuilds: bool = False) -> Choice:
         """Choose files of which a column chunk lacks a filter.
 
         Args:
-            files: Of the table.
             rebuilds: Choose those as well that have all filters.
         """
         names = frozenset(self._asked)
+        files = self._table.files
         unsure = [one for one in files if rebuilds or not names <= self._records.finished(one)]
 
-        def choose(file: Add, footer: Footer) -> Task | None:
+        def choose(file: DataFile, footer: Footer) -> Task | None:
             finished = frozenset[str]() if rebuilds else self._records.finished(file)
             leaves = self._leaves(footer)
             lacks = {
@@ -98,25 +95,25 @@ class Chooser:
 
         return self._choose(unsure, choose)
 
-    def filtered(self, files: Iterable[Add]) -> Choice:
+    def filtered(self) -> Choice:
         """Choose files of which a column chunk has a filter."""
 
-        def choose(file: Add, footer: Footer) -> Task | None:
+        def choose(file: DataFile, footer: Footer) -> Task | None:
             leaves = self._leaves(footer).items()
             found = {stored: leaf for stored, leaf in leaves if _num_filters(footer, leaf)}
             return self._task(file, found, lambda leaf: _num_filters(footer, leaf))
 
-        return self._choose(list(files), choose)
+        return self._choose(list(self._table.files), choose)
 
     def _leaves(self, footer: Footer) -> dict[str, Leaf]:
         """Return the file's leaves that are asked for, by stored name; some may be missing."""
-        inside = self._columns.in_file(footer)
+        inside = self._table.columns.in_file(footer)
         return {
             stored: inside[logical] for stored, logical in self._asked.items() if logical in inside
         }
 
     def _task(
-        self, file: Add, leaves: Mapping[str, Leaf], num_filters: Callable[[Leaf], int]
+        self, file: DataFile, leaves: Mapping[str, Leaf], num_filters: Callable[[Leaf], int]
     ) -> Task | None:
         if not leaves:
             return None
@@ -126,12 +123,12 @@ class Chooser:
             num_filters=sum(map(num_filters, leaves.values())),
         )
 
-    def _choose(self, files: Sequence[Add], choose: Choose) -> Choice:
-        choice = Choice(tasks=[], num_footers=len(files), failures=[])
+    def _choose(self, files: Sequence[DataFile], choose: Choose) -> Choice:
+        choice = Choice(tasks=[], kept=[], num_footers=len(files), failures=[])
 
-        def look(file: Add) -> Task | Failure | None:
+        def look(file: DataFile) -> Task | Failure | None:
             try:
-                footer, size = _footer_of(self._place.locate(file.path))
+                footer, size = _footer_of(self._table.locate(file.path))
                 task = choose(file, footer)
                 if task is not None:
                     _check_size(file, size)
@@ -142,21 +139,21 @@ class Chooser:
         with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
             for file, found in zip(files, pool.map(look, files), strict=True):
                 if isinstance(found, Task):
-                    choice.tasks.append(found)
+                    (choice.kept if file.why_kept else choice.tasks).append(found)
                 elif found is not None:
                     choice.failures.append((file, found))
         return choice
 
 
-def _check_size(file: Add, size: int) -> None:
-    """Check that a file is the one of the log: a new version would make another one valid.
+def _check_size(file: DataFile, size: int) -> None:
+    """Check that a file is the one of the table: a new version would make another one valid.
 
     Raises:
         FileChanged: If not.
     """
     if size != file.size:
         raise FileChanged(
-            f"the file has {size:,} bytes, but the log says {file.size:,}: it was replaced or cut",
+            f"the file has {size:,} bytes, the table says {file.size:,}: it was replaced or cut",
             remedy="Restore the file from a backup.",
         )
 
@@ -195,17 +192,17 @@ def in_order(tasks: Sequence[Task], *, newest_first: bool) -> list[Task]:
     """Put files of one partition together, so that a commit touches few partitions.
 
     Args:
-        tasks: In the order of the log.
+        tasks: In the order of the table.
         newest_first: The partition with the newest file comes first, and in it the newest file.
     """
-    partitions: dict[tuple[tuple[str, str | None], ...], list[Task]] = {}
+    partitions: dict[Hashable, list[Task]] = {}
     for task in tasks:
-        partitions.setdefault(tuple(task.file.partition_values.items()), []).append(task)
+        partitions.setdefault(task.file.partition, []).append(task)
     groups = list(partitions.values())
     if newest_first:
         for group in groups:
-            group.sort(key=lambda one: -one.file.modified_ms)
-        groups.sort(key=lambda group: -group[0].file.modified_ms)
+            group.sort(key=lambda one: -one.file.age_rank)
+        groups.sort(key=lambda group: -group[0].file.age_rank)
     return [task for group in groups for task in group]
 
 

@@ -4,12 +4,11 @@ A file of a table never changes. Of each is recorded for which columns nothing i
 have filters, or cannot have any. Columns are those of the file (`TableColumns.stored_name`), which
 keep their names when the table's are renamed.
 
-    in the log        the tag `bloomify` of files that this program wrote: a path, and columns
+    in the table      of a Delta table: a tag of each file that this program wrote
     on this machine   $XDG_CACHE_HOME/parquet-bloomwriter/tables/NAME.json, by default ~/.cache
 
-A tag counts only for the path that it names: another program may copy the tags of a file to a file
-of its own. NAME is made of the table's id and place. The file may be removed at any time; then
-footers are read again.
+NAME is made of the table's id and place. The file may be removed at any time; then footers are read
+again.
 """
 
 from __future__ import annotations
@@ -26,39 +25,36 @@ from parquet_bloomwriter.durable import make_folders, write_file
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-    from parquet_bloomwriter.delta.actions import Add
-
-TAG = "bloomify"
+    from parquet_bloomwriter.tables.table import DataFile
 
 _VERSION = 1
-
-
-def tag_of(path: str, columns: Iterable[str]) -> str:
-    """Return the tag of a new file, for columns of which nothing is left to do."""
-    return json.dumps({"path": path, "columns": sorted(columns)}, separators=(",", ":"))
 
 
 class Records:
     """The files of one table."""
 
-    def __init__(self, table_id: str, root: str) -> None:
+    def __init__(self, table_id: str) -> None:
         """Read what is recorded on this machine; what is broken counts as nothing."""
-        name = hashlib.sha256(f"{table_id}\n{root}".encode()).hexdigest()[:32]
+        name = hashlib.sha256(table_id.encode()).hexdigest()[:32]
         folder = _folder()
         self._file = None if folder is None else folder / f"{name}.json"
         self._found = {} if self._file is None else _read(self._file)
         self._is_new = False
 
-    def finished(self, file: Add) -> frozenset[str]:
+    def finished(self, file: DataFile) -> frozenset[str]:
         """Return the columns of a file of which nothing is left to do, by their stored names."""
         known = self._found.get(file.path)
-        found = known[1] if known is not None and known[0] == file.size else frozenset()
-        tag = file.tags.get(TAG)
-        return found if tag is None else found | _columns_in(tag, file.path)
+        if known is None or known[0] != file.size:
+            return file.finished
+        return file.finished | known[1]
 
-    def note(self, file: Add, columns: Iterable[str]) -> None:
+    def note(self, file: DataFile, columns: Iterable[str]) -> None:
         """Record that nothing is left to do for these columns of a file."""
-        self._found[file.path] = file.size, self.finished(file) | frozenset(columns)
+        self.note_new(file.path, file.size, self.finished(file).union(columns))
+
+    def note_new(self, path: str, size: int, columns: Iterable[str]) -> None:
+        """Record the columns of which nothing is left to do in a file that was just written."""
+        self._found[path] = size, frozenset(columns)
         self._is_new = True
 
     def save(self, active: Container[str]) -> None:
@@ -98,11 +94,3 @@ def _read(file: Path) -> dict[str, tuple[int, frozenset[str]]]:
             columns = frozenset(map(str, names))
             found.update({str(path): (int(size), columns) for path, size in files})
     return found
-
-
-def _columns_in(tag: str, path: str) -> frozenset[str]:
-    with contextlib.suppress(ValueError, TypeError, KeyError):
-        document = json.loads(tag)
-        if document["path"] == path:
-            return frozenset(map(str, document["columns"]))
-    return frozenset()

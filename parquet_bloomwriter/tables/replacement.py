@@ -2,41 +2,35 @@
 
     for each batch    read what was committed meanwhile; files that are gone are passed over
                       write the new files, several at once
-                      one entry of the log: remove the old, add the new
+                      one commit: remove the old, add the new
     if a batch fails  before its commit was tried: its new files are removed
                       afterwards: nothing is removed; what is in no version is named
 
-Delta fails an UPDATE or MERGE that has read a file which was removed meanwhile, whatever its
-`dataChange`. So commits are small, and a run can be stopped after any of them.
+An UPDATE, DELETE or MERGE that has read a file which was removed meanwhile fails. So commits are
+small, and a run can be stopped after any of them.
 """
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import unquote
 
-from parquet_bloomwriter.delta.commit import Replacement, check_unchanged, new_add, replace_files
-from parquet_bloomwriter.delta.snapshot import advance, read_whole_commit
 from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown
 from parquet_bloomwriter.reports.rewriting import merge_totals
 from parquet_bloomwriter.reports.table import FileChange, FileFate
 from parquet_bloomwriter.tables.choice import batches
+from parquet_bloomwriter.tables.table import Replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Collection, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.rewriting import ColumnTotals
     from parquet_bloomwriter.tables.choice import Task
-
-
-_MS_PER_S = 1000
+    from parquet_bloomwriter.tables.table import DataFile, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +80,16 @@ class Verb(Protocol):
         """What writes the new files."""
         ...
 
-    def tags(self, task: Task, uri: str) -> Mapping[str, str]:
-        """Return all tags of the new file, whose path in the log this is."""
+    def finished(self, task: Task) -> Collection[str]:
+        """Return the columns of which nothing is left to do in the new file: stored names."""
         ...
 
     def unchanged(self, task: Task) -> None:
         """Take note of a file that had nothing to change."""
+        ...
+
+    def replaced(self, replacement: Replacement) -> None:
+        """Take note of a file that is in the table now."""
         ...
 
 
@@ -166,11 +164,22 @@ class Limits:
     """A commit's old files have at most so many bytes, if there is more than one."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """What was asked for."""
+
+    verb: str
+    """`add` or `strip`."""
+
+    columns: Sequence[str]
+    """Logical names of leaves."""
+
+
 @dataclass(kw_only=True)
 class Replacements:
     """What became of the tasks."""
 
-    snapshot: Snapshot
+    table: Table
     commits: list[int] = field(default_factory=list)
     changes: list[FileChange] = field(default_factory=list)
     left_over: list[str] = field(default_factory=list)
@@ -184,43 +193,43 @@ def replace_all(  # noqa: PLR0913  the frame's parts
     verb: Verb,
     *,
     limits: Limits,
-    parameters: Mapping[str, str],
+    operation: Operation,
     workers: Workers,
 ) -> None:
     """Replace files batch by batch.
 
     Args:
-        done: Takes what became of them; its snapshot is the table as it was read.
+        done: Takes what became of them; its table is as it was read.
         tasks: Files of the table, in order.
         verb: Writes new files.
         limits: When a commit is made.
-        parameters: What the history of the table says was asked for.
+        operation: What the history of the table says was asked for.
         workers: Carry the verb out.
 
     Raises:
-        UnsafeTarget: If no entry of the log can be created exclusively there.
+        UnsafeTarget: If no commit can be made safely there.
         TableProblem: If the table changed so that this run cannot go on; what was committed stays.
         OutcomeUnknown: If it cannot be found out whether a commit was made.
-        StoreProblem, OSError: If the log cannot be written.
+        StoreProblem, OSError: If the commit cannot be written.
     """
-    done.snapshot.place.check_commits()
+    done.table.check_commits()
     for batch in batches(tasks, num_files=limits.num_files, num_bytes=limits.num_bytes):
-        _Batch(done, verb, parameters).run(batch, workers)
+        _Batch(done, verb, operation).run(batch, workers)
 
 
 class _Batch:
     """The files of one commit."""
 
-    def __init__(self, done: Replacements, verb: Verb, parameters: Mapping[str, str]) -> None:
+    def __init__(self, done: Replacements, verb: Verb, operation: Operation) -> None:
         self._done = done
         self._verb = verb
-        self._parameters = parameters
+        self._operation = operation
         self._written: list[str] = []
-        """New files that the log does not have: URIs."""
+        """Paths of new files that the table does not have."""
 
     def run(self, tasks: Sequence[Task], workers: Workers) -> None:
         """Write the new files, and commit them."""
-        self._catch_up()
+        self._done.table = self._done.table.newest()
         try:
             pairs = self._write_all(self._still_there(tasks), workers)
         except BaseException:
@@ -229,66 +238,54 @@ class _Batch:
         if pairs:
             self._commit(pairs)
 
-    def _catch_up(self) -> None:
-        """Read what was committed since, so that no file is read that is gone."""
-        done, before = self._done, self._done.snapshot
-        while commit := read_whole_commit(done.snapshot.place, done.snapshot.version + 1):
-            done.snapshot = advance(done.snapshot, commit)
-        check_unchanged(before, done.snapshot)
-
     def _still_there(self, tasks: Sequence[Task]) -> list[Task]:
-        files = self._done.snapshot.files
-        gone = [task for task in tasks if task.file.key not in files]
+        table = self._done.table
         self._done.changes += [
-            _unchanged(task, FileFate.DROPPED, "another program removed or changed it")
-            for task in gone
+            self._unchanged(task, FileFate.DROPPED, "another program removed or changed it")
+            for task in tasks
+            if not table.has(task.file)
         ]
-        return [task for task in tasks if task.file.key in files]
+        return [task for task in tasks if table.has(task.file)]
 
     def _write_all(
         self, tasks: Sequence[Task], workers: Workers
     ) -> list[tuple[Replacement, NewFile]]:
-        place = self._done.snapshot.place
-        uris = [place.new_uri(task.file.path) for task in tasks]
+        table = self._done.table
+        paths = [table.new_path(task.file) for task in tasks]
         jobs = [
             Job(
                 leaves=task.leaves,
                 size=task.file.size,
-                old=place.locate(task.file.path),
-                new=place.locate(uri),
+                old=table.locate(task.file.path),
+                new=table.locate(path),
             )
-            for task, uri in zip(tasks, uris, strict=True)
+            for task, path in zip(tasks, paths, strict=True)
         ]
-        self._written += uris
+        self._written += paths
         pairs = []
         # Closed in any case: nobody may write on while new files are removed.
         with closing(workers.write_all(self._verb.writer, jobs)) as results:
-            for task, uri, made in zip(tasks, uris, results, strict=True):
+            for task, path, made in zip(tasks, paths, results, strict=True):
                 if isinstance(made, NewFile):
-                    pairs.append((self._replacement(task, uri, made), made))
+                    finished = self._verb.finished(task)
+                    new = Replacement(old=task.file, path=path, size=made.size, finished=finished)
+                    pairs.append((new, made))
                     continue
-                self._remove_written(uri)
+                self._remove_written(path)
                 if made is None:
                     self._verb.unchanged(task)
                 fate = FileFate.UNCHANGED if made is None else FileFate.FAILED
                 reason = "there was nothing to change" if made is None else str(made)
-                self._done.changes.append(_unchanged(task, fate, reason))
+                self._done.changes.append(self._unchanged(task, fate, reason))
         return pairs
-
-    def _replacement(self, task: Task, uri: str, made: NewFile) -> Replacement:
-        now = int(time.time() * _MS_PER_S)
-        tags = self._verb.tags(task, uri)
-        new = new_add(task.file, uri=uri, size=made.size, modified_ms=now, tags=tags)
-        return Replacement(old=task.file, new=new)
 
     def _commit(self, pairs: Sequence[tuple[Replacement, NewFile]]) -> None:
         """Commit the new files; from here on, none of them is removed."""
-        done = self._done
+        done, shown = self._done, self._done.table.shown
+        replacements = [replacement for replacement, _ in pairs]
         try:
-            committed = replace_files(
-                done.snapshot,
-                [replacement for replacement, _ in pairs],
-                operation_parameters=self._parameters,
+            committed = done.table.commit(
+                replacements, verb=self._operation.verb, columns=self._operation.columns
             )
         except BaseException as error:
             is_settled = isinstance(error, (BloomwriterError, OSError))
@@ -297,43 +294,45 @@ class _Batch:
             else:
                 done.undecided += map(shown, self._written)
             raise
-        done.snapshot = committed.snapshot
-        why_not = {id(replacement): why for replacement, why in committed.dropped}
-        if len(why_not) < len(pairs):
+        done.table = committed.table
+        if committed.version is not None:
             done.commits.append(committed.version)
         for replacement, made in pairs:
-            why = why_not.get(id(replacement))
+            old, why = replacement.old, committed.dropped.get(replacement.path)
             is_in = why is None
-            uri = str(replacement.new["path"])
             done.changes.append(
                 FileChange(
-                    path=shown(replacement.old.path),
+                    path=shown(old.path),
                     fate=FileFate.REPLACED if is_in else FileFate.DROPPED,
-                    new_path=shown(uri) if is_in else None,
+                    new_path=shown(replacement.path) if is_in else None,
                     num_filters=made.num_filters if is_in else 0,
-                    size_before=replacement.old.size,
-                    size_after=made.size if is_in else replacement.old.size,
+                    size_before=old.size,
+                    size_after=made.size if is_in else old.size,
                     reason=why or "",
                 )
             )
             if is_in:
                 done.totals = merge_totals(done.totals, made.totals)
+                self._verb.replaced(replacement)
             else:
-                done.left_over.append(shown(uri))
+                done.left_over.append(shown(replacement.path))
 
-    def _remove_written(self, *uris: str) -> None:
+    def _remove_written(self, *paths: str) -> None:
         """Remove new files of which no commit was tried."""
-        for uri in uris or tuple(self._written):
+        for path in paths or tuple(self._written):
             with suppress(BloomwriterError, OSError):
-                self._done.snapshot.place.remove(uri)
-            self._written.remove(uri)
+                self._done.table.remove(path)
+            self._written.remove(path)
+
+    def _unchanged(self, task: Task, fate: FileFate, reason: str) -> FileChange:
+        return unchanged(self._done.table, task.file, fate, reason)
 
 
-def planned(tasks: Sequence[Task], limits: Limits) -> tuple[list[FileChange], int]:
-    """Return what a run would do with files, and by how many commits."""
+def planned(table: Table, tasks: Sequence[Task], limits: Limits) -> tuple[list[FileChange], int]:
+    """Return what a run would do with files of a table, and by how many commits."""
     changes = [
         FileChange(
-            path=shown(task.file.path),
+            path=table.shown(task.file.path),
             fate=FileFate.PLANNED,
             num_filters=task.num_filters,
             size_before=task.file.size,
@@ -345,13 +344,12 @@ def planned(tasks: Sequence[Task], limits: Limits) -> tuple[list[FileChange], in
     return changes, sum(1 for _ in cut)
 
 
-def _unchanged(task: Task, fate: FileFate, reason: str) -> FileChange:
-    size = task.file.size
+def unchanged(table: Table, file: DataFile, fate: FileFate, reason: str) -> FileChange:
+    """Return what became of a file that stays."""
     return FileChange(
-        path=shown(task.file.path), fate=fate, size_before=size, size_after=size, reason=reason
+        path=table.shown(file.path),
+        fate=fate,
+        size_before=file.size,
+        size_after=file.size,
+        reason=reason,
     )
-
-
-def shown(uri: str) -> str:
-    """Return a path of the log as it is on the disk or store."""
-    return unquote(uri)

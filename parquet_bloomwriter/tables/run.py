@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.reports.table import FileChange, FileFate, TableReport
+from parquet_bloomwriter.reports.table import FileFate, TableReport
 from parquet_bloomwriter.tables.replacement import (
+    Operation,
     Replacements,
     Threads,
     planned,
     replace_all,
-    shown,
+    unchanged,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.delta.snapshot import Snapshot
     from parquet_bloomwriter.tables.choice import Choice, Task
     from parquet_bloomwriter.tables.replacement import Limits, TableProgress, Verb, Workers
+    from parquet_bloomwriter.tables.table import Table
 
 _JOBS_ON_STORES = 16
 _PER_CORE = 2
@@ -38,7 +38,9 @@ class Run:
     """A run of a verb over a table."""
 
     verb: str
-    snapshot: Snapshot
+    table: Table
+    """As it was read first."""
+
     columns: tuple[str, ...]
     asked_by_table: bool = False
     choice: Choice
@@ -50,17 +52,20 @@ class Run:
     _is_dry: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self._done = Replacements(snapshot=self.snapshot)
+        self._done = Replacements(table=self.table)
         self._done.changes += [
-            FileChange(
-                path=shown(file.path),
-                fate=FileFate.FAILED,
-                size_before=file.size,
-                size_after=file.size,
-                reason=str(error),
-            )
+            unchanged(self.table, file, FileFate.FAILED, str(error))
             for file, error in self.choice.failures
         ]
+        self._done.changes += [
+            unchanged(self.table, task.file, FileFate.KEPT, task.file.why_kept or "")
+            for task in self.choice.kept
+        ]
+
+    @property
+    def active(self) -> set[str]:
+        """Paths of the table's files, by now."""
+        return {file.path for file in self._done.table.files}
 
     def carry_out(
         self,
@@ -78,7 +83,7 @@ class Run:
         """
         self._is_dry = dry_run
         if dry_run:
-            changes, self._num_commits = planned(self.tasks, limits)
+            changes, self._num_commits = planned(self.table, self.tasks, limits)
             self._done.changes += changes
             return
         if not self.tasks:
@@ -86,15 +91,10 @@ class Run:
         if progress is not None:
             num_bytes = sum(task.file.size for task in self.tasks)
             progress.begin(num_files=len(self.tasks), num_bytes=num_bytes)
-        parameters = {
-            "predicate": "[]",
-            "zOrderBy": "[]",
-            "auto": "false",
-            f"bloomify.{self.verb}": json.dumps(self.columns),
-        }
+        operation = Operation(verb=self.verb, columns=self.columns)
         try:
             replace_all(
-                self._done, self.tasks, verb, limits=limits, parameters=parameters, workers=workers
+                self._done, self.tasks, verb, limits=limits, operation=operation, workers=workers
             )
         except BaseException as error:
             error.__dict__["report"] = self.report()
@@ -106,14 +106,15 @@ class Run:
         worked_on = {id(task) for task in self.tasks}
         waiting = [task.file.size for task in self.choice.tasks if id(task) not in worked_on]
         return TableReport(
-            table=self.snapshot.place.root,
+            table=self.table.name,
+            format=self.table.format,
             verb=self.verb,
             dry_run=self._is_dry,
-            version_before=self.snapshot.version,
+            version_before=self.table.version,
             commits=tuple(done.commits),
             columns=self.columns,
             asked_by_table=self.asked_by_table,
-            num_files=len(self.snapshot.files),
+            num_files=len(self.table.files),
             num_footers=self.choice.num_footers,
             num_to_do=len(self.choice.tasks),
             num_waiting=len(waiting),
@@ -127,8 +128,8 @@ class Run:
         )
 
 
-def threads_for(snapshot: Snapshot, jobs: int | None, progress: TableProgress | None) -> Threads:
+def threads_for(table: Table, jobs: int | None, progress: TableProgress | None) -> Threads:
     """Return the threads that work on a table: two for each core by default, and 16 on stores."""
     if jobs is None:
-        jobs = _JOBS_ON_STORES if "://" in snapshot.place.root else _PER_CORE * default_jobs()
+        jobs = _JOBS_ON_STORES if table.is_far else _PER_CORE * default_jobs()
     return Threads(jobs, progress)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.delta.features import check_replaceable
-from parquet_bloomwriter.delta.place import place_of
-from parquet_bloomwriter.delta.schema import TableColumns
-from parquet_bloomwriter.delta.snapshot import read_to_change
 from parquet_bloomwriter.tables.choice import Chooser, in_order
-from parquet_bloomwriter.tables.records import TAG, Records
+from parquet_bloomwriter.tables.open import open_table
+from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Limits, NewFile
 from parquet_bloomwriter.tables.run import Run, threads_for
 from parquet_bloomwriter.verbs.strip import strip
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.tables.choice import Task
     from parquet_bloomwriter.tables.replacement import Job, TableProgress, Writer
+    from parquet_bloomwriter.tables.table import Replacement
 
 
 def take_out(job: Job, _threads: int, progress: FileProgress | None, /) -> NewFile:
@@ -44,17 +42,21 @@ class _Strip:
     def writer(self) -> Writer:
         return take_out
 
-    def tags(self, task: Task, uri: str) -> Mapping[str, str]:  # noqa: ARG002  see `Verb`
-        return {name: text for name, text in task.file.tags.items() if name != TAG}
+    def finished(self, task: Task) -> tuple[str, ...]:  # noqa: ARG002  see `Verb`
+        return ()
 
     def unchanged(self, task: Task) -> None:
         """Do nothing: each file has a filter to take out."""
+
+    def replaced(self, replacement: Replacement) -> None:
+        """Do nothing: the new file lacks its filters."""
 
 
 def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     table: str | os.PathLike[str],
     columns: str | Sequence[str] | None = None,
     *,
+    branch: str | None = None,
     limits: Limits | None = None,
     jobs: int | None = None,
     dry_run: bool = False,
@@ -65,6 +67,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
     Args:
         table: Path or URL of the table's folder.
         columns: Columns as the table names them; None takes every filter.
+        branch: Of an Iceberg table; None for its main branch.
         limits: When a commit is made; by default after 500 files or 20 GiB.
         jobs: Threads in all; by default two for each core, and 16 on stores.
         dry_run: Read footers, and write nothing.
@@ -74,20 +77,15 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         InvalidArgument, ColumnNotFound, UnsupportedTable, UnsafeTarget, TableProblem,
         OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
-    snapshot = read_to_change(place_of(table))
-    check_replaceable(snapshot)
-    inside = TableColumns(snapshot.metadata)
-    asked = inside.select(columns)
-    records = Records(snapshot.metadata.id, snapshot.place.root)
-    chooser = Chooser(snapshot.place, inside, records, asked=asked)
-    choice = chooser.filtered(snapshot.files.values())
-
+    opened = open_table(table, branch=branch)
+    asked = opened.columns.select(columns)
+    choice = Chooser(opened, Records(opened.id), asked=asked).filtered()
     tasks = in_order(choice.tasks, newest_first=False)
-    run = Run(verb="strip", snapshot=snapshot, columns=asked, choice=choice, tasks=tasks)
+    run = Run(verb="strip", table=opened, columns=asked, choice=choice, tasks=tasks)
     run.carry_out(
         _Strip(),
         limits or Limits(),
-        threads_for(snapshot, jobs, progress),
+        threads_for(opened, jobs, progress),
         dry_run=dry_run,
         progress=progress,
     )

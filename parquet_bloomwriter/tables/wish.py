@@ -1,8 +1,4 @@
-"""What is asked for: columns of the table and their rates, by arguments or by its properties.
-
-bloomify.columns    names separated by commas, as for `--columns`: id, address.city; * for all
-bloomify.fpp        as for `--fpp`, separated by commas: 0.01, email=0.001
-"""
+"""What is asked for: columns of the table and their rates, by arguments or by its properties."""
 
 from __future__ import annotations
 
@@ -13,14 +9,13 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from parquet_bloomwriter.delta.schema import TableColumns
+    from parquet_bloomwriter.tables.table import Columns, Table
 
-COLUMNS = "bloomify.columns"
-FPP = "bloomify.fpp"
 DEFAULT_FPP = 0.01
 
 
@@ -31,47 +26,57 @@ class Wish:
     rates: Mapping[str, float]
     """False positive probability by logical name of the leaf."""
 
+    max_bytes: int
+    """Largest bitset."""
+
     is_by_table: bool
     """Whether the table's properties ask for it."""
 
 
 def wish_of(
-    columns: TableColumns,
-    properties: Mapping[str, str],
+    table: Table,
     names: str | Sequence[str] | None,
     fpp: float | Mapping[str, float] | None,
+    max_bytes: int | None,
 ) -> Wish:
     """Return what is asked for.
 
     Args:
-        columns: Those of the table.
-        properties: Of the table.
+        table: With its columns and properties.
         names: Logical names, as arguments, "*" for all columns; None for those that the table's
-            property has.
-        fpp: As an argument: for all columns, or by name; None for what the table's property has,
+            properties have.
+        fpp: As an argument: for all columns, or by name; None for what the table's properties have,
             else 1 %.
+        max_bytes: Largest bitset; None for what the table's properties have, else the largest that
+            readers take.
 
     Raises:
-        InvalidArgument: If nothing is asked for, or a property or a rate makes no sense.
+        InvalidArgument: If nothing is asked for, or a property or an argument makes no sense.
         ColumnNotFound: If the table has no such column.
     """
+    asked = table.asked()
     is_by_table = names is None
     if names is None:
-        names = _listed(properties.get(COLUMNS, ""))
+        names = asked.names
         if not names:
             raise InvalidArgument(
-                f"no columns are named, and the table has no property {COLUMNS}",
+                f"no columns are named, and the table has no property {table.asks_by}",
                 remedy="Name columns; or set the property, so that all runs know them.",
             )
     names = names_of(names)
-    chosen = columns.select(None if EVERY_COLUMN in names else names)
-    if fpp is None:
-        fpp = _rates(properties.get(FPP, ""))
-    return Wish(rates=_settled(columns, chosen, fpp), is_by_table=is_by_table)
+    chosen = table.columns.select(None if EVERY_COLUMN in names else names)
+    if max_bytes is None:
+        max_bytes = asked.max_bytes or MAX_BYTES
+    check_max_bytes(max_bytes)
+    return Wish(
+        rates=_settled(table.columns, chosen, asked.rates if fpp is None else fpp),
+        max_bytes=max_bytes,
+        is_by_table=is_by_table,
+    )
 
 
 def _settled(
-    columns: TableColumns, chosen: Sequence[str], fpp: float | Mapping[str, float]
+    columns: Columns, chosen: Sequence[str], fpp: float | Mapping[str, float]
 ) -> dict[str, float]:
     by_name = fpp if isinstance(fpp, Mapping) else {EVERY_COLUMN: fpp}
     rates = dict.fromkeys(chosen, by_name.get(EVERY_COLUMN, DEFAULT_FPP))
@@ -86,24 +91,15 @@ def _settled(
                 )
             rates[leaf] = rate
     for rate in rates.values():
-        if not 0 < rate < 1:
-            raise InvalidArgument(f"{rate} is no probability between 0 and 1, both excluded")
+        check_fpp(rate)
     return rates
 
 
-def _rates(text: str) -> dict[str, float]:
-    rates = {}
-    for part in _listed(text):
-        name, _, rate = part.rpartition("=")
-        try:
-            rates[name.strip() or EVERY_COLUMN] = float(rate)
-        except ValueError:
-            raise InvalidArgument(
-                f'the table\'s property {FPP} has no rate in "{part}"',
-                remedy="Set it as in 0.01, or 0.01, email=0.001.",
-            ) from None
-    return rates
+def check_fpp(rate: float) -> None:
+    """Check a false positive probability.
 
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+    Raises:
+        InvalidArgument: If it is not in (0, 1).
+    """
+    if not 0 < rate < 1:
+        raise InvalidArgument(f"{rate} is no probability between 0 and 1, both excluded")

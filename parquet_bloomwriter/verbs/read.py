@@ -17,6 +17,7 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
+from parquet_bloomwriter.table_files.files import ICEBERG
 from parquet_bloomwriter.table_files.find import AsOf, find_table
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
     from parquet_bloomwriter.scan.survivors import Survivors
-    from parquet_bloomwriter.scan.table import Projection
+    from parquet_bloomwriter.scan.table import Projection, TableFiles
     from parquet_bloomwriter.table_files.delta import DeltaTable
     from parquet_bloomwriter.table_files.files import Table
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 BATCH_ROWS = 65_536
 
@@ -261,11 +264,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
             source, filesystem=filesystem, partitioning=partitioning, options=options
         )
     else:
-        from parquet_bloomwriter.scan.logical_dataset import as_fragments
-
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         refuse_arguments(logical, refused)
-        table = as_fragments(cast("DeltaTable", logical), filters)
+        table = _fragments_of(logical, filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
@@ -280,7 +281,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     filters: Filters | None,
     hash_kind: HashKind,
     refused: Mapping[str, bool],
-) -> LogicalTable | None:
+) -> LogicalTable | IcebergRows | None:
     """Return what is asked for of a table with metadata; None if the source is none.
 
     Args:
@@ -295,13 +296,29 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     table = find_table(source, filesystem=filesystem, as_of=as_of)
     if table is None:
         return None
-    from parquet_bloomwriter.scan.logical_rows import LogicalTable
-
     has_name = not _need_no_name(columns, filters)
     refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
-    delta = cast("DeltaTable", table)
     projection = _as_pyarrow_takes_them(columns)
+    if table.kind == ICEBERG:
+        from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
+
+        iceberg = cast("IcebergTable", table)
+        return IcebergRows.of(iceberg, columns=projection, filters=filters, hash_kind=hash_kind)
+    from parquet_bloomwriter.scan.logical_rows import LogicalTable
+
+    delta = cast("DeltaTable", table)
     return LogicalTable.of(delta, columns=projection, filters=filters, hash_kind=hash_kind)
+
+
+def _fragments_of(table: Table, filters: Filters) -> TableFiles:
+    """Return the files of a table with metadata, as a dataset has them."""
+    if table.kind == ICEBERG:
+        from parquet_bloomwriter.scan.iceberg_dataset import as_fragments as of_iceberg
+
+        return of_iceberg(cast("IcebergTable", table), filters)
+    from parquet_bloomwriter.scan.logical_dataset import as_fragments
+
+    return as_fragments(cast("DeltaTable", table), filters)
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:

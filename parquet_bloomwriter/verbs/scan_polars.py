@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from parquet_bloomwriter.arguments import names_of
-from parquet_bloomwriter.errors import UnsupportedTable
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.polars_source import (
     RowsOfDeltaTable,
     RowsOfFiles,
+    RowsOfIcebergTable,
     check_polars,
     lazy_frame,
 )
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
 from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.table_files.files import ICEBERG
 from parquet_bloomwriter.table_files.find import AsOf, find_table
 from parquet_bloomwriter.verbs.read import refuse_arguments
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.scan.polars_source import Rows
     from parquet_bloomwriter.table_files.delta import DeltaTable
-    from parquet_bloomwriter.table_files.files import Table
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 
 def scan_polars(  # noqa: PLR0913  all but the source by keyword
@@ -97,21 +98,10 @@ def scan_polars(  # noqa: PLR0913  all but the source by keyword
         refuse_arguments(
             table, {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         )
-        rows = RowsOfDeltaTable(table=_delta(table), hash_kind=kind, columns=names)
+        if table.kind == ICEBERG:
+            rows = RowsOfIcebergTable(table=cast("IcebergTable", table), hash_kind=kind)
+        else:
+            delta = cast("DeltaTable", table)
+            rows = RowsOfDeltaTable(table=delta, hash_kind=kind, columns=names)
         name = table.path
     return lazy_frame(rows, columns=names, name=without_secrets(name))
-
-
-def _delta(table: Table) -> DeltaTable:
-    """Return the table, which must be Delta's.
-
-    Raises:
-        UnsupportedTable: If it is of another format.
-    """
-    from parquet_bloomwriter.table_files.delta import DeltaTable
-
-    if not isinstance(table, DeltaTable):
-        raise UnsupportedTable(
-            f"scan_polars does not read {table.kind}", remedy="Read its rows by read_table."
-        )
-    return table

@@ -26,6 +26,7 @@ from parquet_bloomwriter import (
     strip_table,
     verify,
 )
+from parquet_bloomwriter.delta import commit
 from parquet_bloomwriter.delta.commit import replace_files
 from parquet_bloomwriter.delta.place import local
 from parquet_bloomwriter.durable import create_whole
@@ -372,7 +373,7 @@ def test_an_entry_that_is_filled_late_deletes_rows_for_good(
                 timers.append(create())
             return committed
 
-        monkeypatch.setattr(replacement, "replace_files", commit_then_create)
+        monkeypatch.setattr(commit, "replace_files", commit_then_create)
     bloomify_table(table, "id", limits=Limits(num_files=1), jobs=1)
     timers[0].join()
     assert len(rows_of(table)) == 2000
@@ -413,7 +414,7 @@ def test_nobody_writes_on_after_a_run_was_stopped(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", build_slowly)
-    monkeypatch.setattr(replacement, "new_add", stop)
+    monkeypatch.setattr(replacement, "Replacement", stop)
     with pytest.raises(KeyboardInterrupt):
         bloomify_table(table, "id", jobs=3)
     assert listing(table) == before
@@ -451,7 +452,7 @@ def test_a_schema_that_changes_between_commits_ends_the_run(
         DeltaTable(os.fspath(table)).alter.add_columns([Field("more", PrimitiveType("long"))])
         return committed
 
-    monkeypatch.setattr(replacement, "replace_files", commit_then_widen)
+    monkeypatch.setattr(commit, "replace_files", commit_then_widen)
     with pytest.raises(TableChanged, match="schema") as caught:
         bloomify_table(table, "id", limits=Limits(num_files=1))
     report: TableReport = caught.value.report  # type: ignore[attr-defined]
@@ -464,5 +465,5 @@ def test_a_file_that_is_not_the_one_of_the_log_is_not_made_valid(table: Path) ->
     pq.write_table(pq.read_table(victim, partitioning=None).slice(0, 5), victim)
     report = bloomify_table(table, "id")
     [failed] = [one for one in report.changes if one.fate is FileFate.FAILED]
-    assert (failed.path, "the log says" in failed.reason) == (victim.name, True)
+    assert (failed.path, "the table says" in failed.reason) == (victim.name, True)
     assert report.count(FileFate.REPLACED) == 2

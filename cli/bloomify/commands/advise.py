@@ -97,7 +97,7 @@ def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
     Raises:
         click.UsageError: If not.
     """
-    from parquet_bloomwriter.delta.place import is_table
+    from parquet_bloomwriter.tables.open import is_table
 
     if len(inputs) != 1 or not is_table(inputs[0]):
         raise click.UsageError("--write goes with one Delta table, named by its folder", ctx)

@@ -41,6 +41,7 @@ def table_document(report: TableReport) -> Document:
     """Return the entry `table` of the JSON."""
     facts = (
         "table",
+        "format",
         "dry_run",
         "version_before",
         "columns",

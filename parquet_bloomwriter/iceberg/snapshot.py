@@ -1,0 +1,344 @@
+"""The data files of an Iceberg table at one snapshot.
+
+Files come in the order of pyiceberg's plan of a scan without a filter: by the manifest list, then
+by each manifest. Reading a snapshot reads the manifest list and all manifests. Delete files are
+opened later, when it is asked whether a file may be replaced (`DataFileEntry.why_kept`).
+
+Source: Iceberg specification, "Scan Planning", "Manifests", "Snapshot References".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument, TableProblem, UnsupportedTable
+from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
+from parquet_bloomwriter.iceberg.deletes import PositionDeletes
+from parquet_bloomwriter.iceberg.names import parse_name
+from parquet_bloomwriter.iceberg.schema import IcebergColumns
+from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+MAIN = "main"
+"""The branch of a table that is meant where none is named."""
+
+MANIFESTS_AT_ONCE = 16
+"""Threads that read manifests: the waiting on stores overlaps."""
+
+_LAST_REPLACEABLE = 2
+"""The last format version whose files may be replaced."""
+
+_PARQUET = "PARQUET"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DataFileEntry:
+    """A data file of a table, as a manifest has it."""
+
+    path: str
+    """The location as the manifest has it: a path or a URL."""
+
+    size: int
+    """Bytes."""
+
+    num_rows: int
+    """Rows that are stored, whether deleted or not."""
+
+    partition: Hashable
+    """Values of the fields of its partition spec, a tuple."""
+
+    spec_id: int
+    """Of the partition spec."""
+
+    data_sequence_number: int
+    """Deletes of later sequence numbers may apply to it. 0 in tables of format version 1."""
+
+    data_file: DataFile
+    """pyiceberg's."""
+
+    is_repeated: bool = False
+    """Whether the table has the same file several times."""
+
+    deletes: PositionDeletes = field(repr=False)
+    """The position deletes of the snapshot."""
+
+    @property
+    def why_kept(self) -> str | None:
+        """Return why this file may not be replaced, or None. Delete files may be opened.
+
+        Raises:
+            TableProblem: If a manifest cannot be read. (Delete files that cannot be read are taken
+                to name the file.)
+        """
+        if self.data_file.file_format.value != _PARQUET:
+            return f"it is a file of {self.data_file.file_format.value}"
+        if self.data_file.key_metadata is not None:
+            return "it is encrypted"
+        if self.is_repeated:
+            return "the table has it several times"
+        return self.deletes.why_named(self.data_file, self.data_sequence_number)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IcebergSnapshot:
+    """A table at one snapshot."""
+
+    name: str
+    """The table's name as a URL, iceberg://CATALOG/NAMESPACE.TABLE."""
+
+    table: Table
+    """pyiceberg's, as loaded when the snapshot was read."""
+
+    snapshot: Snapshot | None
+    """pyiceberg's; None for a table, or a branch `main`, without snapshots."""
+
+    branch: str | None
+    """The branch whose head this was; None if the snapshot was asked for by its id."""
+
+    schema: Schema
+    """The table's current schema for a branch; for a snapshot by its id, the schema of then."""
+
+    columns: IcebergColumns
+    files: Mapping[str, DataFileEntry]
+    """Data files by path, in the plan's order."""
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """None for a table without snapshots."""
+        return None if self.snapshot is None else self.snapshot.snapshot_id
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self.table.metadata.properties
+
+    @property
+    def uuid(self) -> str:
+        """The table's identity, which stays when it is renamed."""
+        return str(self.table.metadata.table_uuid)
+
+    def locate(self, path: str) -> str:
+        """Return the absolute local path or the URL of a data file, as our verbs open it.
+
+        Args:
+            path: As the manifest has it.
+
+        Raises:
+            InvalidArgument: If it is relative, or of another machine.
+        """
+        return locate(path)
+
+
+def read_snapshot(
+    given: str, *, snapshot_id: int | None = None, branch: str | None = None
+) -> IcebergSnapshot:
+    """Read a table at a snapshot, by default the last one of the branch `main`.
+
+    Args:
+        given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
+        snapshot_id: Of the snapshot.
+        branch: Name of the branch whose last snapshot is meant.
+
+    Raises:
+        InvalidArgument: If there is no such table, snapshot or branch; if both are given; if
+            pyiceberg is missing.
+        UnsupportedTable: If its manifests are encrypted.
+        TableProblem: If the catalog does not answer, or metadata cannot be read.
+    """
+    name = parse_name(given)
+    if snapshot_id is not None and branch is not None:
+        raise InvalidArgument("a snapshot and a branch are given: one of them is enough")
+    return snapshot_of(str(name), load_table(name), snapshot_id=snapshot_id, branch=branch)
+
+
+def snapshot_of(
+    name: str, table: Table, *, snapshot_id: int | None = None, branch: str | None = None
+) -> IcebergSnapshot:
+    """Read a table that is loaded already, as `read_snapshot`.
+
+    Raises:
+        InvalidArgument, UnsupportedTable, TableProblem: As `read_snapshot`.
+    """
+    with metadata_errors(name):
+        if snapshot_id is None:
+            branch = MAIN if branch is None else branch
+            snapshot = head_of(name, table, branch)
+        else:
+            snapshot = _by_id(name, table, snapshot_id)
+        schema = _schema_of(table, snapshot if branch is None else None)
+        return IcebergSnapshot(
+            name=name,
+            table=table,
+            snapshot=snapshot,
+            branch=branch,
+            schema=schema,
+            columns=IcebergColumns(schema, table.metadata.name_mapping()),
+            files={} if snapshot is None else _read_files(name, table.io, snapshot),
+        )
+
+
+def head_of(name: str, table: Table, branch: str) -> Snapshot | None:
+    """Return the last snapshot of a branch; None if `main` has none yet.
+
+    Raises:
+        InvalidArgument: If there is no branch of that name.
+    """
+    from pyiceberg.table.refs import SnapshotRefType
+
+    ref = table.metadata.refs.get(branch)
+    if ref is None:
+        if branch == MAIN:
+            return table.current_snapshot()
+        branches = [
+            one
+            for one, there in table.metadata.refs.items()
+            if there.snapshot_ref_type == SnapshotRefType.BRANCH
+        ]
+        raise InvalidArgument(
+            f'there is no branch "{safe(branch)}"; found: {safe(", ".join(branches)) or "none"}',
+            path=name,
+        )
+    if ref.snapshot_ref_type != SnapshotRefType.BRANCH:
+        raise InvalidArgument(
+            f'"{safe(branch)}" is a tag and no branch',
+            path=name,
+            remedy=f"Read the tag by its snapshot, {ref.snapshot_id}.",
+        )
+    return _by_id(name, table, ref.snapshot_id)
+
+
+def check_replaceable(snapshot: IcebergSnapshot) -> None:
+    """Check that files of a table may be replaced by equal ones.
+
+    Raises:
+        UnsupportedTable: If not; says why.
+    """
+    version = snapshot.table.metadata.format_version
+    if version > _LAST_REPLACEABLE:
+        raise UnsupportedTable(
+            f"the table is of format version {version}, which gives each row an id that stays with "
+            "it: files can only be replaced together with the ids of their rows, and that is not "
+            "supported yet",
+            path=snapshot.name,
+            remedy=f"Tables of format versions 1 and {_LAST_REPLACEABLE} can be changed.",
+        )
+
+
+def read_entries(
+    io: FileIO, manifests: Iterable[ManifestFile]
+) -> Iterator[tuple[ManifestFile, list[ManifestEntry]]]:
+    """Yield manifests with their entries, without those that are deleted, in the given order."""
+
+    def read(manifest: ManifestFile) -> tuple[ManifestFile, list[ManifestEntry]]:
+        return manifest, manifest.fetch_manifest_entry(io, discard_deleted=True)
+
+    listed = list(manifests)
+    if len(listed) <= 1:
+        yield from map(read, listed)
+        return
+    with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
+        yield from pool.map(read, listed)
+
+
+def check_manifests(name: str, manifests: Iterable[ManifestFile]) -> None:
+    """Check that manifests can be read.
+
+    Raises:
+        UnsupportedTable: If one is encrypted.
+    """
+    if any(one.key_metadata for one in manifests):
+        raise UnsupportedTable("the table's manifests are encrypted", path=name)
+
+
+def partition_key(data_file: DataFile) -> tuple[Hashable, ...]:
+    """Return the values of a file's partition, comparable with those of files of the same spec."""
+    partition = data_file.partition
+    return tuple(partition[position] for position in range(len(partition)))
+
+
+def locate(path: str) -> str:
+    """See `IcebergSnapshot.locate`.
+
+    A location stands for itself: nothing in it is an escape, neither for pyiceberg nor for
+    Iceberg's own FileIO.
+    """
+    if not path or "\0" in path:
+        raise InvalidArgument(f'"{safe(path)}" in a manifest is no location of a file')
+    found = _SCHEME.match(path)
+    if found is None:
+        if not path.startswith("/"):
+            raise InvalidArgument(
+                f'"{safe(path)}" in a manifest is relative: nothing says to which folder',
+                remedy="Register the table with absolute locations.",
+            )
+        return os.path.normpath(path)
+    if found[0].lower() != "file:":
+        return path
+    rest = path[found.end() :]
+    host = ""
+    if rest.startswith("//"):
+        host, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+    if host not in ("", "localhost") or not rest.startswith("/"):
+        raise InvalidArgument(f'"{safe(path)}" in a manifest is no path of this machine')
+    return "/" + os.path.normpath(rest).lstrip("/")
+
+
+def _by_id(name: str, table: Table, snapshot_id: int) -> Snapshot:
+    found = table.snapshot_by_id(snapshot_id)
+    if found is None:
+        raise InvalidArgument(
+            f"there is no snapshot {snapshot_id}; it may have expired",
+            path=name,
+        )
+    return found
+
+
+def _schema_of(table: Table, snapshot: Snapshot | None) -> Schema:
+    if snapshot is None or snapshot.schema_id is None:
+        return table.schema()
+    return table.schemas().get(snapshot.schema_id) or table.schema()
+
+
+def _read_files(name: str, io: FileIO, snapshot: Snapshot) -> dict[str, DataFileEntry]:
+    from pyiceberg.manifest import ManifestContent
+
+    manifests = snapshot.manifests(io)
+    check_manifests(name, manifests)
+    is_data = [one.content == ManifestContent.DATA for one in manifests]
+    of_deletes = [one for one, data in zip(manifests, is_data, strict=True) if not data]
+    deletes = PositionDeletes(name, io, of_deletes)
+    files: dict[str, DataFileEntry] = {}
+    of_data = [one for one, data in zip(manifests, is_data, strict=True) if data]
+    for _, entries in read_entries(io, of_data):
+        for entry in entries:
+            data_file = entry.data_file
+            if entry.sequence_number is None:
+                raise TableProblem(
+                    f'a manifest gives "{safe(data_file.file_path)}" no sequence number', path=name
+                )
+            files[data_file.file_path] = DataFileEntry(
+                path=data_file.file_path,
+                size=data_file.file_size_in_bytes,
+                num_rows=data_file.record_count,
+                partition=partition_key(data_file),
+                spec_id=data_file.spec_id,
+                data_sequence_number=entry.sequence_number,
+                data_file=data_file,
+                is_repeated=data_file.file_path in files,
+                deletes=deletes,
+            )
+    return files

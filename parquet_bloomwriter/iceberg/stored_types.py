@@ -1,0 +1,110 @@
+"""What the stored values of a file mean to a column of an Iceberg table.
+
+A column's type may be promoted after a file was written, int to long for example, and files that
+were not written by Iceberg may store times in other units, or integers without a sign.
+
+Source: Iceberg specification, "Schema Evolution", and Appendix A, "Parquet".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.logical_types import Kind, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType, NestedField
+
+    from parquet_bloomwriter.metadata import Leaf
+
+_BYTES = (Kind.TEXT, Kind.BINARY)
+_KINDS: Mapping[type[IcebergType], tuple[Kind, ...]] = {
+    BooleanType: (Kind.BOOLEAN,),
+    IntegerType: (Kind.INTEGER,),
+    LongType: (Kind.INTEGER,),
+    FloatType: (Kind.FLOATING,),
+    DoubleType: (Kind.FLOATING,),
+    DecimalType: (Kind.DECIMAL,),
+    DateType: (Kind.DATE,),
+    TimeType: (Kind.TIME,),
+    TimestampType: (Kind.TIMESTAMP,),
+    TimestamptzType: (Kind.TIMESTAMP,),
+    TimestampNanoType: (Kind.TIMESTAMP,),
+    TimestamptzNanoType: (Kind.TIMESTAMP,),
+    StringType: _BYTES,
+    BinaryType: _BYTES,
+    FixedType: _BYTES,
+    UUIDType: (Kind.UUID,),
+}
+"""What files may store for a type of the table, so that literals mean the same to both."""
+
+_OF_UTC = (TimestamptzType, TimestamptzNanoType)
+_OF_MICROSECONDS = (TimeType, TimestampType, TimestamptzType)
+_MICROSECOND = 1000
+"""In nanoseconds."""
+
+
+def plain_fields(schema: Schema) -> dict[str, list[NestedField]]:
+    """Return the fields of which a row has one value, by dotted name."""
+    found: dict[str, list[NestedField]] = {}
+    for name, one in _plain(schema.fields, ""):
+        found.setdefault(name, []).append(one)
+    return found
+
+
+def _plain(fields: Iterable[NestedField], above: str) -> Iterator[tuple[str, NestedField]]:
+    for one in fields:
+        name = f"{above}{one.name}"
+        if one.field_type.is_primitive:
+            yield name, one
+        elif isinstance(one.field_type, StructType):
+            yield from _plain(one.field_type.fields, f"{name}.")
+
+
+def is_kept(leaf: Leaf, type_: IcebergType) -> bool:
+    """Whether the values of a file's column equal the same literals as those of the table's."""
+    stored = type_of(leaf)
+    if stored.kind not in _KINDS.get(type(type_), ()):
+        return False
+    if stored.kind is Kind.INTEGER:
+        return stored.is_signed
+    if isinstance(type_, DecimalType):
+        return stored.scale == type_.scale
+    if stored.kind is Kind.TIMESTAMP and stored.is_adjusted is not isinstance(type_, _OF_UTC):
+        return False
+    return not isinstance(type_, _OF_MICROSECONDS) or stored.unit >= _MICROSECOND
+
+
+def is_unchanged(leaf: Leaf, type_: IcebergType) -> bool:
+    """Whether a file stores a type of the table as it is, neither narrower nor finer."""
+    if isinstance(type_, LongType) and leaf.physical_type != PhysicalType.INT64:
+        return False
+    if isinstance(type_, DoubleType) and leaf.physical_type != PhysicalType.DOUBLE:
+        return False
+    if isinstance(type_, DecimalType) and type_of(leaf).precision != type_.precision:
+        return False
+    return is_kept(leaf, type_)

@@ -1,0 +1,209 @@
+"""The rows of an Iceberg table: those of its files that survive probing, as pyiceberg returns them.
+
+pyiceberg plans the scan: which files there are, and which delete files apply to each. Files that
+cannot match are dropped from the plan; delete files only take rows away, so that this is right
+whatever they delete. pyiceberg then reads what is left (`iceberg.scan`). At last pyarrow evaluates
+condition and projection, as for all tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.iceberg.row_filter import to_iceberg
+from parquet_bloomwriter.iceberg.scan import (
+    TaskReader,
+    arrow_schema,
+    is_parquet,
+    new_scan,
+    plan,
+    schema_of,
+)
+from parquet_bloomwriter.predicate import parse
+from parquet_bloomwriter.predicate.arrow_out import to_arrow
+from parquet_bloomwriter.probing.files import Bindings, probe_locations
+from parquet_bloomwriter.scan.answer import answer, joined
+from parquet_bloomwriter.scan.needed_columns import needed_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask
+    from pyiceberg.types import IcebergType
+
+    from parquet_bloomwriter.hashing import HashKind
+    from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.scan.table import Projection
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A file of a scan, and what of it is read."""
+
+    task: FileScanTask
+
+    row_groups: tuple[int, ...] | None
+    """Ordinals of those that might match; None for all."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IcebergRows:
+    """A table, what of it is asked for, and where that may be."""
+
+    table: IcebergTable
+
+    needed: Schema
+    """The columns that are returned or asked about, in the table's order."""
+
+    projection: Projection | None
+    condition: pc.Expression | None
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def of(
+        cls,
+        table: IcebergTable,
+        *,
+        columns: Projection | None,
+        filters: Filters | None,
+        hash_kind: HashKind,
+        selects_rows: bool = True,
+    ) -> IcebergRows:
+        """Find out which columns, files and row groups are needed.
+
+        Args:
+            table: The table.
+            columns: What is returned; None for all columns.
+            filters: What is asked for; None for all rows.
+            hash_kind: The hash function of filters whose headers do not name it.
+            selects_rows: False to return all rows of the row groups that might match, for a caller
+                that selects them by rules of its own.
+
+        Raises:
+            ColumnNotFound: If the table has no such column.
+            InvalidArgument: If the filters cannot be understood, or compared with the columns.
+            UnsupportedTable: If pyiceberg cannot read the table.
+            TableProblem: If its metadata cannot be read.
+        """
+        tree = None if filters is None else parse(filters)
+        asked = tree if selects_rows else None
+        names = needed_names([one.name for one in table.schema.fields], columns, asked)
+        needed = schema_of(table.schema, names)
+        condition = None
+        if selects_rows and filters is not None and tree is not None:
+            given = tree if isinstance(filters, str) else filters
+            condition = to_arrow(given, arrow_schema(needed))
+        tasks = plan_table(table, tree)
+        return cls(
+            table=table,
+            needed=needed,
+            projection=columns,
+            condition=condition,
+            pieces=tuple(surviving(table, tasks, tree, hash_kind)),
+        )
+
+    @cached_property
+    def _reader(self) -> TaskReader:
+        return TaskReader(
+            metadata=self.table.metadata,
+            io=self.table.io,
+            schema=self.needed,
+            tasks=[one.task for one in self.pieces],
+        )
+
+    def read(self, *, use_threads: bool) -> pa.Table:
+        """Return all rows asked for, in the order of the plan.
+
+        Raises:
+            As `batches`.
+        """
+        import pyarrow as pa
+
+        reader = self._reader
+        reader.prepare(self.table.path)
+
+        def one(piece: Piece) -> pa.Table:
+            batches = reader.batches(piece.task, piece.row_groups)
+            return self._answer(pa.Table.from_batches(batches, reader.arrow))
+
+        empty = self._answer(reader.arrow.empty_table())
+        return joined(empty, one, self.pieces, use_threads=use_threads)
+
+    def batches(self, *, batch_size: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows asked for, file by file.
+
+        Raises:
+            UnsupportedTable: If pyiceberg cannot return a file's rows as the table's.
+            TableProblem: If a file is missing.
+            OSError, pyarrow.ArrowException: If a file cannot be read.
+        """
+        import pyarrow as pa
+
+        reader = self._reader
+        reader.prepare(self.table.path)
+        for piece in self.pieces:
+            for stored in reader.batches(piece.task, piece.row_groups):
+                rows = self._answer(pa.Table.from_batches([stored]))
+                for batch in rows.to_batches(max_chunksize=batch_size):
+                    if batch.num_rows:
+                        yield batch
+
+    def _answer(self, rows: pa.Table) -> pa.Table:
+        """Return what of some rows is asked for."""
+        return answer(rows, self.projection, self.condition)
+
+
+def plan_table(table: IcebergTable, tree: Expression | None) -> list[FileScanTask]:
+    """Return the files that pyiceberg would read, and the delete files that apply to each.
+
+    Raises:
+        UnsupportedTable: If pyiceberg cannot apply the table's deletes.
+        TableProblem: If the manifests cannot be read.
+    """
+    if table.snapshot_id is None:
+        return []
+    condition = to_iceberg(tree, {} if tree is None else filter_types(table))
+    scan = new_scan(table.metadata, table.io, table.snapshot_id, condition)
+    return plan(scan, table.path)
+
+
+def surviving(
+    table: IcebergTable,
+    tasks: Sequence[FileScanTask],
+    tree: Expression | None,
+    hash_kind: HashKind,
+) -> Iterator[Piece]:
+    """Yield the files that might have rows, and the row groups; all where nothing is known."""
+    every = (Piece(task=one, row_groups=None) for one in tasks)
+    if tree is None:
+        yield from every
+        return
+    files = [table.file(one.file) for one in tasks]
+    try:
+        found = probe_locations(files, Bindings.of(tree, hash_kind)).files
+    except (BloomwriterError, OSError):
+        yield from every
+        return
+    for task, probe in zip(tasks, found, strict=True):
+        if probe.error is not None or not is_parquet(task.file):
+            yield Piece(task=task, row_groups=None)
+        elif probe.known is not None and probe.surviving:
+            yield Piece(task=task, row_groups=tuple(probe.surviving))
+
+
+def filter_types(table: IcebergTable) -> dict[str, IcebergType]:
+    """Return the columns that a scan may be planned by: pyiceberg knows the last schema only."""
+    last = table.metadata.schema()
+    found = {}
+    for name, several in table.plain_fields.items():
+        if len(several) == 1 and last.find_column_name(several[0].field_id) == name:
+            found[name] = last.find_type(several[0].field_id)
+    return found

@@ -1,0 +1,258 @@
+"""Iceberg tables at a snapshot, and their files, as verbs read them.
+
+- Columns are found in files by their ids, so that renaming a column changes nothing.
+- A file may lack a column. If the file's partition spec has the column by identity, as for files
+  that were imported from hive folders, all rows have the partition's value. Otherwise they are
+  null, unless the column has a default.
+- A file may have a narrower type than the table: literals are compared with that.
+
+Nothing is concluded of a column where stored values may equal other literals than the table's do:
+times of another clock, nanoseconds that are read as microseconds, unsigned integers.
+
+Source: Iceberg's table specification, "Column Projection", "Schema Evolution", "Partition
+Transforms", "Parquet" (Appendix A).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
+from parquet_bloomwriter.iceberg.file_system import place_of
+from parquet_bloomwriter.iceberg.names import parse_name
+from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
+from parquet_bloomwriter.iceberg.schema import IcebergColumns
+from parquet_bloomwriter.iceberg.snapshot import MAIN, check_manifests, head_of, read_entries
+from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
+from parquet_bloomwriter.kernels.layout import ABSENT
+from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated
+from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.table_files.files import ICEBERG, Table, TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import DataScan
+    from pyiceberg.table import Table as PyicebergTable
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.name_mapping import MappedField
+    from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.types import NestedField
+
+    from parquet_bloomwriter.metadata import Footer, Leaf
+    from parquet_bloomwriter.probing.partitions import Texts
+
+_UNKNOWN: Texts = ()
+_NULL: Texts = (None,)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IcebergTable(Table):
+    """An Iceberg table at one snapshot."""
+
+    kind: ClassVar[str] = ICEBERG
+    partition_origin: ClassVar[str] = "the value in the manifest"
+
+    metadata: TableMetadata
+
+    io: FileIO
+
+    schema: Schema
+    """Of the snapshot."""
+
+    snapshot_id: int | None
+    """None for a table without snapshots."""
+
+    branch: str | None = None
+    """That was asked for."""
+
+    @property
+    def label(self) -> str:
+        """The snapshot, for people."""
+        if self.snapshot_id is None:
+            return f"{self.kind} without snapshots"
+        branch = "" if self.branch in (None, MAIN) else f", the last of branch {self.branch}"
+        return f"snapshot {self.snapshot_id} of {self.kind}{branch}"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The snapshot."""
+        return {"snapshot_id": self.snapshot_id, "branch": self.branch}
+
+    @cached_property
+    def columns(self) -> IcebergColumns:
+        """The table's leaf columns, and those of files that they are."""
+        return IcebergColumns(self.schema, self.metadata.name_mapping())
+
+    @cached_property
+    def plain_fields(self) -> Mapping[str, Sequence[NestedField]]:
+        """The fields of which a row has one value, by dotted name."""
+        return plain_fields(self.schema)
+
+    @cached_property
+    def files(self) -> tuple[IcebergFile, ...]:
+        """The data files, in the order of the manifests.
+
+        Raises:
+            TableProblem: If a manifest cannot be read.
+            UnsupportedTable: If one is encrypted.
+        """
+        if self.snapshot_id is None:
+            return ()
+        found: list[IcebergFile] = []
+        with metadata_errors(self.path):
+            snapshot = self.metadata.snapshot_by_id(self.snapshot_id)
+            manifests = [] if snapshot is None else snapshot.manifests(self.io)
+            check_manifests(self.path, manifests)
+            of_data = [one for one in manifests if one.content.name == "DATA"]
+            for _, entries in read_entries(self.io, of_data):
+                found += [self.file(one.data_file) for one in entries]
+        return tuple(found)
+
+    def file(self, one: DataFile) -> IcebergFile:
+        """Return the place of a data file, opened with the table's own settings of stores."""
+        path, filesystem = place_of(one.file_path, self.io)
+        name = path if filesystem is None else without_secrets(one.file_path)
+        return IcebergFile(path=path, filesystem=filesystem, name=name, table=self, data_file=one)
+
+    def column_names(self) -> tuple[str, ...]:
+        """Return the dotted names that a predicate can use."""
+        return (*self.columns.select(None), *self.plain_fields)
+
+    def known_texts(self, name: str, leaf: Leaf | None, footer: Footer) -> Texts | None:
+        """Return what is known of a column in all rows of a file: see `Table`.
+
+        Files of which only some columns have ids are read by some engines by these, and by others
+        by the name mapping: nothing is known of their columns.
+        """
+        several = self.plain_fields.get(name, ())
+        if len(several) != 1:
+            return _UNKNOWN
+        (one,) = several
+        nodes = list(_nodes(column_tree(footer)))
+        has_ids = [node.field_id != ABSENT for node in nodes if not is_repeated(node)]
+        if any(has_ids) and not all(has_ids):
+            return _UNKNOWN
+        if leaf is None:
+            is_null = not one.required and one.initial_default is None
+            return _NULL if is_null and self._is_absent(one.field_id, nodes) else _UNKNOWN
+        return None if is_kept(leaf, one.field_type) else _UNKNOWN
+
+    def _is_absent(self, field_id: int, nodes: Sequence[ColumnNode]) -> bool:
+        """Whether a file certainly has no column of an id: none is ambiguous, or goes by names."""
+        if any(node.field_id != ABSENT for node in nodes):
+            return all(node.field_id != field_id for node in nodes)
+        mapping = self.metadata.name_mapping()
+        if mapping is None:
+            return not nodes  # Engines differ in how they read files without ids.
+        names = {one for mapped in _mapped(mapping.root, field_id) for one in mapped.names}
+        return all(node.name not in names for node in nodes)
+
+    def identities(self, spec_id: int) -> Mapping[str, tuple[int, NestedField]]:
+        """Return the columns that a partition spec has by identity: position, and field.
+
+        Args:
+            spec_id: Of a data file.
+        """
+        if spec_id not in self._identities:
+            spec = self.metadata.specs().get(spec_id)
+            found = () if spec is None else identities(spec, self.plain_fields)
+            self._identities[spec_id] = dict(found)
+        return self._identities[spec_id]
+
+    @cached_property
+    def _identities(self) -> dict[int, Mapping[str, tuple[int, NestedField]]]:
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergFile(TableFile):
+    """A data file of an Iceberg table."""
+
+    table: IcebergTable = field(compare=False, repr=False)
+    data_file: DataFile = field(compare=False, repr=False)
+
+    def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
+        """Return what values of partition columns may be in this file: see `TableFile`."""
+        return {
+            name: texts_of(self.data_file.partition, position, one.field_type)
+            for name, (position, one) in self.table.identities(self.data_file.spec_id).items()
+            if name in columns
+        }
+
+
+def open_table(
+    given: str, *, snapshot_id: int | None = None, branch: str | None = None
+) -> IcebergTable:
+    """Open a table at a snapshot, by default the last one of the branch `main`.
+
+    No manifest is read yet.
+
+    Args:
+        given: The table's name, iceberg://CATALOG/NAMESPACE.TABLE.
+        snapshot_id: Of the snapshot.
+        branch: Name of the branch whose last snapshot is meant, if none is asked for by id.
+
+    Raises:
+        InvalidArgument: If there is no such table, snapshot or branch.
+        TableProblem: If the catalog does not answer, or metadata cannot be read.
+    """
+    name = parse_name(given)
+    table = load_table(name)
+    with metadata_errors(str(name)):
+        schema = table.schema()
+        if snapshot_id is None:
+            branch = MAIN if branch is None else branch
+            snapshot = head_of(str(name), table, branch)
+        else:
+            snapshot = _by_id(str(name), table, snapshot_id)
+            if snapshot.schema_id is not None:
+                schema = table.schemas().get(snapshot.schema_id, schema)
+        return IcebergTable(
+            path=str(name),
+            metadata=table.metadata,
+            io=table.io,
+            schema=schema,
+            snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+            branch=branch,
+        )
+
+
+def table_of_scan(scan: DataScan) -> IcebergTable:
+    """Return the table that a scan of pyiceberg reads, with all its columns."""
+    schema = scan.update(selected_fields=("*",)).projection()
+    identifier = scan.table_identifier
+    return IcebergTable(
+        path=scan.table_metadata.location if identifier is None else ".".join(identifier),
+        metadata=scan.table_metadata,
+        io=scan.io,
+        schema=schema,
+        snapshot_id=scan.snapshot_id,
+    )
+
+
+def _by_id(name: str, table: PyicebergTable, snapshot_id: int) -> Snapshot:
+    found = table.snapshot_by_id(snapshot_id)
+    if found is None:
+        raise InvalidArgument(f"there is no snapshot {snapshot_id}; it may have expired", path=name)
+    return found
+
+
+def _nodes(node: ColumnNode) -> Iterator[ColumnNode]:
+    for child in node.children:
+        yield child
+        yield from _nodes(child)
+
+
+def _mapped(fields: Iterable[MappedField], field_id: int) -> Iterator[MappedField]:
+    """Yield what a name mapping says of an id, at any level."""
+    for one in fields:
+        if one.field_id == field_id:
+            yield one
+        yield from _mapped(one.fields, field_id)

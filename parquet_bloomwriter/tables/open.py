@@ -1,0 +1,44 @@
+"""Opening a table of any format by its path, URL or name, to change it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.delta.place import is_table as is_delta
+from parquet_bloomwriter.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from parquet_bloomwriter.tables.table import Table
+
+
+def is_table(given: str | os.PathLike[str]) -> bool:
+    """Whether this is a table, and no Parquet file or folder of them.
+
+    Raises:
+        StoreProblem: If a store does not answer.
+    """
+    return is_delta(given)
+
+
+def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> Table:
+    """Read the last version of a table.
+
+    Args:
+        given: Path or URL of a Delta table's folder.
+        branch: Of an Iceberg table; None for its main branch.
+
+    Raises:
+        InvalidArgument: If there is no table, or no such branch.
+        UnsupportedTable: If the table has a feature that this program must not touch; it is named.
+        TableProblem: If its metadata are damaged.
+        StoreProblem, OSError: If they cannot be read.
+    """
+    if branch is not None:
+        raise InvalidArgument(
+            f'"{os.fsdecode(given)}" has no branches',
+            remedy="Only Iceberg tables have: leave it out.",
+        )
+    from parquet_bloomwriter.tables.delta import DeltaTable
+
+    return DeltaTable.open(os.fsdecode(given))
