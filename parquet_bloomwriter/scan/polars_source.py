@@ -11,6 +11,7 @@ Rows come in the order of the files. One batch is decoded at a time.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -192,8 +193,8 @@ def check_polars() -> None:
             "scan_polars needs Polars, which is not installed",
             remedy="Install it: pip install polars.",
         ) from error
-    version = tuple(int(part) for part in pl.__version__.split(".")[:2])
-    if version < _OLDEST:
+    found = re.match(r"(\d+)\.(\d+)", pl.__version__)
+    if found is not None and (int(found[1]), int(found[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise InvalidArgument(
             f"scan_polars needs Polars {oldest} or newer, and {pl.__version__} is installed",
