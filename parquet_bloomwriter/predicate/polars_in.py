@@ -26,7 +26,6 @@ all that is not the same under a negation (`eq_missing`, nulls in a list), is le
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,6 +70,9 @@ _CONNECTIVES: tuple[tuple[type[And | Or], Build], ...] = (
     (Or, lambda left, right: left | right),
 )
 
+_SIDES = 2
+"""Inputs of comparisons and connectives."""
+
 _Closed = Literal["both", "left", "right", "none"]
 _BETWEEN: dict[_Closed, tuple[Operator, Operator]] = {
     "both": (">=", "<="),
@@ -112,18 +114,16 @@ def from_polars(expression: pl.Expr, schema: Mapping[str, pl.DataType]) -> Expre
         schema: Of the table that is scanned.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # rebuilding `x == None` is no mistake here
-            return _condition(expression, schema, is_negated=False)
+        return _condition(expression, schema, is_negated=False)
     except (RecursionError, *_SURPRISES):
         return Opaque(str(expression))
 
 
 _SURPRISES = (
-    pl.exceptions.PolarsError,
+    *(pl.exceptions.PolarsError, pl.exceptions.PanicException, Warning),
     *(AttributeError, ArithmeticError, IndexError, KeyError, TypeError, ValueError),
 )
-"""What may be raised where Polars differs from what this module expects."""
+"""What may be raised where Polars differs from what this module expects, warnings among them."""
 
 
 def _condition(node: pl.Expr, schema: Mapping[str, pl.DataType], *, is_negated: bool) -> Expression:
@@ -212,14 +212,11 @@ def _operands(node: pl.Expr, build: Build) -> Iterator[pl.Expr]:
     while waiting:
         one = waiting.pop()
         inputs = [] if one.meta.is_literal() else one.meta.pop()
-        sides = _in_order(one, inputs, build) if len(inputs) == len(_BINARY) else None
+        sides = _in_order(one, inputs, build) if len(inputs) == _SIDES else None
         if sides is None:
             yield one
         else:
             waiting.extend(reversed(sides))
-
-
-_BINARY = ("left", "right")
 
 
 def _column(node: pl.Expr, schema: Mapping[str, pl.DataType]) -> _Column | None:
