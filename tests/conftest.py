@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tests.stores.proxy import Proxy
     from tests.stores.servers import SeaweedFS, Store
+    from tests.support.iceberg_tables import Warehouse
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -94,6 +95,14 @@ def corpus_dir() -> Path:
     if not folder.is_dir():
         pytest.skip("BLOOMIFY_CORPUS names no folder of Parquet files")
     return folder
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """Make an empty catalog of Iceberg tables, which pyiceberg finds by the name `ground`."""
+    from tests.support.iceberg_tables import make_warehouse
+
+    return make_warehouse(tmp_path / "ground", monkeypatch)
 
 
 @pytest.fixture(scope="session")

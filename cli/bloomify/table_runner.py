@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import Bar
     from parquet_bloomwriter.tables.replacement import Limits
 
-_TABLES = "Tables of Delta"
+_TABLES = "Tables of Delta and Iceberg"
 _table = section(_TABLES)
 
 
 class CommitOptions(TypedDict):
-    """When a commit is made: `commit_option`."""
+    """Where and when a commit is made: `commit_options`."""
 
+    branch: str | None
     commit_every: tuple[str, ...]
 
 
@@ -43,12 +44,19 @@ class BudgetOptions(TypedDict):
     newest_first: bool
 
 
-commit_option = _table(
-    "--commit-every",
-    metavar="N|SIZE",
-    multiple=True,
-    help="Make a commit after so many files, as in 100, or bytes, as in 5GiB. Repeatable for "
-    "both.  [default: 500 and 20GiB]",
+commit_options = all_of(
+    _table(
+        "--branch",
+        metavar="NAME",
+        help="Of an Iceberg table: the branch that is changed.  [default: main]",
+    ),
+    _table(
+        "--commit-every",
+        metavar="N|SIZE",
+        multiple=True,
+        help="Make a commit after so many files, as in 100, or bytes, as in 5GiB. Repeatable for "
+        "both.  [default: 500 and 20GiB]",
+    ),
 )
 
 budget_options = all_of(
@@ -79,6 +87,7 @@ _FILES_ONLY = {
 """Options of files that say nothing of a table."""
 
 _TABLES_ONLY = {
+    "branch": "--branch",
     "commit_every": "--commit-every",
     "max_files": "--max-files",
     "max_bytes_rewritten": "--max-bytes-rewritten",
@@ -100,13 +109,13 @@ def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str |
     given = [option for name, option in wrong.items() if options.get(name)]
     if not tables:
         if given:
-            raise click.UsageError(f"{given[0]} goes with a table of Delta only", ctx)
+            raise click.UsageError(f"{given[0]} goes with a Delta or Iceberg table only", ctx)
         return None
     if len(inputs) > 1:
-        raise click.UsageError(f'"{tables[0]}" is a table of Delta: give one table at a time', ctx)
+        raise click.UsageError(f'"{tables[0]}" is a table: give one at a time', ctx)
     if given:
         raise click.UsageError(
-            f'"{tables[0]}" is a table of Delta, whose files get new names by commits to its log: '
+            f'"{tables[0]}" is a table, whose files get new names by commits: '
             f"{given[0]} says nothing there",
             ctx,
         )

@@ -65,7 +65,7 @@ def open_catalog(name: str) -> Catalog:
             settings: dict[str, Any] | None = config.get_catalog_config(name)
         except ValueError as error:
             raise InvalidArgument(
-                f"pyiceberg's configuration cannot be read: {_one_line(error)}"
+                f"pyiceberg's configuration cannot be read: {one_line(error)}"
             ) from error
         if settings is None:
             known = ", ".join(config.get_known_catalogs()) or "none"
@@ -78,7 +78,7 @@ def open_catalog(name: str) -> Catalog:
             return load_catalog(name, **settings)
         except (NotInstalledError, ImportError, ValueError) as error:
             raise InvalidArgument(
-                f'pyiceberg cannot open the catalog "{safe(name)}": {_one_line(error)}'
+                f'pyiceberg cannot open the catalog "{safe(name)}": {one_line(error)}'
             ) from error
 
 
@@ -120,11 +120,11 @@ def metadata_errors(name: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise TableProblem(
-            f"pyiceberg cannot read or change the table: {_one_line(error)}", path=name
+            f"pyiceberg cannot read or change the table: {one_line(error)}", path=name
         ) from error
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """Return an error's text in one line, without the secrets of URLs."""
     text = _URL.sub(lambda found: without_secrets(found[0]), f"{type(error).__name__}: {error}")
     return clipped(safe(" ".join(text.split())))

@@ -72,14 +72,25 @@ class PositionDeletes:
     Safe in threads.
     """
 
-    def __init__(self, name: str, io: FileIO, manifests: Sequence[ManifestFile]) -> None:
+    def __init__(
+        self,
+        name: str,
+        io: FileIO,
+        manifests: Sequence[ManifestFile],
+        *,
+        known: PositionDeletes | None = None,
+    ) -> None:
         """Remember where they are.
 
         Args:
             name: Of the table, for messages.
             io: Opens the table's files.
             manifests: Those of delete files.
+            known: Deletes of an earlier snapshot: files that were read then are not read again.
         """
+        self._paths_by_file: dict[str, frozenset[str]] = (
+            {} if known is None else known._paths_by_file  # noqa: SLF001
+        )
         self._name = name
         self._io = io
         self._manifests = manifests
@@ -139,17 +150,20 @@ class PositionDeletes:
                 if entry.data_file.content == DataFileContent.POSITION_DELETES:
                     yield entry
 
-    def _paths_named_by(self, delete_file: DataFile) -> set[str] | None:
+    def _paths_named_by(self, delete_file: DataFile) -> frozenset[str] | None:
         """Return the locations that a delete file names; None if it cannot be read."""
-        referenced = _referenced_by_entry(delete_file)
-        if referenced:
-            return {referenced}
+        location = delete_file.file_path
+        known: frozenset[str] | None = self._paths_by_file.get(location)
+        if known is not None:
+            return known
         try:
-            return _READERS[delete_file.file_format.value](self._io, delete_file.file_path)
+            paths = frozenset(_READERS[delete_file.file_format.value](self._io, location))
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001  whatever a damaged file makes its reader raise
             return None
+        self._paths_by_file[location] = paths
+        return paths
 
 
 def canonical_location(location: str) -> str:
@@ -168,17 +182,6 @@ def canonical_location(location: str) -> str:
 
 def _partition(file: DataFile) -> tuple[Hashable, ...]:
     return tuple(file.partition[position] for position in range(len(file.partition)))
-
-
-def _referenced_by_entry(delete_file: DataFile) -> str | None:
-    """Return the only data file of a delete file, if the manifest says which (field 143)."""
-    fields = delete_file._data  # noqa: SLF001  pyiceberg 0.12 has no name for this field
-    position = _REFERENCED_AT
-    return fields[position] if len(fields) > position else None
-
-
-_REFERENCED_AT = 17
-"""Position of referenced_data_file in pyiceberg's `DATA_FILE_TYPE[3]`, in which it reads all."""
 
 
 def _in_parquet(io: FileIO, location: str) -> set[str]:

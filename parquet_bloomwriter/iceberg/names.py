@@ -10,14 +10,15 @@ which may differ in case.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.text import safe
 
 SCHEME = "iceberg://"
-_UNESCAPED = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in "%/.?#")
+_ESCAPED = re.compile(r"[%/.?#\x00-\x1f]")
 
 
 class TableName(NamedTuple):
@@ -30,7 +31,8 @@ class TableName(NamedTuple):
     """The levels of the namespace, and the table's own name; without escapes."""
 
     def __str__(self) -> str:
-        return f"{SCHEME}{_escaped(self.catalog)}/{'.'.join(map(_escaped, self.identifier))}"
+        catalog = _escaped(self.catalog).replace("%2E", ".")
+        return f"{SCHEME}{catalog}/{'.'.join(map(_escaped, self.identifier))}"
 
 
 def is_iceberg(given: object) -> bool:
@@ -66,4 +68,4 @@ _REMEDY = f"Write {SCHEME}CATALOG/NAMESPACE.TABLE; pyiceberg's configuration nam
 
 
 def _escaped(part: str) -> str:
-    return quote(part, safe=_UNESCAPED)
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", part)

@@ -58,11 +58,11 @@ _ANY = pe.AlwaysTrue()
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  of no zone
 
 
-def to_iceberg(tree: Expression | None, types: Mapping[str, IcebergType]) -> pe.BooleanExpression:  # noqa: PLR0911  a kind each
+def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.BooleanExpression:  # noqa: PLR0911  a kind each
     """Return an expression that is true at least where a tree is.
 
     Args:
-        tree: A predicate; None for all rows.
+        tree: A predicate.
         types: Of the columns that the expression may name, by their dotted names.
     """
     match tree:

@@ -10,6 +10,7 @@ pyiceberg's own, and no promise: that is why one minor version of it is asked fo
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import ResolveError, ValidationError
 from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.manifest import FileFormat
+from pyiceberg.manifest import FileFormat, ManifestContent
 from pyiceberg.schema import Schema
 
 from parquet_bloomwriter.errors import TableProblem, UnsupportedTable
+from parquet_bloomwriter.iceberg.snapshot import MANIFESTS_AT_ONCE, check_manifests
 from parquet_bloomwriter.text import clipped, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
-    from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
     from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.manifest import DataFile
@@ -53,20 +54,43 @@ def plan(scan: DataScan, name: str) -> list[FileScanTask]:
         return list(scan.plan_files())
 
 
-def new_scan(
-    metadata: TableMetadata, io: FileIO, snapshot_id: int, row_filter: BooleanExpression
-) -> DataScan:
-    """Return a scan of a snapshot.
+def data_files_of(
+    name: str, metadata: TableMetadata, io: FileIO, snapshot_id: int
+) -> list[DataFile]:
+    """Return the data files of a snapshot, in the order of its manifests.
+
+    Args:
+        name: Of the table, for messages.
+        metadata: The table's.
+        io: What opens manifests.
+        snapshot_id: Of the snapshot.
+
+    Raises:
+        UnsupportedTable: If a manifest is encrypted.
+        Whatever pyiceberg raises: If one cannot be read.
+    """
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        return []
+    manifests = snapshot.manifests(io)
+    check_manifests(name, manifests)
+    of_data = [one for one in manifests if one.content == ManifestContent.DATA]
+    with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
+        entries = pool.map(lambda one: one.fetch_manifest_entry(io), of_data)
+        return [entry.data_file for several in entries for entry in several]
+
+
+def new_scan(metadata: TableMetadata, io: FileIO, snapshot_id: int) -> DataScan:
+    """Return a scan of all rows of a snapshot.
 
     Args:
         metadata: The table's.
         io: What opens its files.
         snapshot_id: Of the snapshot.
-        row_filter: By columns of the table's current schema; files that cannot match are left out.
     """
     from pyiceberg.table import DataScan
 
-    return DataScan(metadata, io, row_filter, snapshot_id=snapshot_id)
+    return DataScan(metadata, io, snapshot_id=snapshot_id)
 
 
 def is_parquet(file: DataFile) -> bool:

@@ -13,6 +13,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem, UnsupportedTable
@@ -23,7 +24,7 @@ from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pyiceberg.io import FileIO
     from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile
@@ -115,6 +116,15 @@ class IcebergSnapshot:
     files: Mapping[str, DataFileEntry]
     """Data files by path, in the plan's order."""
 
+    manifests: tuple[ManifestFile, ...] = ()
+    """Of the manifest list, in its order."""
+
+    entries: Mapping[str, list[ManifestEntry]] = field(default_factory=dict, repr=False)
+    """Entries of manifests of data files by the manifest's path, without those deleted."""
+
+    deletes: PositionDeletes | None = field(default=None, repr=False)
+    """None for a table without snapshots."""
+
     @property
     def snapshot_id(self) -> int | None:
         """None for a table without snapshots."""
@@ -165,9 +175,21 @@ def read_snapshot(
 
 
 def snapshot_of(
-    name: str, table: Table, *, snapshot_id: int | None = None, branch: str | None = None
+    name: str,
+    table: Table,
+    *,
+    snapshot_id: int | None = None,
+    branch: str | None = None,
+    known: IcebergSnapshot | None = None,
 ) -> IcebergSnapshot:
     """Read a table that is loaded already, as `read_snapshot`.
+
+    Args:
+        name: The table's name as a URL.
+        table: The table.
+        snapshot_id: Of the snapshot.
+        branch: Name of the branch whose last snapshot is meant.
+        known: An earlier snapshot of the table: manifests, which never change, are not read again.
 
     Raises:
         InvalidArgument, UnsupportedTable, TableProblem: As `read_snapshot`.
@@ -179,14 +201,32 @@ def snapshot_of(
         else:
             snapshot = _by_id(name, table, snapshot_id)
         schema = _schema_of(table, snapshot if branch is None else None)
+        columns = IcebergColumns(schema, table.metadata.name_mapping())
+        if snapshot is None:
+            return IcebergSnapshot(
+                name=name,
+                table=table,
+                snapshot=None,
+                branch=branch,
+                schema=schema,
+                columns=columns,
+                files={},
+            )
+        manifests = tuple(snapshot.manifests(table.io))
+        check_manifests(name, manifests)
+        deletes = _deletes_of(name, table.io, manifests, known)
+        entries = _read_entries(table.io, manifests, known)
         return IcebergSnapshot(
             name=name,
             table=table,
             snapshot=snapshot,
             branch=branch,
             schema=schema,
-            columns=IcebergColumns(schema, table.metadata.name_mapping()),
-            files={} if snapshot is None else _read_files(name, table.io, snapshot),
+            columns=columns,
+            files=_files_of(name, entries, deletes),
+            manifests=manifests,
+            entries=entries,
+            deletes=deletes,
         )
 
 
@@ -235,22 +275,6 @@ def check_replaceable(snapshot: IcebergSnapshot) -> None:
             path=snapshot.name,
             remedy=f"Tables of format versions 1 and {_LAST_REPLACEABLE} can be changed.",
         )
-
-
-def read_entries(
-    io: FileIO, manifests: Iterable[ManifestFile]
-) -> Iterator[tuple[ManifestFile, list[ManifestEntry]]]:
-    """Yield manifests with their entries, without those that are deleted, in the given order."""
-
-    def read(manifest: ManifestFile) -> tuple[ManifestFile, list[ManifestEntry]]:
-        return manifest, manifest.fetch_manifest_entry(io, discard_deleted=True)
-
-    listed = list(manifests)
-    if len(listed) <= 1:
-        yield from map(read, listed)
-        return
-    with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
-        yield from pool.map(read, listed)
 
 
 def check_manifests(name: str, manifests: Iterable[ManifestFile]) -> None:
@@ -313,32 +337,57 @@ def _schema_of(table: Table, snapshot: Snapshot | None) -> Schema:
     return table.schemas().get(snapshot.schema_id) or table.schema()
 
 
-def _read_files(name: str, io: FileIO, snapshot: Snapshot) -> dict[str, DataFileEntry]:
+def _deletes_of(
+    name: str, io: FileIO, manifests: Sequence[ManifestFile], known: IcebergSnapshot | None
+) -> PositionDeletes:
     from pyiceberg.manifest import ManifestContent
 
-    manifests = snapshot.manifests(io)
-    check_manifests(name, manifests)
-    is_data = [one.content == ManifestContent.DATA for one in manifests]
-    of_deletes = [one for one, data in zip(manifests, is_data, strict=True) if not data]
-    deletes = PositionDeletes(name, io, of_deletes)
+    of_deletes = [one for one in manifests if one.content != ManifestContent.DATA]
+    earlier = None if known is None else known.deletes
+    return PositionDeletes(name, io, of_deletes, known=earlier)
+
+
+def _read_entries(
+    io: FileIO, manifests: Sequence[ManifestFile], known: IcebergSnapshot | None
+) -> dict[str, list[ManifestEntry]]:
+    """Return the entries of manifests of data files, in the order of the manifest list."""
+    from pyiceberg.manifest import ManifestContent
+
+    earlier = {} if known is None else known.entries
+
+    def read(manifest: ManifestFile) -> list[ManifestEntry]:
+        found = earlier.get(manifest.manifest_path)
+        if found is not None:
+            return found
+        return manifest.fetch_manifest_entry(io, discard_deleted=True)
+
+    of_data = [one for one in manifests if one.content == ManifestContent.DATA]
+    with ThreadPoolExecutor(MANIFESTS_AT_ONCE, thread_name_prefix="manifests") as pool:
+        return {
+            one.manifest_path: entries
+            for one, entries in zip(of_data, pool.map(read, of_data), strict=True)
+        }
+
+
+def _files_of(
+    name: str, entries: Mapping[str, list[ManifestEntry]], deletes: PositionDeletes
+) -> dict[str, DataFileEntry]:
     files: dict[str, DataFileEntry] = {}
-    of_data = [one for one, data in zip(manifests, is_data, strict=True) if data]
-    for _, entries in read_entries(io, of_data):
-        for entry in entries:
-            data_file = entry.data_file
-            if entry.sequence_number is None:
-                raise TableProblem(
-                    f'a manifest gives "{safe(data_file.file_path)}" no sequence number', path=name
-                )
-            files[data_file.file_path] = DataFileEntry(
-                path=data_file.file_path,
-                size=data_file.file_size_in_bytes,
-                num_rows=data_file.record_count,
-                partition=partition_key(data_file),
-                spec_id=data_file.spec_id,
-                data_sequence_number=entry.sequence_number,
-                data_file=data_file,
-                is_repeated=data_file.file_path in files,
-                deletes=deletes,
+    for entry in chain.from_iterable(entries.values()):
+        data_file = entry.data_file
+        if entry.sequence_number is None:
+            raise TableProblem(
+                f'a manifest gives "{safe(data_file.file_path)}" no sequence number', path=name
             )
+        files[data_file.file_path] = DataFileEntry(
+            path=data_file.file_path,
+            size=data_file.file_size_in_bytes,
+            num_rows=data_file.record_count,
+            partition=partition_key(data_file),
+            spec_id=data_file.spec_id,
+            data_sequence_number=entry.sequence_number,
+            data_file=data_file,
+            is_repeated=data_file.file_path in files,
+            deletes=deletes,
+        )
     return files

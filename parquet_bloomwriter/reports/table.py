@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.rewriting import ADDED_HEADINGS
@@ -77,10 +78,10 @@ class TableReport:
 
     dry_run: bool
     version_before: int
-    """The version that was read first."""
+    """The version that was read first; of Iceberg tables, the snapshot's id."""
 
     commits: tuple[int, ...]
-    """Versions that this run made."""
+    """Versions that this run made; of Iceberg tables, ids of snapshots."""
 
     columns: tuple[str, ...]
     """Logical names of the columns asked for."""
@@ -110,11 +111,12 @@ class TableReport:
     """Filters built, by column."""
 
     left_over: tuple[str, ...] = ()
-    """Paths of new files that are in no version that this run knows of: VACUUM removes them."""
+    """Paths of new files that are in no version that this run knows of: VACUUM removes them, and
+    remove_orphan_files for Iceberg."""
 
     undecided: tuple[str, ...] = ()
-    """Paths of new files of a commit at which the run ended: it may have been made. VACUUM removes
-    those that the table does not have."""
+    """Paths of new files of a commit at which the run ended: it may have been made. What removes
+    `left_over` removes those that the table does not have."""
 
     notes: tuple[str, ...] = ()
     """What else is to be known, a sentence each."""
@@ -136,7 +138,7 @@ class TableReport:
 
     @property
     def bytes_before(self) -> int:
-        """Bytes of the files that were replaced, or would be: they stay until VACUUM."""
+        """Bytes of the files that were replaced, or would be: they stay for time travel."""
         done = (FileFate.REPLACED, FileFate.PLANNED)
         return sum(one.size_before for one in self.changes if one.fate in done)
 
@@ -161,14 +163,31 @@ class TableReport:
         if self.num_to_do:
             return f"no file of {all_files} was replaced"
         what = "every file has its filters" if self.verb == "add" else "no file has such filters"
-        return f"nothing to do: {what} ({all_files}, version {self.version_before:,})"
+        return f"nothing to do: {what} ({all_files}, {self._version(self.version_before)})"
 
     @property
     def commit_names(self) -> str:
         """The versions that this run made, in words."""
         if len(self.commits) == 1:
-            return f"version {self.commits[0]:,}"
-        return f"{len(self.commits):,} commits up to version {self.commits[-1]:,}"
+            return self._version(self.commits[0])
+        return f"{len(self.commits):,} commits up to {self._version(self.commits[-1])}"
+
+    def _version(self, number: int) -> str:
+        return f"snapshot {number}" if self.format == "iceberg" else f"version {number:,}"
+
+    @property
+    def _removes_old(self) -> str:
+        """What removes old files, and how it is called."""
+        if self.format != "iceberg":
+            return "VACUUM removes them"
+        call = _call(self.table, "expire_snapshots")
+        return f"their snapshots expire and are removed with their files: on Spark, {call}"
+
+    @property
+    def _removes_left_over(self) -> str:
+        if self.format != "iceberg":
+            return "VACUUM removes it"
+        return f"on Spark, {_call(self.table, 'remove_orphan_files')} removes it"
 
     def remarks(self) -> list[tuple[str, str]]:
         """Return what is to be known, each with a label of one word."""
@@ -184,10 +203,10 @@ class TableReport:
         if self.commits:
             kept = size(self.bytes_before)
             found.append(
-                ("kept", f"{kept} of old files, for time travel, until VACUUM removes them")
+                ("kept", f"{kept} of old files, for time travel, until {self._removes_old}")
             )
         found += [
-            ("left over", f"{safe(path)} is not in the table; VACUUM removes it")
+            ("left over", f"{safe(path)} is not in the table; {self._removes_left_over}")
             for path in self.left_over
         ]
         found += [
@@ -220,3 +239,9 @@ class TableReport:
         )
 
     _repr_html_ = notebook_html
+
+
+def _call(table: str, procedure: str) -> str:
+    """Return the call of a procedure of Iceberg, in Spark's SQL."""
+    name = parse_name(table)
+    return f"CALL {name.catalog}.system.{procedure}('{'.'.join(name.identifier)}')"

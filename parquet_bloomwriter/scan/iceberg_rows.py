@@ -170,9 +170,13 @@ def plan_table(table: IcebergTable, tree: Expression | None) -> list[FileScanTas
     """
     if table.snapshot_id is None:
         return []
-    condition = to_iceberg(tree, {} if tree is None else filter_types(table))
-    scan = new_scan(table.metadata, table.io, table.snapshot_id, condition)
-    return plan(scan, table.path)
+    scan = new_scan(table.metadata, table.io, table.snapshot_id)
+    if tree is None:
+        return plan(scan, table.path)
+    try:
+        return plan(scan.filter(to_iceberg(tree, filter_types(table))), table.path)
+    except TypeError:  # pyiceberg 0.12 compares null, as the value of a partition, by < and >
+        return plan(scan, table.path)
 
 
 def surviving(

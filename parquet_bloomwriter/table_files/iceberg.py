@@ -24,8 +24,9 @@ from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
 from parquet_bloomwriter.iceberg.file_system import place_of
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
+from parquet_bloomwriter.iceberg.scan import data_files_of
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
-from parquet_bloomwriter.iceberg.snapshot import MAIN, check_manifests, head_of, read_entries
+from parquet_bloomwriter.iceberg.snapshot import MAIN, head_of
 from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated
@@ -105,15 +106,9 @@ class IcebergTable(Table):
         """
         if self.snapshot_id is None:
             return ()
-        found: list[IcebergFile] = []
         with metadata_errors(self.path):
-            snapshot = self.metadata.snapshot_by_id(self.snapshot_id)
-            manifests = [] if snapshot is None else snapshot.manifests(self.io)
-            check_manifests(self.path, manifests)
-            of_data = [one for one in manifests if one.content.name == "DATA"]
-            for _, entries in read_entries(self.io, of_data):
-                found += [self.file(one.data_file) for one in entries]
-        return tuple(found)
+            found = data_files_of(self.path, self.metadata, self.io, self.snapshot_id)
+            return tuple(map(self.file, found))
 
     def file(self, one: DataFile) -> IcebergFile:
         """Return the place of a data file, opened with the table's own settings of stores."""

@@ -128,7 +128,7 @@ class Chooser:
 
         def look(file: DataFile) -> Task | Failure | None:
             try:
-                footer, size = _footer_of(self._table.locate(file.path))
+                footer, size = footer_of(self._table.locate(file.path))
                 task = choose(file, footer)
                 if task is not None:
                     _check_size(file, size)
@@ -158,7 +158,7 @@ def _check_size(file: DataFile, size: int) -> None:
         )
 
 
-def _footer_of(path: str) -> tuple[Footer, int]:
+def footer_of(path: str) -> tuple[Footer, int]:
     """Return the footer and the bytes of a file, on S3 by the settings for writing.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.delta.place import is_table as is_delta
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.iceberg.names import is_iceberg
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.tables.table import Table
@@ -18,14 +19,14 @@ def is_table(given: str | os.PathLike[str]) -> bool:
     Raises:
         StoreProblem: If a store does not answer.
     """
-    return is_delta(given)
+    return is_iceberg(given) or is_delta(given)
 
 
 def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> Table:
     """Read the last version of a table.
 
     Args:
-        given: Path or URL of a Delta table's folder.
+        given: Path or URL of a Delta table's folder, or name of an Iceberg table.
         branch: Of an Iceberg table; None for its main branch.
 
     Raises:
@@ -34,6 +35,10 @@ def open_table(given: str | os.PathLike[str], *, branch: str | None = None) -> T
         TableProblem: If its metadata are damaged.
         StoreProblem, OSError: If they cannot be read.
     """
+    if isinstance(given, str) and is_iceberg(given):
+        from parquet_bloomwriter.tables.iceberg import IcebergTable
+
+        return IcebergTable.open(given, branch=branch)
     if branch is not None:
         raise InvalidArgument(
             f'"{os.fsdecode(given)}" has no branches',

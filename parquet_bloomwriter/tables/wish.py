@@ -65,11 +65,17 @@ def wish_of(
             )
     names = names_of(names)
     chosen = table.columns.select(None if EVERY_COLUMN in names else names)
+    # The properties may have rates of other columns than those that are named now.
+    asked_rates = {
+        name: rate
+        for name, rate in asked.rates.items()
+        if is_by_table or name in chosen or name == EVERY_COLUMN
+    }
     if max_bytes is None:
         max_bytes = asked.max_bytes or MAX_BYTES
     check_max_bytes(max_bytes)
     return Wish(
-        rates=_settled(table.columns, chosen, asked.rates if fpp is None else fpp),
+        rates=_settled(table.columns, chosen, asked_rates if fpp is None else fpp),
         max_bytes=max_bytes,
         is_by_table=is_by_table,
     )

@@ -39,12 +39,12 @@ def probe(  # noqa: PLR0913  all but two by keyword
     is no filter. Files in folders such as `year=2023` are not opened where the value in the path
     cannot match. What is not known for certain might match.
 
-    Of a Delta table, the files of a version are probed, with the table's names of columns. Its log
-    has the values of partition columns.
+    Of a table of Delta or Iceberg, the files of a version or snapshot are probed, with the table's
+    names of columns. Its metadata have the values of partition columns.
 
     Args:
-        sources: A file, folder, Delta table or glob pattern, by path or URL; an open file or a
-            buffer; or several of these.
+        sources: A file, folder, Delta table or glob pattern, by path or URL; an Iceberg table,
+            iceberg://CATALOG/NAMESPACE.TABLE; an open file or a buffer; or several of these.
         filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec.

@@ -1,6 +1,7 @@
 """The verbs that read: `read_table`, `iter_batches` and `dataset`, of surviving row groups only.
 
-Of a Delta table these are the rows of the files that its log names (`scan.logical_rows`).
+Of a Delta table these are the rows of the files that its log names (`scan.logical_rows`), of an
+Iceberg table those that pyiceberg returns (`scan.iceberg_rows`).
 
 They give what pyarrow gives: its datasets find the files, decode them and evaluate the filters,
 which are made of the very literals that row groups are pruned by.
@@ -61,15 +62,17 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """Read a table, as `pyarrow.parquet.read_table` does, but only row groups that might match.
 
     Of a Delta table these are the rows of a version: of the files in its log, without deleted rows,
-    with the types and names of its schema. Otherwise
-    the result is the same: schema, metadata, rows and their order, columns of hive folders. Files
-    that cannot be probed (encrypted ones, for example) are read by pyarrow alone. The one thing
-    that is not looked for is pandas metadata in a file `_common_metadata`. Literals are compared
-    exactly, also where pyarrow would round them: docs/probing.md lists what differs.
+    with the types and names of its schema. Of an Iceberg table these are the rows that pyiceberg
+    returns. Otherwise the result is the same: schema, metadata, rows and their order, columns of
+    hive folders. Files that cannot be probed (encrypted ones, for example) are read by pyarrow
+    alone. The one thing that is not looked for is pandas metadata in a file `_common_metadata`.
+    Literals are compared exactly, also where pyarrow would round them: docs/probing.md lists what
+    differs.
 
     Args:
-        source: A file, folder or Delta table, by path or URL; a list of files; an open file or a
-            buffer; a glob pattern; or bytes.
+        source: A file, folder or Delta table, by path or URL; an Iceberg table,
+            iceberg://CATALOG/NAMESPACE.TABLE; a list of files; an open file or a buffer; a glob
+            pattern; or bytes.
         columns: Names of the columns to return; None for all.
         filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
@@ -83,14 +86,14 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         version: Of a Delta table; None for the last one.
         snapshot: Id of a snapshot of an Iceberg table; None for the last one.
         branch: Of an Iceberg table; None for `main`.
-        **options: All other arguments of `pyarrow.parquet.read_table`; none for a Delta table.
+        **options: All other arguments of `pyarrow.parquet.read_table`; none for such tables.
 
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
-            if there is no such version, or an argument has no meaning for a Delta table.
+            if there is no such version, or an argument has no meaning for a table.
         ColumnNotFound: If the filters name a column that the table has not.
-        UnsupportedTable: If a Delta table has what cannot be returned as the table means it.
-        TableProblem: If a Delta table's log contradicts itself or its files.
+        UnsupportedTable: If a table has what cannot be returned as the table means it.
+        TableProblem: If a table's metadata contradict themselves or its files.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     import pyarrow as pa

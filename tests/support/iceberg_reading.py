@@ -137,7 +137,7 @@ def _commit_deletes(
     )
     file.spec_id = table.spec().spec_id
     snapshot_id = random.getrandbits(62)
-    sequence_number = metadata.last_sequence_number + 1
+    sequence_number = (head.sequence_number or 0) + 1
     output = table.io.new_output(f"{folder}/metadata/{name}-m0.avro")
     with _DeletesWriter(table.spec(), table.schema(), output, snapshot_id, "deflate") as writer:
         entry = ManifestEntry.from_args(
@@ -154,20 +154,18 @@ def _commit_deletes(
         "deflate",
     ) as writer_of_list:
         writer_of_list.add_manifests([*head.manifests(table.io), writer.to_manifest_file()])
-    snapshot = Snapshot(
-        snapshot_id=snapshot_id,
-        parent_snapshot_id=head.snapshot_id,
-        sequence_number=sequence_number,
-        manifest_list=manifest_list,
-        summary=Summary(Operation.DELETE),
-        schema_id=metadata.current_schema_id,
+    snapshot = Snapshot.model_validate(
+        {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": head.snapshot_id,
+            "sequence-number": sequence_number,
+            "manifest-list": manifest_list,
+            "summary": Summary(Operation.DELETE),
+            "schema-id": metadata.current_schema_id,
+        }
     )
-    ref = _head_of_main(snapshot_id)
+    ref = SetSnapshotRefUpdate.model_validate(
+        {"ref-name": "main", "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
+    )
     table.catalog.commit_table(table, (), (AddSnapshotUpdate(snapshot=snapshot), ref))
     table.refresh()
-
-
-def _head_of_main(snapshot_id: int) -> SetSnapshotRefUpdate:
-    return SetSnapshotRefUpdate(
-        ref_name="main", type=SnapshotRefType.BRANCH, snapshot_id=snapshot_id
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
+from click.core import ParameterSource
 
 from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
@@ -27,7 +28,7 @@ from bloomify.table_runner import (
     BudgetOptions,
     CommitOptions,
     budget_options,
-    commit_option,
+    commit_options,
     limits_of,
     table_among,
     write_table,
@@ -131,7 +132,7 @@ class AddOptions(WritingOptions, BudgetOptions, CommitOptions):
 @inputs_argument
 @_filter_options
 @destination_options
-@commit_option
+@commit_options
 @budget_options
 @running_options
 @click.pass_context
@@ -139,9 +140,9 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     """Add Bloom filters to each INPUT without touching its data.
 
     An INPUT is a Parquet file, a folder or a glob pattern, here or on a store
-    (s3://bucket/key, gs://bucket/key, sftp://host/path). Or it is a table of Delta: its files get
-    new versions by commits to its log; without --columns, for the columns that the table's
-    property bloomify.columns names.
+    (s3://bucket/key, gs://bucket/key, sftp://host/path). Or it is a table, of Delta by its folder,
+    of Iceberg as iceberg://CATALOG/NAMESPACE.TABLE: its files get new versions by commits; without
+    --columns, for the columns that the table's own properties name.
     """
     from bloomify.views.add import AddView
 
@@ -200,6 +201,8 @@ def _add_to_table(
     if ndv.keys() - {"*"}:
         raise click.UsageError("--ndv of a table is one number for all columns", ctx)
     limits = limits_of(options["commit_every"])
+    is_given = ctx.get_parameter_source("max_bytes") is not ParameterSource.DEFAULT
+    max_bytes = options["max_bytes"] if is_given else None
 
     def add_all(bar: Bar) -> TableReport:
         from parquet_bloomwriter import bloomify_table
@@ -207,9 +210,10 @@ def _add_to_table(
         return bloomify_table(
             table,
             "*" if options["all_columns"] else options["columns"] or None,
+            branch=options["branch"],
             fpp=options["fpp"] or None,
             ndv=ndv.get("*"),
-            max_bytes=options["max_bytes"],
+            max_bytes=max_bytes,
             sizing=cast("Sizing", options["sizing"]),
             replace=options["replace"],
             limits=limits,

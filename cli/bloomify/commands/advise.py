@@ -56,8 +56,9 @@ class AdviseOptions(ReadingOptions):
 @section("What is done with it")(
     "--write",
     is_flag=True,
-    help="Of a Delta table: set its properties bloomify.columns and bloomify.fpp to the advice, "
-    "by a commit, so that 'bloomify TABLE' knows the columns.",
+    help="Of a table: set its properties to the advice, by a commit, so that 'bloomify TABLE' "
+    "knows the columns. These are bloomify.columns and bloomify.fpp for Delta, and "
+    "write.parquet.bloom-filter-enabled.column.NAME for Iceberg.",
 )
 @reading_options
 @click.pass_context
@@ -67,7 +68,7 @@ def advise(
     """Say which columns of all INPUTs deserve Bloom filters, what they cost, and what they save.
 
     The last line is the command that adds them. Figures come from footers and a sample of values.
-    An INPUT is a Parquet file, a folder, a Delta table, a glob pattern or a URL of these.
+    An INPUT is a Parquet file, a folder, a Delta or Iceberg table, a glob pattern or a URL.
     """
     from bloomify.views.advise import AdviseView
 
@@ -100,11 +101,12 @@ def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
     from parquet_bloomwriter.tables.open import is_table
 
     if len(inputs) != 1 or not is_table(inputs[0]):
-        raise click.UsageError("--write goes with one Delta table, named by its folder", ctx)
+        raise click.UsageError("--write goes with one table of Delta or Iceberg", ctx)
 
 
 def _write_properties(table: str, view: AdviseView, fpp: float, console: Console) -> ExitCode:
     """Set the table's properties to the columns that deserve filters, or have them already."""
+    from parquet_bloomwriter.iceberg.names import is_iceberg
     from parquet_bloomwriter.reports.advice import Advice
     from parquet_bloomwriter.tables.properties import ask_for_filters
 
@@ -121,7 +123,8 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
     if version is None:
         console.note("the table's properties say so already.")
     else:
-        console.note(f"the table asks for {', '.join(names)} from version {version:,} on.")
+        since = "now on" if is_iceberg(table) else f"version {version:,} on"
+        console.note(f"the table asks for {', '.join(names)} from {since}.")
     return ExitCode.OK
 
 

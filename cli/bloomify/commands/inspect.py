@@ -64,7 +64,7 @@ def inspect(
 ) -> None:
     """Show the Bloom filters of each INPUT: sizes, places, how full they are, what is odd.
 
-    An INPUT is a Parquet file, a folder, a Delta table, a glob pattern or a URL of these.
+    An INPUT is a Parquet file, a folder, a Delta or Iceberg table, a glob pattern or a URL.
     """
     from bloomify.console.page_file import check_writable
     from bloomify.views.inspect import InspectView

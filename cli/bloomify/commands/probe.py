@@ -77,7 +77,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     """Say which files and row groups of each INPUT might hold rows that pass a condition.
 
     Only footers are read, and of Bloom filters and dictionaries what is needed. An INPUT is a
-    Parquet file, a folder, a Delta table, a glob pattern or a URL of these.
+    Parquet file, a folder, a Delta or Iceberg table, a glob pattern or a URL of these.
 
     The exit code is 0 if something might match and 1 if nothing can. Files that cannot be read
     might match, and --files lists them: then the code is 3, or that of the first if none can be

@@ -18,7 +18,7 @@ from bloomify.options import (
 from bloomify.runner import begin_writing, rewrite_files
 from bloomify.table_runner import (
     CommitOptions,
-    commit_option,
+    commit_options,
     limits_of,
     table_among,
     write_table,
@@ -46,14 +46,14 @@ class StripOptions(WritingOptions, CommitOptions):
     help="Only those of these columns. Repeatable.  [default: all filters]",
 )
 @destination_options
-@commit_option
+@commit_options
 @running_options
 @click.pass_context
 def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[StripOptions]) -> None:
     """Take the Bloom filters out of each INPUT.
 
     A file that `bloomify` added filters to is afterwards what it was before, byte for byte. The
-    files of a table of Delta get new versions without filters, by commits to its log.
+    files of a Delta or Iceberg table get new versions without filters, by commits.
     """
     from bloomify.views.strip import StripView
 
@@ -68,6 +68,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
             return strip_table(
                 table,
                 options["columns"] or None,
+                branch=options["branch"],
                 limits=limits,
                 jobs=options["jobs"],
                 dry_run=options["dry_run"],

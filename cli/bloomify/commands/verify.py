@@ -68,8 +68,8 @@ def verify(
     """Look up every value of each INPUT in its Bloom filters, and measure their rates.
 
     A filter that lacks a value makes readers lose rows. The exit code is 1 if any filter fails,
-    even if some files could not be read. An INPUT is a Parquet file, a folder, a Delta table,
-    a glob pattern or a URL of these.
+    even if some files could not be read. An INPUT is a Parquet file, a folder, a Delta or
+    Iceberg table, a glob pattern or a URL of these.
     """
     from bloomify.views.verify import VerifyView
 

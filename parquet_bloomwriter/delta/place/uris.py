@@ -85,7 +85,7 @@ def new_uri(old_uri: str) -> str:
         scheme, path = data_path(old_uri)
     except InvalidArgument:
         scheme, path = "", ""
-    new = quote(_new_name(path.rpartition("/")[2]), safe=_UNESCAPED, errors="surrogateescape")
+    new = quote(new_name(path.rpartition("/")[2]), safe=_UNESCAPED, errors="surrogateescape")
     folder, slash, _ = old_uri.rpartition("/")
     if scheme or not slash or folder.count("/") + 1 != path.count("/"):
         return new
@@ -97,8 +97,14 @@ def new_uri(old_uri: str) -> str:
     return beside
 
 
-def _new_name(old: str) -> str:
-    """Return a name with a new random id in the place of the old one's, or before its ending."""
+def new_name(old: str) -> str:
+    """Return the name of a new file: that of an old one with another random id.
+
+    The id stands in the place of the old one's, or before the ending.
+
+    Args:
+        old: Name without folders and escapes; "" for none.
+    """
     new_id = str(uuid.uuid4())
     name, count = _UUID.subn(new_id, old, count=1)
     if not count:

@@ -1,0 +1,127 @@
+"""The properties by which an Iceberg table asks for Bloom filters.
+
+    write.parquet.bloom-filter-enabled.column.NAME   true: the column should have filters
+    write.parquet.bloom-filter-fpp.column.NAME       false positive probability, 0.01 by default
+    write.parquet.bloom-filter-max-bytes             largest bitset, bytes, 1 MiB by default
+
+Iceberg does not change them when a column is renamed: NAME is the column's name when the property
+was set. So a name that the current schema lacks is looked for in older schemas, newest first, and
+stands for the field of the same id. Names of columns that were dropped are passed over. NAME may
+also be the path in Parquet files, tags.list.element, as writers before Iceberg 1.8 wanted it.
+
+Source: Iceberg documentation, "Configuration" ("Write properties"); `TableProperties` of Iceberg.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
+
+_T = TypeVar("_T", int, float)
+
+ENABLED = "write.parquet.bloom-filter-enabled.column."
+FPP = "write.parquet.bloom-filter-fpp.column."
+MAX_BYTES = "write.parquet.bloom-filter-max-bytes"
+
+DEFAULT_MAX_BYTES = 1 << 20
+"""Iceberg's default of `MAX_BYTES`."""
+
+_PARQUET_LEVELS = ((".list.element", ".element"), (".key_value.", "."))
+"""Levels of Parquet's paths, and what Iceberg's names have for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedFilters:
+    """What a table's properties ask for."""
+
+    columns: tuple[str, ...]
+    """Current names of leaves."""
+
+    rates: Mapping[str, float]
+    """False positive probability by current name of the leaf, for those that have the property."""
+
+    max_bytes: int | None
+    """Largest bitset; None if the table asks for no filter and does not say."""
+
+
+def asked_by(snapshot: IcebergSnapshot) -> AskedFilters:
+    """Return the filters that a table's properties ask for.
+
+    Raises:
+        InvalidArgument: If a property makes no sense.
+    """
+    properties = snapshot.properties
+    enabled: dict[str, None] = {}
+    for key, text in properties.items():
+        if key.startswith(ENABLED) and text.strip().lower() == "true":
+            enabled.update(dict.fromkeys(_leaves(snapshot, key.removeprefix(ENABLED))))
+    rates: dict[str, float] = {}
+    for key, text in properties.items():
+        if key.startswith(FPP):
+            rate = _number(key, text, float)
+            rates.update(
+                (leaf, rate) for leaf in _leaves(snapshot, key.removeprefix(FPP)) if leaf in enabled
+            )
+    max_bytes = DEFAULT_MAX_BYTES if enabled else None
+    if MAX_BYTES in properties:
+        max_bytes = _number(MAX_BYTES, properties[MAX_BYTES], int)
+    in_order = [one.name for one in snapshot.columns.columns if one.name in enabled]
+    return AskedFilters(columns=tuple(in_order), rates=rates, max_bytes=max_bytes)
+
+
+def to_ask(columns: Sequence[str], fpp: float | None) -> dict[str, str]:
+    """Return the properties that ask for filters of columns.
+
+    Args:
+        columns: Names of leaves.
+        fpp: False positive probability of each; None to say nothing of it.
+    """
+    properties = {f"{ENABLED}{name}": "true" for name in columns}
+    if fpp is not None:
+        properties |= {f"{FPP}{name}": f"{fpp:g}" for name in columns}
+    return properties
+
+
+def _leaves(snapshot: IcebergSnapshot, name: str) -> tuple[str, ...]:
+    """Return the current names of the leaves that a property names; none if they are dropped."""
+    spellings = [name]
+    for of_parquet, of_iceberg in _PARQUET_LEVELS:
+        spellings.append(spellings[-1].replace(of_parquet, of_iceberg))
+    for spelling in dict.fromkeys(spellings):
+        current = _current_name(snapshot, spelling)
+        if current is not None:
+            try:
+                return snapshot.columns.select((current,))
+            except ColumnNotFound:
+                return ()  # a type that no file stores values of
+    return ()
+
+
+def _current_name(snapshot: IcebergSnapshot, name: str) -> str | None:
+    older = sorted(
+        snapshot.table.metadata.schemas, key=lambda schema: schema.schema_id, reverse=True
+    )
+    for schema in (snapshot.schema, *older):
+        try:
+            field_id = schema.find_field(name).field_id
+        except ValueError:
+            continue
+        return snapshot.schema.find_column_name(field_id)
+    return None
+
+
+def _number(key: str, text: str, kind: type[_T]) -> _T:
+    try:
+        return kind(text.strip())
+    except ValueError:
+        raise InvalidArgument(
+            f'the table\'s property {safe(key)} is "{safe(text)}", which is no number'
+        ) from None

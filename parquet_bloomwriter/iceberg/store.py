@@ -1,0 +1,93 @@
+"""Settings of stores that pyiceberg has for a table, as our own stores take them.
+
+pyiceberg's FileIO takes them from its configuration, and from what the catalog sends with a table,
+which may be keys for this table alone. They count for the buckets of the table's files, in the
+whole process, until another table with files in the same bucket is opened.
+
+Source: pyiceberg's documentation, "Configuration" ("FileIO", "S3").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.stores.s3 import settings
+from parquet_bloomwriter.stores.s3.settings import BucketSettings
+from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
+
+_buckets: dict[str, BucketSettings | InvalidArgument] = {}
+"""By name of the bucket."""
+
+_TRUE = ("true", "1", "yes", "on")
+
+
+def use_settings_of(snapshot: IcebergSnapshot) -> None:
+    """Let the settings of a table count for its buckets in this process, from now on."""
+    found = {
+        parse_url(path).bucket
+        for path in (snapshot.table.location(), *snapshot.files)
+        if is_s3(path)
+    }
+    if not found:
+        return
+    try:
+        own: BucketSettings | InvalidArgument | None = bucket_settings(snapshot.table.io.properties)
+    except InvalidArgument as error:
+        own = error
+    for bucket in found:
+        if own is None:
+            _buckets.pop(bucket, None)
+        else:
+            _buckets[bucket] = own
+    if _buckets:
+        settings.install(_of_bucket)
+
+
+def bucket_settings(properties: Mapping[str, str]) -> BucketSettings | None:
+    """Return what properties of a FileIO say of S3; None where those that boto3 finds count.
+
+    Raises:
+        InvalidArgument: If the catalog signs requests, and gives no keys.
+    """
+
+    def of(name: str) -> str | None:
+        return properties.get(f"s3.{name}") or properties.get(f"client.{name}") or None
+
+    endpoint, region = properties.get("s3.endpoint"), of("region")
+    access, secret = of("access-key-id"), of("secret-access-key")
+    is_anonymous = _is_true(properties.get("s3.anonymous"))
+    if access is None and _is_true(properties.get("s3.remote-signing-enabled")):
+        raise InvalidArgument(
+            "the catalog signs requests to the store itself, which is not supported",
+            remedy="Let it send keys instead: set the catalog's property "
+            "header.X-Iceberg-Access-Delegation to vended-credentials.",
+        )
+    if not any((endpoint, region, access, is_anonymous)):
+        return None
+    by_host = _is_true(properties.get("s3.force-virtual-addressing"))
+    return BucketSettings(
+        endpoint=endpoint,
+        region=region,
+        access_key=access,
+        secret_key=secret,
+        session_token=of("session-token"),
+        path_style=endpoint is not None and not by_host,
+        is_anonymous=is_anonymous,
+    )
+
+
+def _of_bucket(name: str) -> BucketSettings | None:
+    found = _buckets.get(name)
+    if isinstance(found, InvalidArgument):
+        raise found
+    return found
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.strip().lower() in _TRUE

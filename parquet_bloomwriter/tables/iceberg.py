@@ -1,0 +1,185 @@
+"""Iceberg tables, as the verbs that write to tables see them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from parquet_bloomwriter.delta.place.uris import new_name
+from parquet_bloomwriter.errors import InvalidArgument, TableChanged
+from parquet_bloomwriter.iceberg import commit as catalog
+from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
+from parquet_bloomwriter.iceberg.names import parse_name
+from parquet_bloomwriter.iceberg.properties import ENABLED, asked_by, to_ask
+from parquet_bloomwriter.iceberg.snapshot import check_replaceable, read_snapshot, snapshot_of
+from parquet_bloomwriter.iceberg.store import use_settings_of
+from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.tables.choice import FOOTERS_AT_ONCE, footer_of
+from parquet_bloomwriter.tables.table import Asked, Committed, DataFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from parquet_bloomwriter.iceberg.schema import IcebergColumns
+    from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
+    from parquet_bloomwriter.metadata import Footer
+    from parquet_bloomwriter.tables.table import Replacement
+
+_SPECIAL = frozenset("%?#")
+"""Characters that some readers take for parts of a URL."""
+
+
+@dataclass(frozen=True)
+class IcebergTable:
+    """See `Table`."""
+
+    snapshot: IcebergSnapshot
+    name: str
+    format = "iceberg"
+    keeps_notes = False
+    asks_by = f"{ENABLED}NAME"
+
+    @classmethod
+    def open(cls, name: str, *, branch: str | None = None) -> IcebergTable:
+        """Read the last snapshot of a branch, to change it.
+
+        Raises:
+            InvalidArgument: If there is no such table or branch, or pyiceberg is missing.
+            UnsupportedTable: If its format version is one whose files must not be replaced.
+            TableProblem: If its metadata cannot be read.
+        """
+        snapshot = read_snapshot(name, branch=branch)
+        check_replaceable(snapshot)
+        use_settings_of(snapshot)
+        return cls(snapshot, snapshot.name)
+
+    @property
+    def id(self) -> str:
+        """See `Table`."""
+        return f"{self.snapshot.uuid}\n{self.snapshot.table.location()}"
+
+    @property
+    def is_far(self) -> bool:
+        """See `Table`."""
+        return "://" in self.shown(self.snapshot.table.location())
+
+    @property
+    def version(self) -> int:
+        """See `Table`; 0 for a table without snapshots."""
+        return self.snapshot.snapshot_id or 0
+
+    @property
+    def columns(self) -> IcebergColumns:
+        """See `Table`."""
+        return self.snapshot.columns
+
+    @cached_property
+    def files(self) -> Collection[DataFile]:
+        """See `Table`. Tables of format version 1 have the newest files first."""
+        return [
+            DataFile(
+                key=path,
+                path=path,
+                size=entry.size,
+                partition=(entry.spec_id, entry.partition),
+                age_rank=entry.data_sequence_number or -position,
+                why_kept=entry.why_kept,
+            )
+            for position, (path, entry) in enumerate(self.snapshot.files.items())
+        ]
+
+    def asked(self) -> Asked:
+        """See `Table`."""
+        found = asked_by(self.snapshot)
+        return Asked(names=found.columns, rates=found.rates, max_bytes=found.max_bytes)
+
+    def ask(self, columns: Sequence[str], fpp: float | None) -> int | None:
+        """See `Table`. Properties belong to no snapshot: that of the branch is returned."""
+        wanted = to_ask(columns, fpp)
+        if wanted.items() <= self.snapshot.properties.items():
+            return None
+        return catalog.set_properties(self.snapshot, wanted).snapshot_id or 0
+
+    def has(self, file: DataFile) -> bool:
+        """See `Table`."""
+        entry = self.snapshot.files.get(file.path)
+        return entry is not None and entry.why_kept is None
+
+    def locate(self, path: str) -> str:
+        """See `Table`."""
+        return self.snapshot.locate(path)
+
+    def shown(self, path: str) -> str:
+        """See `Table`."""
+        with suppress(InvalidArgument):
+            return self.locate(path)
+        return path
+
+    def new_path(self, file: DataFile) -> str:
+        """See `Table`. It lies beside the old file, wherever that is."""
+        folder, slash, name = file.path.rpartition("/")
+        return f"{folder}{slash}{new_name(name if _SPECIAL.isdisjoint(name) else '')}"
+
+    def remove(self, path: str) -> None:
+        """See `Table`."""
+        place = self.locate(path)
+        if "://" not in place:
+            os.unlink(place)  # noqa: PTH108  paths are strings
+            return
+        with metadata_errors(self.name):
+            self.snapshot.table.io.delete(path)
+
+    def check_commits(self) -> None:
+        """See `Table`. All catalogs of pyiceberg swap the table's metadata exclusively."""
+
+    def newest(self) -> IcebergTable:
+        """See `Table`. Files stay valid under another schema: they are found by field ids."""
+        before = self.snapshot
+        table = load_table(parse_name(before.name))
+        if str(table.metadata.table_uuid) != before.uuid:
+            raise TableChanged("another table has this name by now", path=before.name)
+        if table.metadata_location == before.table.metadata_location:
+            return self
+        after = snapshot_of(before.name, table, branch=before.branch, known=before)
+        check_replaceable(after)
+        use_settings_of(after)
+        return IcebergTable(after, self.name)
+
+    def commit(
+        self, replacements: Sequence[Replacement], *, verb: str, columns: Sequence[str]
+    ) -> Committed:
+        """See `Table`."""
+        with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
+            logged = list(pool.map(self._logged, replacements))
+        made = catalog.replace_files(
+            self.snapshot, logged, parameters={f"bloomify.{verb}": ", ".join(columns)}
+        )
+        return Committed(
+            table=IcebergTable(made.snapshot, self.name),
+            version=made.snapshot_id,
+            dropped={one.path: why for one, why in made.dropped},
+        )
+
+    def _logged(self, replacement: Replacement) -> catalog.Replacement:
+        """Return a replacement as manifests have it."""
+        old = self.snapshot.files[replacement.old.path]
+        offsets = None
+        if old.data_file.split_offsets is not None:
+            footer, _ = footer_of(self.locate(replacement.path))
+            offsets = split_offsets(footer)
+        return catalog.Replacement(
+            old=old, path=replacement.path, size=replacement.size, split_offsets=offsets
+        )
+
+
+def split_offsets(footer: Footer) -> tuple[int, ...]:
+    """Return where each row group of a file begins: its first page, bytes from the file's start."""
+    starts = footer.chunks.value(ChunkField.DATA_PAGE_OFFSET).copy()
+    dictionaries = footer.chunks.value(ChunkField.DICTIONARY_PAGE_OFFSET)
+    is_first = (dictionaries > 0) & (dictionaries < starts)
+    starts[is_first] = dictionaries[is_first]
+    return tuple(sorted(starts.min(axis=1).tolist())) if starts.size else ()

@@ -1,0 +1,216 @@
+"""bloomify, strip and the properties, on tables of Iceberg."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
+from parquet_bloomwriter.iceberg.catalog import open_catalog
+from parquet_bloomwriter.iceberg.snapshot import read_snapshot
+from parquet_bloomwriter.reports.table import FileFate
+from parquet_bloomwriter.stores.s3.settings import install
+from parquet_bloomwriter.tables.add import bloomify_table
+from parquet_bloomwriter.tables.properties import ask_for_filters
+from parquet_bloomwriter.tables.replacement import Limits
+from parquet_bloomwriter.tables.strip import strip_table
+from tests.iceberg.conftest import catalog, make_table
+from tests.support.iceberg_commits import CATALOG, add_position_deletes, name_of, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyiceberg.table import Table
+
+    from tests.stores.servers import Store
+
+__all__ = ["catalog", "make_table"]
+
+
+def _filtered(table: Table) -> dict[str, list[str]]:
+    """Return the columns with filters of each file in the table."""
+    found = {}
+    for path in read_snapshot(name_of(table)).files:
+        metadata = pq.read_metadata(path.removeprefix("file://"))
+        group = metadata.row_group(0)
+        columns = [group.column(number) for number in range(group.num_columns)]
+        found[path] = [one.path_in_schema for one in columns if one.bloom_filter_offset]
+    return found
+
+
+def _rows(table: Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = table.refresh().scan().to_arrow().to_pylist()
+    return sorted(found, key=lambda row: row["id"])
+
+
+def _data_files(table: Table) -> set[str]:
+    folder = Path(table.location().removeprefix("file://")) / "data"
+    return {f"file://{one}" for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_filters_are_added_once_and_taken_out(
+    make_table: Callable[..., Table], version: int
+) -> None:
+    table = make_table(files=3, version=version)
+    name, before = name_of(table), _rows(table)
+    old = _data_files(table)
+    report = bloomify_table(name, "id", limits=Limits(num_files=2))
+    assert (report.format, report.num_filters, len(report.commits)) == ("iceberg", 3, 2)
+    assert list(_filtered(table).values()) == [["id"]] * 3
+    assert _rows(table) == before
+    assert old <= _data_files(table)
+    assert report.commits[-1] == table.metadata.current_snapshot_id
+    for path, entry in read_snapshot(name).files.items():
+        metadata = pq.read_metadata(path.removeprefix("file://"))
+        assert entry.size == os.path.getsize(path.removeprefix("file://"))  # noqa: PTH202
+        first = metadata.row_group(0).column(0)
+        assert entry.data_file.split_offsets == [
+            first.dictionary_page_offset or first.data_page_offset
+        ]
+    again = bloomify_table(name, "id")
+    assert (again.num_to_do, again.num_footers, again.commits) == (0, 0, ())
+    stripped = strip_table(name)
+    assert stripped.num_filters == 3
+    assert list(_filtered(table).values()) == [[]] * 3
+    assert _rows(table) == before
+
+
+def test_a_dry_run_writes_nothing(make_table: Callable[..., Table]) -> None:
+    table = make_table()
+    files, location = _data_files(table), table.metadata_location
+    report = bloomify_table(name_of(table), dry_run=True, columns="id")
+    assert (report.count(FileFate.PLANNED), report.num_commits_planned) == (3, 1)
+    assert (_data_files(table), table.refresh().metadata_location) == (files, location)
+
+
+def test_files_with_position_deletes_stay_and_are_named(make_table: Callable[..., Table]) -> None:
+    table = make_table(files=3)
+    kept = next(iter(read_snapshot(name_of(table)).files))
+    add_position_deletes(table, {kept: [0, 4]})
+    before = _rows(table)
+    report = bloomify_table(name_of(table), "id")
+    assert len(before) == 28
+    assert _rows(table) == before
+    assert [(one.path, one.reason) for one in report.changes if one.fate is FileFate.KEPT] == [
+        (kept.removeprefix("file://"), "position deletes name it")
+    ]
+    assert sorted(_filtered(table).values()) == [[], ["id"], ["id"]]
+
+
+def test_the_table_itself_asks(make_table: Callable[..., Table]) -> None:
+    table = make_table(files=2)
+    name = name_of(table)
+    with pytest.raises(InvalidArgument, match="no property write"):
+        bloomify_table(name)
+    assert ask_for_filters(name, ["name"], fpp=0.1) == table.metadata.current_snapshot_id
+    assert ask_for_filters(name, ["name"], fpp=0.1) is None
+    with table.refresh().update_schema() as update:
+        update.rename_column("name", "label")
+    report = bloomify_table(name)
+    assert (report.columns, report.asked_by_table) == (("label",), True)
+    assert list(_filtered(table).values()) == [["name"]] * 2
+    # A rate of the properties does not stand in the way of other columns.
+    assert bloomify_table(name, "id").num_filters == 2
+
+
+def test_a_branch_is_changed_alone(make_table: Callable[..., Table]) -> None:
+    table = make_table(files=2)
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    table.manage_snapshots().create_branch(head, "audit").commit()
+    table.append(rows(50), branch="audit")
+    report = bloomify_table(name_of(table), "id", branch="audit")
+    assert report.num_filters == 3
+    assert list(_filtered(table).values()) == [[], []]
+    with pytest.raises(InvalidArgument, match="no branch"):
+        bloomify_table(name_of(table), "id", branch="other")
+
+
+def test_new_files_lie_beside_the_old_wherever_these_are(
+    make_table: Callable[..., Table], tmp_path: Path
+) -> None:
+    table = make_table(files=0)
+    place = tmp_path / "elsewhere" / "day=a%2Fb c"
+    place.mkdir(parents=True)
+    pq.write_table(rows(0), place / "x.parquet")
+    table.add_files([f"file://{place}/x.parquet"])
+    report = bloomify_table(name_of(table), "id")
+    assert report.num_filters == 1
+    assert len(list(place.iterdir())) == 2
+    assert [row["id"] for row in _rows(table)] == list(range(10))
+
+
+def test_a_commit_of_unknown_outcome_keeps_the_new_files(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    table = make_table(files=2)
+    files = _data_files(table)
+
+    def refuse(*_: object) -> object:
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", refuse)
+    monkeypatch.setattr("parquet_bloomwriter.iceberg.commit.time.sleep", lambda _: None)
+    with pytest.raises(OutcomeUnknown) as caught:
+        bloomify_table(name_of(table), "id")
+    assert len(_data_files(table) - files) == 2
+    assert {f"file://{one}" for one in caught.value.__dict__["report"].undecided} == (
+        _data_files(table) - files
+    )
+
+
+def test_the_report_says_how_old_files_go(make_table: Callable[..., Table]) -> None:
+    text = str(bloomify_table(name_of(make_table()), "id"))
+    assert "CALL testing.system.expire_snapshots('shop.orders')" in text
+    assert "VACUUM" not in text
+    assert "snapshot " in text
+
+
+def test_on_a_store_by_the_settings_of_the_catalog_alone(
+    store: Store, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = f"PYICEBERG_CATALOG__{CATALOG.upper()}__"
+    settings = {
+        "URI": f"sqlite:///{tmp_path}/catalog.db",
+        "WAREHOUSE": f"s3://{bucket}/warehouse",
+        "S3__ENDPOINT": store.endpoint,
+        "S3__ACCESS_KEY_ID": store.access_key,
+        "S3__SECRET_ACCESS_KEY": store.secret_key,
+        "S3__REGION": store.region,
+    }
+    for setting, value in settings.items():
+        monkeypatch.setenv(f"{prefix}{setting}", value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    opened = open_catalog(CATALOG)
+    opened.create_namespace("shop")
+    table = opened.create_table("shop.orders", schema=rows(0).schema)
+    for number in range(3):
+        table.append(rows(number * 10))
+    before = _rows(table)
+    try:
+        report = bloomify_table(name_of(table), "id")
+        assert (report.num_filters, report.num_failed) == (3, 0)
+        assert _rows(table) == before
+        assert bloomify_table(name_of(table), "id").num_to_do == 0
+        assert strip_table(name_of(table)).num_filters == 3
+        assert _rows(table) == before
+    finally:
+        install(None)
+        opened.close()
+
+
+def test_a_file_of_the_table_cannot_be_changed_in_place(make_table: Callable[..., Table]) -> None:
+    from parquet_bloomwriter import bloomify
+
+    table = make_table(files=1)
+    path = next(iter(read_snapshot(name_of(table)).files)).removeprefix("file://")
+    with pytest.raises(UnsafeTarget):
+        bloomify(path, "id")
