@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from benchmarks.measure import Figure
 
-_LIBRARIES = ("pyarrow", "numpy", "duckdb", "datafusion", "pyspark")
+_LIBRARIES = ("pyarrow", "numpy", "duckdb", "datafusion", "polars", "pyspark")
 _HEAD = """# Benchmarks
 
 Written by `make bench`. {machine}
@@ -27,6 +27,9 @@ several runs. Whole processes, start of the interpreter included, unless the lin
 Looking up and reading are timed within one process, after a first run that loaded
 whatever it needs. "The first time" means that no footers are kept from before, and for DataFusion
 that the context is new; the files are in the disk cache throughout.
+
+Polars' point queries are timed from the making of the LazyFrame to the rows, in files that are
+described in `benchmarks/polars_scans.py`.
 
 Spark runs with two cores and 3 GB, its settings as they come but where the line says otherwise.
 Queries are timed within one process, after a first run (point queries after ten of each kind), from

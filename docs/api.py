@@ -50,7 +50,8 @@ PACKAGES = (
             "Filters into files, and out of them": ("bloomify", "strip", "repair", "for_each_file"),
             "Tables of Delta": ("bloomify_table", "strip_table", "find_files"),
             "Reading less": (
-                *("probe", "read_table", "iter_batches", "dataset", "prune_scan", "BloomFile"),
+                *("probe", "read_table", "iter_batches", "dataset", "scan_polars", "prune_scan"),
+                "BloomFile",
                 "clear_cache",
             ),
             "Looking at filters": ("inspect", "verify", "advise", "merge_advice"),

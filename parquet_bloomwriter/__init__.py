@@ -9,9 +9,9 @@
 `bloomify` adds filters, `strip` takes them out, `repair` fills in lengths that other writers left
 out; each works on one file, or on its bytes in memory, and `for_each_file` takes folders and globs.
 `probe` says which row groups of which files can hold what is asked for; `read_table`,
-`iter_batches` and `dataset` read only those; `BloomFile` looks values up in one file. `inspect`
-shows the filters of a file, `verify` holds them against its data, `advise` says which columns
-deserve one. `Sbbf` is the filter itself.
+`iter_batches`, `dataset` and `scan_polars` read only those; `BloomFile` looks values up in one
+file. `inspect` shows the filters of a file, `verify` holds them against its data, `advise` says
+which columns deserve one. `Sbbf` is the filter itself.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.verbs.prune_scan import prune_scan
     from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
     from parquet_bloomwriter.verbs.repair import repair
+    from parquet_bloomwriter.verbs.scan_polars import scan_polars
     from parquet_bloomwriter.verbs.strip import strip
     from parquet_bloomwriter.verbs.verify import verify
 
@@ -122,6 +123,7 @@ __all__ = [
     "prune_scan",
     "read_table",
     "repair",
+    "scan_polars",
     "strip",
     "strip_table",
     "verify",
@@ -142,6 +144,7 @@ _HOMES = {
     **dict.fromkeys(("Check", "Evidence", "RowGroupVerdict", "Verdict"), "probing.verdict"),
     **dict.fromkeys(("dataset", "iter_batches", "read_table"), "verbs.read"),
     "repair": "verbs.repair",
+    "scan_polars": "verbs.scan_polars",
     **dict.fromkeys(
         ("AddReport", "ChunkReport", "ColumnReport", "RepairReport", "Status", "StripReport"),
         "reports.rewriting",

@@ -1,6 +1,7 @@
 """Conditions on rows: SQL, lists and pyarrow expressions -> one tree; the tree -> pyarrow, or SQL.
 
     notation        SQL text, pyarrow's lists, pyarrow expressions      sql, dnf, arrow_in
+                    Polars expressions, for their source alone          polars_in
     tree            And, Or, Not, Comparison, IsIn, IsNull ...          expression
     bound to a file what to look for in each row group                  bind, bound, literals
     written again   for pyarrow, as SQL text                            arrow_out, to_sql

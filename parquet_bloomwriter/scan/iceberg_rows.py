@@ -75,8 +75,17 @@ class IcebergRows:
         columns: Projection | None,
         filters: Filters | None,
         hash_kind: HashKind,
+        selects_rows: bool = True,
     ) -> IcebergRows:
         """Find out which columns, files and row groups are needed.
+
+        Args:
+            table: The table.
+            columns: What is returned; None for all columns.
+            filters: What is asked for; None for all rows.
+            hash_kind: The hash function of filters whose headers do not name it.
+            selects_rows: False to return all rows of the row groups that might match, for a caller
+                that selects them by rules of its own.
 
         Raises:
             ColumnNotFound: If the table has no such column.
@@ -85,10 +94,11 @@ class IcebergRows:
             TableProblem: If its metadata cannot be read.
         """
         tree = None if filters is None else parse(filters)
-        names = needed_names([one.name for one in table.schema.fields], columns, tree)
+        asked = tree if selects_rows else None
+        names = needed_names([one.name for one in table.schema.fields], columns, asked)
         needed = schema_of(table.schema, names)
         condition = None
-        if filters is not None and tree is not None:
+        if selects_rows and filters is not None and tree is not None:
             given = tree if isinstance(filters, str) else filters
             condition = to_arrow(given, arrow_schema(needed))
         tasks = plan_table(table, tree)

@@ -70,8 +70,17 @@ class LogicalTable:
         columns: Projection | None,
         filters: Filters | None,
         hash_kind: HashKind,
+        selects_rows: bool = True,
     ) -> LogicalTable:
         """Find out which columns and row groups are needed.
+
+        Args:
+            table: The table.
+            columns: What is returned; None for all columns.
+            filters: What is asked for; None for all rows.
+            hash_kind: The hash function of filters whose headers do not name it.
+            selects_rows: False to return all rows of the row groups that might match, for a caller
+                that selects them by rules of its own.
 
         Raises:
             ColumnNotFound: If the table has no such column.
@@ -82,11 +91,12 @@ class LogicalTable:
         tree = None if filters is None else parse(filters)
         metadata = table.snapshot.metadata
         every = fields_of(metadata.schema, table.mapping)
-        names = needed_names([one.name for one in every], columns, tree)
+        asked = tree if selects_rows else None
+        names = needed_names([one.name for one in every], columns, asked)
         fields = tuple(one for one in every if one.name in names)
         schema = _schema(fields)
         condition = None
-        if filters is not None and tree is not None:
+        if selects_rows and filters is not None and tree is not None:
             check_filters(table, tree)
             condition = to_arrow(tree if isinstance(filters, str) else filters, schema)
         return cls(

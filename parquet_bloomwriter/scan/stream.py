@@ -53,7 +53,7 @@ def stream(
 
     schema = _needed(table.schema, columns, survivors.condition)
     scanner = ds.Scanner.from_batches(
-        _batches(table, survivors, schema, batch_size),
+        conformed_batches(table, survivors, schema, batch_size=batch_size),
         schema=schema,
         columns=columns,
         filter=survivors.condition,
@@ -97,9 +97,17 @@ def _leads_to(column: str, name: str) -> bool:
     return name == column or name.startswith(f"{column}.")
 
 
-def _batches(
-    table: TableFiles, survivors: Survivors, schema: pa.Schema, batch_size: int
+def conformed_batches(
+    table: TableFiles, survivors: Survivors, schema: pa.Schema, *, batch_size: int
 ) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of the surviving row groups, file after file.
+
+    Args:
+        table: The table.
+        survivors: What to read; its condition excludes row groups by statistics, but no rows.
+        schema: The columns to read, with the types to return.
+        batch_size: Rows that a batch has at most.
+    """
     import pyarrow.dataset as ds
 
     for piece in survivors.pieces:
@@ -141,7 +149,18 @@ def _batches_of(
     options = {name: table.options[name] for name in table.options.keys() - _OF_DATASETS_ONLY}
     options["buffer_size"] = options.get("buffer_size") or _BUFFER_BYTES
     reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
-    yield from reader.iter_batches(batch_size, row_groups, columns=columns)
+    # pyarrow 26 joins no dictionaries below structs and lists, and each row group has its own.
+    is_cut = any(map(_has_inner_dictionary, reader.schema_arrow))
+    for some in [[one] for one in row_groups] if is_cut else [row_groups]:
+        yield from reader.iter_batches(batch_size, some, columns=columns)
+
+
+def _has_inner_dictionary(field: pa.Field) -> bool:
+    """Whether a column has dictionary-encoded parts."""
+    import pyarrow as pa
+
+    parts = [field.type.field(place) for place in range(field.type.num_fields)]
+    return any(pa.types.is_dictionary(one.type) or _has_inner_dictionary(one) for one in parts)
 
 
 def _conformed(

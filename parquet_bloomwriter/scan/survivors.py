@@ -9,10 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import BloomwriterError
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
+from parquet_bloomwriter.predicate.expression import (
+    And,
+    Comparison,
+    Constant,
+    IsIn,
+    IsNull,
+    Not,
+    Or,
+)
 from parquet_bloomwriter.probing.files import Given, probe_locations
 from parquet_bloomwriter.scan.safe_pushdown import TableBindings, without_statistics
 from parquet_bloomwriter.scan.snapshots import FileStates, is_local, without_footer
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
     from parquet_bloomwriter.predicate import Filters
+    from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.probing.files import Openable
     from parquet_bloomwriter.probing.report import FileProbe
     from parquet_bloomwriter.scan.table import TableFiles
@@ -91,22 +101,82 @@ def find_survivors(
     condition = to_arrow(tree if isinstance(filters, str) else filters, table.schema)
     if condition.equals(pc.scalar(value=False)):
         return Survivors(pieces=(), condition=condition, states=FileStates(states={}))
+    fragments = _in_partitions(table, condition)
+    return _probe(
+        table,
+        fragments,
+        tree,
+        condition=without_statistics(condition, tree, table.schema),
+        probes=probes,
+        hash_kind=hash_kind,
+    )
+
+
+def prune(table: TableFiles, tree: Expression, *, hash_kind: HashKind = XXHASH) -> Survivors:
+    """Return what of a table might have rows that satisfy a tree; the caller selects the rows.
+
+    Nothing is checked: conditions that cannot be compared with the columns exclude nothing.
+
+    Args:
+        table: The table.
+        tree: True of all rows that are wanted.
+        hash_kind: As for `find_survivors`.
+    """
+    fragments: Sequence[ds.ParquetFileFragment] = table.fragments
+    if table.partitions:
+        try:
+            decided = _on_partitions(tree, _exact_partitions(table))
+            fragments = _in_partitions(table, to_arrow(decided, table.schema))
+        except InvalidArgument:
+            fragments = table.fragments
+    return _probe(table, fragments, tree, condition=None, probes=True, hash_kind=hash_kind)
+
+
+def _probe(  # noqa: PLR0913  what both callers know
+    table: TableFiles,
+    fragments: Sequence[ds.ParquetFileFragment],
+    tree: Expression,
+    *,
+    condition: pc.Expression | None,
+    probes: bool,
+    hash_kind: HashKind,
+) -> Survivors:
     bindings = TableBindings(
         tree,
         hash_kind=hash_kind,
         schema=table.schema,
         partition_columns=frozenset(table.partitions),
     )
-    fragments = _in_partitions(table, condition)
     states = FileStates.of(fragments)
     found = _probed(table, fragments, bindings) if probes else [None] * len(fragments)
     pieces = tuple(_surviving(fragments, found, is_single=len(table.fragments) == 1))
     cut = [piece.fragment for piece in pieces if piece.row_groups is not None]
-    return Survivors(
-        pieces=pieces,
-        condition=without_statistics(condition, tree, table.schema),
-        states=states.of_these(cut),
-    )
+    return Survivors(pieces=pieces, condition=condition, states=states.of_these(cut))
+
+
+def _exact_partitions(table: TableFiles) -> frozenset[str]:
+    """Return the partition columns whose values all readers compare alike: not floats, for NaN."""
+    import pyarrow as pa
+
+    types = {name: table.schema.field(name).type for name in table.partitions}
+    values = {
+        name: type_.value_type if pa.types.is_dictionary(type_) else type_
+        for name, type_ in types.items()
+    }
+    return frozenset(name for name, type_ in values.items() if not pa.types.is_floating(type_))
+
+
+def _on_partitions(tree: Expression, names: frozenset[str]) -> Expression:
+    """Return a tree about partition columns alone that is true wherever the given tree is."""
+    match tree:
+        case And(operands) | Or(operands):
+            kind = And if isinstance(tree, And) else Or
+            return kind(tuple(_on_partitions(one, names) for one in operands))
+        case Comparison(column) | IsIn(column) | IsNull(column) if column in names:
+            return tree
+        case Not(Comparison(column) | IsIn(column) | IsNull(column)) if column in names:
+            return tree
+    return Constant(value=True)
 
 
 def _in_partitions(table: TableFiles, condition: pc.Expression) -> Sequence[ds.ParquetFileFragment]:

@@ -268,7 +268,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         )
     else:
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
-        _refuse_arguments(logical, refused)
+        refuse_arguments(logical, refused)
         table = _fragments_of(logical, filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
@@ -300,7 +300,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     if table is None:
         return None
     has_name = not _need_no_name(columns, filters)
-    _refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
+    refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
     projection = _as_pyarrow_takes_them(columns)
     if table.kind == ICEBERG:
         from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
@@ -324,7 +324,16 @@ def _fragments_of(table: Table, filters: Filters) -> TableFiles:
     return as_fragments(cast("DeltaTable", table), filters)
 
 
-def _refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
+def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
+    """Refuse arguments that have no meaning for a table.
+
+    Args:
+        table: The table.
+        given: The arguments, and whether they were given.
+
+    Raises:
+        InvalidArgument: If one was.
+    """
     for name, is_given in given.items():
         if is_given:
             raise InvalidArgument(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
-from parquet_bloomwriter import bloomify, iter_batches, read_table
+from parquet_bloomwriter import bloomify, iter_batches, read_table, scan_polars
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, IsNull, Not, Or
 from tests.support.delta_files import Writer, array, column, map_of, struct
 from tests.support.delta_real import bag
@@ -230,6 +234,29 @@ def value_of(row: dict[str, Any], name: str) -> Any:  # noqa: ANN401  of any col
     return value[inner] if inner and value is not None else value
 
 
+def in_polars(tree: Expression) -> pl.Expr:
+    """Return the condition as Polars writes it."""
+    match tree:
+        case Not(operand):
+            return ~in_polars(operand)
+        case And(operands):
+            return functools.reduce(operator.and_, map(in_polars, operands))
+        case Or(operands):
+            return functools.reduce(operator.or_, map(in_polars, operands))
+        case IsNull(name):
+            return polars_column(name).is_null()
+        case IsIn(name, values):
+            return polars_column(name).is_in(list(values))
+        case Comparison(name, sign, literal):
+            return cast("pl.Expr", SIGNS[sign](polars_column(name), literal))
+    raise AssertionError(tree)
+
+
+def polars_column(name: str) -> pl.Expr:
+    top, _, inner = name.partition(".")
+    return pl.col(top).struct.field(inner) if inner else pl.col(top)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["none", "name", "id"]),
@@ -249,3 +276,5 @@ def test_rows_of_any_table(
             assert bag(found) == bag(expected), one
             batches = iter_batches(root, filters=one, batch_size=3)
             assert [row for batch in batches for row in batch.to_pylist()] == found
+            in_memory = pl.DataFrame(read_table(root)).filter(in_polars(one))
+            assert_frame_equal(scan_polars(root).filter(in_polars(one)).collect(), in_memory)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import fsspec
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import clear_cache, dataset, iter_batches, probe, read_table
+from parquet_bloomwriter import clear_cache, dataset, iter_batches, probe, read_table, scan_polars
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.stores.s3 import client as s3
 from tests.support.delta_files import Writer, column
@@ -47,6 +48,8 @@ def check(url: str) -> None:
     found = read_table(url, filters="id >= 98 AND kind = 'c'")
     assert found.to_pylist() == [{"id": 98, "kind": "c"}, {"id": 99, "kind": "c"}]
     assert sum(one.num_rows for one in iter_batches(url, filters="id < 20")) == 20
+    selected = (pl.col("id") >= 98) & (pl.col("kind") == "c")
+    assert scan_polars(url).filter(selected).collect().to_dicts() == found.to_pylist()
     report = probe(url, "kind = 'c'")
     assert [one.is_excluded for one in report.files] == [True, False]
     assert report.files[1].path == f"{url}/kind=c/part-00002.parquet"
@@ -74,6 +77,7 @@ def test_a_table_on_s3(url: str, store: Store, tmp_path: Path) -> None:
     data = (tmp_path / "x.parquet").read_bytes()
     store.client().put_object(Bucket=bucket, Key="plain/x.parquet", Body=data)
     assert read_table(f"{url}/plain").num_rows == 1
+    assert scan_polars(f"{url}/plain").collect().height == 1
     with pytest.raises(InvalidArgument, match="no table"):
         read_table(f"{url}/plain", version=0)
 

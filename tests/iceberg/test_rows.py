@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, StringType
 
@@ -20,6 +22,7 @@ from parquet_bloomwriter import (
     probe,
     prune_scan,
     read_table,
+    scan_polars,
 )
 from parquet_bloomwriter.errors import (
     ColumnNotFound,
@@ -103,6 +106,9 @@ def check_rows(table: Table, filters: str, condition: pc.Expression) -> None:
     assert found.equals(expected)
     batches = list(iter_batches(url_of(table), filters=filters, batch_size=100))
     assert pa.Table.from_batches(batches, expected.schema).equals(expected)
+    selected = pl.sql_expr(filters)
+    by_polars = scan_polars(url_of(table)).filter(selected).collect()
+    assert_frame_equal(by_polars, pl.DataFrame(whole(table)).filter(selected))
 
 
 def test_only_files_that_might_match_are_read(catalog: Catalog, tmp_path: Path) -> None:
@@ -115,6 +121,8 @@ def test_only_files_that_might_match_are_read(catalog: Catalog, tmp_path: Path) 
     for path in (middle, last):
         spoil(tmp_path / path)
     assert read_table(url_of(table), filters="id = 300")["name"].to_pylist() == ["n300"]
+    frame = scan_polars(url_of(table))
+    assert frame.filter(pl.col("id") == 300).select("name").collect().item() == "n300"
     with pytest.raises((OSError, pa.ArrowException)):
         read_table(url_of(table))
 

@@ -1,0 +1,320 @@
+"""A table as a source of Polars: batches of the row groups that might match a predicate.
+
+Polars asks a source for columns, a predicate, a number of rows and a size of batches, each of them
+optional, when a query runs. Predicates that Polars pushes down look at each row by itself, so a
+source may apply them batch by batch. Here the predicate is used twice: as a tree, which excludes
+files and row groups (`predicate.polars_in`), and by Polars itself, which selects the rows of each
+batch. So what a condition means is Polars' business alone.
+
+Rows come in the order of the files. One batch is decoded at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.text import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars as pl
+    import pyarrow as pa
+
+    from parquet_bloomwriter.hashing import HashKind
+    from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.scan.table import TableFiles
+    from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
+
+_BATCH_ROWS = 100_000
+"""Rows of a batch, at most, if Polars wishes for no number."""
+
+_OLDEST = (2, 0)
+"""The oldest version of Polars that was tried."""
+
+
+class Rows(Protocol):
+    """A table of which some columns and row groups can be read."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns, with the types of the batches."""
+        ...
+
+    def batches(
+        self, columns: list[str], tree: Expression | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of the row groups that might satisfy a tree; None is true of all rows."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsOfFiles:
+    """Files that are read as one table."""
+
+    table: TableFiles
+    hash_kind: HashKind
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """All columns; those of hive folders are not dictionary-encoded."""
+        import pyarrow as pa
+
+        def decoded(field: pa.Field) -> pa.Field:
+            is_key = field.name in self.table.partitions
+            return field.with_type(field.type.value_type) if is_key and _is_coded(field) else field
+
+        return pa.schema([decoded(field) for field in self.table.schema])
+
+    def batches(
+        self, columns: list[str], tree: Expression | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of the row groups that might satisfy a tree."""
+        import pyarrow as pa
+
+        from parquet_bloomwriter.predicate.expression import Constant
+        from parquet_bloomwriter.scan.stream import conformed_batches
+        from parquet_bloomwriter.scan.survivors import find_survivors, prune
+
+        if tree is None or tree == Constant(value=True):
+            survivors = find_survivors(self.table, None)
+        else:
+            survivors = prune(self.table, tree, hash_kind=self.hash_kind)
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return conformed_batches(self.table, survivors, schema, batch_size=batch_size)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsOfDeltaTable:
+    """A Delta table at one version."""
+
+    table: DeltaTable
+    hash_kind: HashKind
+    columns: Sequence[str] | None
+    """The columns that can be read; None for all."""
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns that can be read, with the table's types."""
+        import pyarrow as pa
+
+        from parquet_bloomwriter.scan.logical_types import fields_of
+
+        fields = fields_of(self.table.snapshot.metadata.schema, self.table.mapping)
+        wanted = None if self.columns is None else set(self.columns)
+        return pa.schema([one.arrow for one in fields if wanted is None or one.name in wanted])
+
+    def batches(
+        self, columns: list[str], tree: Expression | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, but deleted ones, of the row groups that might satisfy a tree."""
+        from parquet_bloomwriter.scan.logical_rows import LogicalTable
+
+        found = LogicalTable.of(
+            self.table,
+            columns=columns,
+            filters=tree,
+            hash_kind=self.hash_kind,
+            selects_rows=False,
+        )
+        return found.batches(batch_size=batch_size)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsOfIcebergTable:
+    """An Iceberg table at one snapshot."""
+
+    table: IcebergTable
+    hash_kind: HashKind
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """All columns, with the types that pyiceberg gives them."""
+        from parquet_bloomwriter.iceberg.scan import arrow_schema
+
+        return arrow_schema(self.table.schema)
+
+    def batches(
+        self, columns: list[str], tree: Expression | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, but deleted ones, of the row groups that might satisfy a tree."""
+        from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
+
+        found = IcebergRows.of(
+            self.table,
+            columns=columns,
+            filters=tree,
+            hash_kind=self.hash_kind,
+            selects_rows=False,
+        )
+        return found.batches(batch_size=batch_size)
+
+
+def lazy_frame(rows: Rows, *, columns: Sequence[str] | None, name: str) -> pl.LazyFrame:
+    """Return a LazyFrame that reads a table when it is collected.
+
+    Args:
+        rows: The table.
+        columns: Names of the columns that the LazyFrame has; None for all.
+        name: Of the table, for query plans; "" if it has none.
+
+    Raises:
+        ColumnNotFound: If the table has no such column.
+        InvalidArgument: If Polars cannot read a column, or two columns have one name.
+    """
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    source = _Source(rows=rows, names=_names(rows.schema, columns))
+    return register_io_source(
+        source.frames,
+        schema=pl.Schema(source.schema),
+        is_pure=True,
+        explain_name="parquet_bloomwriter",
+        explain_detail=" ".join(name.split()) or None,
+    )
+
+
+def check_polars() -> None:
+    """Check that Polars is there, and not too old.
+
+    Raises:
+        InvalidArgument: If it is not.
+    """
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise InvalidArgument(
+            "scan_polars needs Polars, which is not installed",
+            remedy="Install it: pip install polars.",
+        ) from error
+    found = re.match(r"(\d+)\.(\d+)", pl.__version__)
+    if found is not None and (int(found[1]), int(found[2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise InvalidArgument(
+            f"scan_polars needs Polars {oldest} or newer, and {pl.__version__} is installed",
+            remedy="Install it: pip install --upgrade polars.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Source:
+    """What Polars calls when a query runs."""
+
+    rows: Rows
+    names: list[str]
+    """The columns of the LazyFrame."""
+
+    @cached_property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Polars' types of the columns."""
+        fields = [self.rows.schema.field(name) for name in self.names]
+        return {field.name: _polars_type(field) for field in fields}
+
+    def frames(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows that satisfy a predicate, in batches that are not empty.
+
+        Args:
+            with_columns: The columns to return; None for all.
+            predicate: Which rows to return; None for all.
+            n_rows: How many of these rows to return at most; None for all.
+            batch_size: Rows of a batch, at most; None if Polars does not care.
+        """
+        import polars as pl
+
+        from parquet_bloomwriter.predicate.polars_in import from_polars
+
+        wanted = self.names if with_columns is None else with_columns
+        asked = [] if predicate is None else predicate.meta.root_names()
+        # Without any column a batch would have no rows.
+        needed = list(dict.fromkeys([*wanted, *asked])) or self.names[:1]
+        schema = pl.Schema({name: self.schema[name] for name in needed})
+        tree = None if predicate is None else from_polars(predicate, self.schema)
+        size = batch_size or _BATCH_ROWS
+        if n_rows is not None and predicate is None:
+            size = max(1, min(size, n_rows))
+        left = n_rows
+        for batch in self.rows.batches(needed, tree, size) if left != 0 else ():
+            frame = _frame(batch, schema)
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            frame = frame.select(wanted)
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
+            if frame.height:
+                yield frame
+            if left == 0:
+                return
+
+
+def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
+    """Return a batch with columns in the order, and of the types, of a schema."""
+    import polars as pl
+
+    frame = pl.DataFrame(batch).select(schema.names())
+    return frame if frame.schema == schema else frame.cast(schema)
+
+
+def _names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
+    names = list(schema.names if columns is None else columns)
+    for name in dict.fromkeys(names):
+        if name in schema.names and (schema.names.count(name) > 1 or names.count(name) > 1):
+            raise InvalidArgument(
+                f'several columns are named "{name}"',
+                column=name,
+                remedy="Name the other columns: columns=[...].",
+            )
+        if name not in schema.names:
+            raise ColumnNotFound(
+                f'there is no column "{name}"', name=name, remedy=suggestion(name, schema.names)
+            )
+    return names
+
+
+def _is_coded(field: pa.Field) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(field.type))
+
+
+def _has_decimal256(type_: pa.DataType) -> bool:
+    """Whether a type is a decimal of 256 bits, or has such a part."""
+    import pyarrow as pa
+
+    parts = [type_.field(place).type for place in range(type_.num_fields)]
+    return bool(pa.types.is_decimal256(type_)) or any(map(_has_decimal256, parts))
+
+
+def _polars_type(field: pa.Field) -> pl.DataType:
+    """Return the type that Polars gives to a column.
+
+    Raises:
+        InvalidArgument: If Polars cannot read it.
+    """
+    import polars as pl
+    import pyarrow as pa
+
+    problem = InvalidArgument(
+        f"Polars cannot read columns of type {field.type}",
+        column=field.name,
+        remedy="Name the other columns: columns=[...].",
+    )
+    if _has_decimal256(field.type):  # Polars 2.1 would panic on the first batch
+        raise problem
+    try:
+        empty = pl.DataFrame(pa.schema([field]).empty_table())
+    except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError) as error:
+        raise problem from error
+    return empty.schema[field.name]

@@ -1,0 +1,107 @@
+"""The verb `scan_polars`: a LazyFrame of Polars whose queries read surviving row groups only."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.hashing import HashKind
+from parquet_bloomwriter.scan.polars_source import (
+    RowsOfDeltaTable,
+    RowsOfFiles,
+    RowsOfIcebergTable,
+    check_polars,
+    lazy_frame,
+)
+from parquet_bloomwriter.scan.table import find_table as find_plain_files
+from parquet_bloomwriter.source.filesystems import without_secrets
+from parquet_bloomwriter.table_files.files import ICEBERG
+from parquet_bloomwriter.table_files.find import AsOf, find_table
+from parquet_bloomwriter.verbs.read import refuse_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+    from parquet_bloomwriter.hashing import Dialect
+    from parquet_bloomwriter.scan.polars_source import Rows
+    from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.table_files.iceberg import IcebergTable
+
+
+def scan_polars(  # noqa: PLR0913  all but the source by keyword
+    source: object,
+    *,
+    columns: str | Iterable[str] | None = None,
+    filesystem: object = None,
+    partitioning: object = "hive",
+    dialect: Dialect = "xxhash",
+    murmur3_seed: int = 0,
+    version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
+    **options: Any,  # noqa: ANN401  pyarrow's own
+) -> pl.LazyFrame:
+    """Make a LazyFrame of Polars whose queries read only row groups that might match.
+
+        scan_polars("events/").filter(pl.col("id") == 42).select("email").collect()
+
+    Polars hands each query's filters and columns to this library. Comparisons of a column, or of a
+    field of a struct, with literals (`==`, `!=`, `<`, `is_in`, `is_between`, `is_null`), joined by
+    `&`, `|` and `~`, exclude files and row groups by Bloom filters, statistics and small
+    dictionaries. All other conditions exclude nothing. Rows are selected by Polars, so they are the
+    rows that `polars.scan_parquet` returns for the same filters. Conditions that Polars itself
+    cannot push down (of joins, windows, aggregates) exclude nothing either.
+
+    Files are found, and the schema is read, when this function is called; files are probed and read
+    when a query runs. If rows of files are changed meanwhile, make the LazyFrame anew. Only columns
+    that a query needs are read, by pyarrow, batch by batch.
+
+    Args:
+        source: As for `read_table`.
+        columns: Names of the columns that the LazyFrame has; None for all.
+        filesystem: As for `read_table`.
+        partitioning: As for `read_table`.
+        dialect: As for `probe`.
+        murmur3_seed: As for `probe`.
+        version: As for `read_table`.
+        snapshot: As for `read_table`.
+        branch: As for `read_table`.
+        **options: As for `read_table`.
+
+    Returns:
+        A LazyFrame with the types that Polars makes of those of `read_table`.
+
+    Raises:
+        InvalidArgument: If Polars 2.0 or newer is not installed; if Polars cannot read a column;
+            if there is no such version, or an argument has no meaning for a table.
+        ColumnNotFound: If the table has no such column.
+        UnsupportedTable: If a table has columns that cannot be returned as it means them.
+        TableProblem: If the metadata of a table contradict themselves.
+        Whatever pyarrow raises: What it cannot find or read.
+    """
+    check_polars()
+    names = None if columns is None else list(names_of(columns))
+    kind = HashKind(dialect, murmur3_seed)
+    as_of = AsOf(version=version, snapshot=snapshot, branch=branch)
+    table = find_table(source, filesystem=filesystem, as_of=as_of)
+    rows: Rows
+    if table is None:
+        files = find_plain_files(
+            source, filesystem=filesystem, partitioning=partitioning, options=options
+        )
+        rows = RowsOfFiles(table=files, hash_kind=kind)
+        name = os.fsdecode(source) if isinstance(source, str | os.PathLike) else ""
+    else:
+        refuse_arguments(
+            table, {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
+        )
+        if table.kind == ICEBERG:
+            rows = RowsOfIcebergTable(table=cast("IcebergTable", table), hash_kind=kind)
+        else:
+            delta = cast("DeltaTable", table)
+            rows = RowsOfDeltaTable(table=delta, hash_kind=kind, columns=names)
+        name = table.path
+    return lazy_frame(rows, columns=names, name=without_secrets(name))
