@@ -204,7 +204,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
     "spark-join": ("Joins on Spark", spark_figures.join),
     "spark-shapes": ("Other queries on Spark", spark_figures.shapes),
     "stores": ("On an object store", stores.figures),
-    "tables": ("Tables of Delta", tables.figures),
+    "tables": ("Delta tables", tables.figures),
 }
 _ON_SPARK_DATA = ("index", "spark-point", "spark-planning", "spark-join", "spark-shapes")
 _ON_NO_DATA = (

@@ -1,4 +1,4 @@
-"""What is done to tables of Delta, each in a process of its own.
+"""What is done to Delta tables, each in a process of its own.
 
 Run as `python -m benchmarks.table_tasks NAME ARGUMENT...`.
 

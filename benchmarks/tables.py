@@ -1,4 +1,4 @@
-"""Filters for a table of Delta: `python -m benchmarks.tables [--files 200]`.
+"""Filters for a Delta table: `python -m benchmarks.tables [--files 200]`.
 
 The table has files of about 50 MB, all of the same content, each written by itself. Each run starts
 from a fresh copy.

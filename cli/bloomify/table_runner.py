@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import Bar
     from parquet_bloomwriter.tables.replacement import Limits
 
-_TABLES = "Tables of Delta"
+_TABLES = "Tables"
 _table = section(_TABLES)
 
 
@@ -100,13 +100,13 @@ def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str |
     given = [option for name, option in wrong.items() if options.get(name)]
     if not tables:
         if given:
-            raise click.UsageError(f"{given[0]} goes with a table of Delta only", ctx)
+            raise click.UsageError(f"{given[0]} goes with a Delta table only", ctx)
         return None
     if len(inputs) > 1:
-        raise click.UsageError(f'"{tables[0]}" is a table of Delta: give one table at a time', ctx)
+        raise click.UsageError(f'"{tables[0]}" is a Delta table: give one table at a time', ctx)
     if given:
         raise click.UsageError(
-            f'"{tables[0]}" is a table of Delta, whose files get new names by commits to its log: '
+            f'"{tables[0]}" is a Delta table, whose files get new names by commits to its log: '
             f"{given[0]} says nothing there",
             ctx,
         )

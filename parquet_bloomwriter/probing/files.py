@@ -113,7 +113,7 @@ class Bindings:
         return cls(expression, columns_of(expression), hash_kind=hash_kind, reads_paths=reads_paths)
 
     def of_table(self, table: Table) -> Bindings:
-        """Begin anew, for files of a table of Delta."""
+        """Begin anew, for files of a Delta table."""
         from parquet_bloomwriter.probing.table_columns import LoggedBindings
 
         return LoggedBindings(self.expression, self.columns, hash_kind=self.hash_kind, table=table)

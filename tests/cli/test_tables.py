@@ -1,4 +1,4 @@
-"""`bloomify` and `strip` on tables of Delta: words, options, JSON and exit codes."""
+"""`bloomify` and `strip` on Delta tables: words, options, JSON and exit codes."""
 
 from __future__ import annotations
 

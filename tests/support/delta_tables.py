@@ -1,4 +1,4 @@
-"""Tables of Delta, made by deltalake, and what its readers see in them."""
+"""Delta tables, made by deltalake, and what its readers see in them."""
 
 from __future__ import annotations
 

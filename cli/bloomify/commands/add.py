@@ -139,7 +139,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     """Add Bloom filters to each INPUT without touching its data.
 
     An INPUT is a Parquet file, a folder or a glob pattern, here or on a store
-    (s3://bucket/key, gs://bucket/key, sftp://host/path). Or it is a table of Delta: its files get
+    (s3://bucket/key, gs://bucket/key, sftp://host/path). Or it is a Delta table: its files get
     new versions by commits to its log; without --columns, for the columns that the table's
     property bloomify.columns names.
     """

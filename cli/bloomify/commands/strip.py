@@ -53,7 +53,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
     """Take the Bloom filters out of each INPUT.
 
     A file that `bloomify` added filters to is afterwards what it was before, byte for byte. The
-    files of a table of Delta get new versions without filters, by commits to its log.
+    files of a Delta table get new versions without filters, by commits to its log.
     """
     from bloomify.views.strip import StripView
 

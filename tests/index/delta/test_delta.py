@@ -1,4 +1,4 @@
-"""Indexes of tables of Delta: files by the log, at the version that is asked about."""
+"""Indexes of Delta tables: files by the log, at the version that is asked about."""
 
 from __future__ import annotations
 
