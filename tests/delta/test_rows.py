@@ -135,7 +135,7 @@ def conditions(rows: list[tables.Row]) -> Iterator[tuple[Expression, Callable[[A
         yield Not(IsNull(name)), partial(is_not, None), name
         if not values:
             continue
-        some = (values[0], values[len(values) // 2], values[-1])
+        some: tuple[Any, ...] = (values[0], values[len(values) // 2], values[-1])
         if len(rows) > MANY_ROWS:
             some = some[1:2]
         for value in dict.fromkeys(some):
