@@ -34,7 +34,7 @@ INSTALL = command -v $(1) >/dev/null || { \
 help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
 	@echo "make demo-delta"
-	@echo "             the same rows as a table of Delta, before and after"
+	@echo "             the same rows as a Delta table, before and after"
 	@echo "make demo-spark"
 	@echo "             the same rows as a table on Spark, without an index and with one"
 	@echo "make test    run the tests"

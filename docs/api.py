@@ -48,7 +48,7 @@ PACKAGES = (
         name="parquet_bloomwriter",
         groups={
             "Filters into files, and out of them": ("bloomify", "strip", "repair", "for_each_file"),
-            "Tables of Delta": ("bloomify_table", "strip_table", "find_files"),
+            "Tables": ("bloomify_table", "strip_table", "find_files"),
             "Reading less": (
                 *("probe", "read_table", "iter_batches", "dataset", "scan_polars", "prune_scan"),
                 "BloomFile",

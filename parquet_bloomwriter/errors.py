@@ -18,7 +18,7 @@
     ├── IndexProblem           an index cannot be used: its log or its files are broken
     │   ├── IndexNotFound      the table has no index of that name
     │   └── IndexBusy          a process is changing the index, or has died while it did
-    └── TableProblem           a table of Delta or Iceberg: its log or metadata contradicts itself
+    └── TableProblem           a Delta or Iceberg table: its log or metadata contradicts itself
         ├── UnsupportedTable   the table has a feature that is not understood
         └── TableChanged       another program changed the table in a way that stops this one
 
@@ -277,7 +277,7 @@ class IndexBusy(IndexProblem):
 
 
 class TableProblem(BloomwriterError):
-    """A table of Delta or Iceberg cannot be worked on; what is committed stays as it was."""
+    """A Delta or Iceberg table cannot be worked on; what is committed stays as it was."""
 
 
 class UnsupportedTable(TableProblem):

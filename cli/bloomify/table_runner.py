@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import Bar
     from parquet_bloomwriter.tables.replacement import Limits
 
-_TABLES = "Tables of Delta and Iceberg"
+_TABLES = "Tables"
 _table = section(_TABLES)
 
 

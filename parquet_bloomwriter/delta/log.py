@@ -18,7 +18,8 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
 
 from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 
@@ -87,8 +88,8 @@ def find_segment(place: TablePlace, version: int | None = None) -> Segment:
         TableProblem: If an entry is missing.
         StoreProblem, OSError: If the log cannot be listed.
     """
-    if version is not None and version < 0:
-        raise InvalidArgument(f"a version is 0 or more, not {version}")
+    if version is not None and not (isinstance(version, SupportsIndex) and index(version) >= 0):
+        raise InvalidArgument(f"a version is a number, 0 or more, not {version!r:.80}")
     try:
         return _list(place, version).segment(version, place.root)
     except InvalidArgument:

@@ -7,6 +7,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -51,6 +52,12 @@ class Snapshot:
 
     timestamp_ms: int | None
     """In-commit timestamp of the version, if it has one, milliseconds since the epoch."""
+
+    @cached_property
+    def spellings(self) -> Mapping[FileKey, FileKey]:
+        """The keys of `files` whose paths are spelled unusually, by their canonical spelling."""
+        unusual = (key for key in self.files if not _is_plain(key.path))
+        return {_canonical(key): key for key in unusual}
 
 
 def read_snapshot(place: TablePlace, version: int | None = None) -> Snapshot:
@@ -190,13 +197,12 @@ def advance(snapshot: Snapshot, commit: Commit) -> Snapshot:
     """
     if commit.version != snapshot.version + 1:
         raise ValueError(f"version {commit.version} does not follow {snapshot.version}")
-    replay = _Replay()
-    replay.put(snapshot.files.values())
+    replay = _Replay(snapshot)
     replay.apply(commit)
     metadata = commit.metadata or snapshot.metadata
     if commit.protocol is not None:
         check_readable(commit.protocol)
-    return Snapshot(
+    following = Snapshot(
         place=snapshot.place,
         version=commit.version,
         protocol=commit.protocol or snapshot.protocol,
@@ -204,6 +210,8 @@ def advance(snapshot: Snapshot, commit: Commit) -> Snapshot:
         files=replay.files(),
         timestamp_ms=_own_time(commit.info, metadata.properties),
     )
+    following.__dict__["spellings"] = replay.spellings()
+    return following
 
 
 class _Replay:
@@ -212,16 +220,24 @@ class _Replay:
     Within one entry, actions have no order: a file that it removes and adds is there afterwards.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, base: Snapshot | None = None) -> None:
         self.protocol: Protocol | None = None
         self.metadata: Metadata | None = None
-        self._files: dict[FileKey, Add] = {}
+        self._files: dict[FileKey, Add] = {} if base is None else dict(base.files)
+        self._spellings: dict[FileKey, FileKey] = {} if base is None else dict(base.spellings)
+        """As `Snapshot.spellings`."""
 
     def put(self, adds: Iterable[Add]) -> None:
-        files = self._files
+        files, spellings = self._files, self._spellings
         for add in adds:
-            key = _canonical(add.key)
-            files.pop(key, None)
+            key = add.key
+            is_plain = _is_plain(key.path)
+            if is_plain and not spellings:
+                files.pop(key, None)
+            else:
+                self._take_out(key)
+            if not is_plain:
+                spellings[_canonical(key)] = key
             files[key] = add
 
     def apply(self, commit: Commit) -> None:
@@ -231,11 +247,22 @@ class _Replay:
             self.metadata = commit.metadata
         for remove in commit.removes:
             key = FileKey(str(remove["path"]), vector_id(remove.get("deletionVector")))
-            self._files.pop(_canonical(key), None)
+            self._take_out(key)
         self.put(commit.adds)
 
+    def _take_out(self, key: FileKey) -> None:
+        canonical = _canonical(key)
+        spelled = self._spellings.pop(canonical, None)
+        if spelled is not None:
+            del self._files[spelled]
+        elif _is_plain(canonical.path):  # If not, it could be the spelling of another file.
+            self._files.pop(canonical, None)
+
     def files(self) -> dict[FileKey, Add]:
-        return {add.key: add for add in self._files.values()}
+        return self._files
+
+    def spellings(self) -> dict[FileKey, FileKey]:
+        return self._spellings
 
 
 def _canonical(key: FileKey) -> FileKey:

@@ -92,7 +92,7 @@ def check_version() -> None:
         import pyiceberg
     except ImportError as error:
         raise InvalidArgument(
-            "tables of Iceberg are read with pyiceberg, which is not installed",
+            "Iceberg tables are read with pyiceberg, which is not installed",
             remedy="Install it: pip install 'parquet-bloomwriter[iceberg]'.",
         ) from error
     if not f"{pyiceberg.__version__}.".startswith(f"{SERIES}."):

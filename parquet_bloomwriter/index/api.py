@@ -74,7 +74,7 @@ def create(  # noqa: PLR0913  all by keyword
         contract: "checked" looks at each file that is about to be excluded, and keeps it if it has
             changed since it was indexed. "immutable" promises that files are never replaced or
             removed: no file is looked at, and lookups take the files that the index knows for the
-            whole table. If the promise is broken, answers lack rows. A table of Delta keeps that
+            whole table. If the promise is broken, answers lack rows. A Delta table keeps that
             promise by itself: its index is "immutable" in any case, and lookups take the files of
             the version asked about from the table's log.
         slices: Whether columns with filters of a thousand files or more get slices: all bits of
@@ -91,7 +91,7 @@ def create(  # noqa: PLR0913  all by keyword
 
     Raises:
         InvalidArgument: If there is such an index already, a column cannot be indexed, the index
-            would be too large, or the files belong to a table of Delta, Iceberg or Hudi.
+            would be too large, or the files belong to a Delta, Iceberg or Hudi table.
         IndexBusy: If another process is making the index now.
         OSError: If the index cannot be written.
     """
@@ -142,7 +142,7 @@ def refresh(  # noqa: PLR0913  all by keyword
     Raises:
         IndexNotFound: If there is no such index.
         InvalidArgument: If the index was deleted, a column cannot be indexed any more, or the files
-            belong to a table of Delta, Iceberg or Hudi by now.
+            belong to a Delta, Iceberg or Hudi table by now.
         IndexBusy: If another action is changing the index.
         OSError: If the index cannot be written.
     """
@@ -307,13 +307,13 @@ def lookup(  # noqa: PLR0913  all by keyword
         name: Name of the only index to use; by default all are used.
         home: As for `create`.
         files: As for `create`.
-        version: Of a table of Delta: the version asked about, by default the last. The log says
+        version: Of a Delta table: the version asked about, by default the last. The log says
             which files it has; those that no index knows are kept.
 
     Raises:
         IndexNotFound: If there is no such index, or the table has no index.
         InvalidArgument: If the predicate cannot be understood, or there is no such table.
-        TableProblem: If the log of a table of Delta cannot be read.
+        TableProblem: If the log of a Delta table cannot be read.
     """
     from parquet_bloomwriter.index.query.lookup import look_up
 

@@ -52,7 +52,7 @@ class IndexConfig:
 
     contract: Contract = "checked"
     delta_version: int | None = None
-    """Of a table of Delta: its version."""
+    """Of a Delta table: its version."""
 
     slices: bool = True
     """Whether slices are written for groups of many filters."""
@@ -150,7 +150,7 @@ def config_of(entry: Entry, *, path: str) -> IndexConfig:
 
 
 def delta_version_of(options: Mapping[str, str]) -> int | None:
-    """Return the version of a table of Delta that an entry's index was made of."""
+    """Return the version of a Delta table that an entry's index was made of."""
     found = options.get(VERSION, "")
     return int(found) if found.isdecimal() else None
 

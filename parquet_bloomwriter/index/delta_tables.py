@@ -1,4 +1,4 @@
-"""Tables of Delta: their files as the log names them, instead of a listing.
+"""Delta tables: their files as the log names them, instead of a listing.
 
 A file of such a table never changes, so an index of it has the contract "immutable", and no file is
 ever looked at. Its identity is path, size and time as the log has them. Lookups take the files of
@@ -29,7 +29,7 @@ class LoggedFile(FileId):
 
 
 def is_delta(root: str) -> bool:
-    """Return whether a folder or prefix is a table of Delta."""
+    """Return whether a folder or prefix is a Delta table."""
     from parquet_bloomwriter.delta.place import is_table
 
     return is_table(root)
@@ -65,7 +65,7 @@ def check_named(files: object) -> None:
     """
     if files is not None:
         raise InvalidArgument(
-            "the log of a table of Delta says which files it has", remedy="Name no files."
+            "the log of a Delta table says which files it has", remedy="Name no files."
         )
 
 

@@ -1,9 +1,9 @@
-"""Folders within tables of Delta, Iceberg and Hudi, which are no plain tables.
+"""Folders within Delta, Iceberg and Hudi tables, which are no plain tables.
 
 The records of such a table say which files in its folder count, which of their rows were deleted,
 and under which names columns are stored. An index that knows none of that would know files that do
-not belong to the table, and exclude files by the wrong column after a column was renamed. A table
-of Delta as a whole is indexed by its log (`delta_tables`).
+not belong to the table, and exclude files by the wrong column after a column was renamed. A Delta
+table as a whole is indexed by its log (`delta_tables`).
 """
 
 # ruff: noqa: PTH113, PTH120  paths are strings, as in the log
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _REMEDY = (
-    "Of a table of Delta, name its folder; tables of Iceberg and Hudi cannot be indexed: their"
+    "Of a Delta table, name its folder; Iceberg and Hudi tables cannot be indexed: their"
     " records say which files and rows count. Index a copy in plain Parquet files."
 )
 
@@ -59,7 +59,7 @@ def why_not_plain(root: str, asked: Iterable[str] = (), *, is_delta: bool = Fals
     Args:
         root: The table's folder, absolute.
         asked: The folders and files that the query is about, absolute.
-        is_delta: Whether it is an index of a table of Delta, and the query knows its log.
+        is_delta: Whether it is an index of a Delta table, and the query knows its log.
     """
     folders = dict.fromkeys([root, *map(_folder_of, asked)])
     for found in _records(folders):

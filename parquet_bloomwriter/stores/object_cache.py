@@ -32,6 +32,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.user_folders import cache_folder
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -239,11 +241,7 @@ class ObjectCache:
 
 def default_cache() -> ObjectCache:
     """Return the cache of this user; one that keeps nothing, if the user has no home."""
-    try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:
-        home = Path(os.devnull)
-    folder = home / "parquet-bloomwriter" / "objects"
+    folder = (cache_folder() or Path(os.devnull)) / "objects"
     with _lock:
         if folder not in _caches:
             _caches[folder] = ObjectCache(folder)

@@ -39,7 +39,7 @@ def probe(  # noqa: PLR0913  all but two by keyword
     is no filter. Files in folders such as `year=2023` are not opened where the value in the path
     cannot match. What is not known for certain might match.
 
-    Of a table of Delta or Iceberg, the files of a version or snapshot are probed, with the table's
+    Of a Delta table or Iceberg, the files of a version or snapshot are probed, with the table's
     names of columns. Its metadata have the values of partition columns.
 
     Args:

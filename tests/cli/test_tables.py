@@ -1,4 +1,4 @@
-"""`bloomify` and `strip` on tables of Delta: words, options, JSON and exit codes."""
+"""`bloomify` and `strip` on Delta tables: words, options, JSON and exit codes."""
 
 from __future__ import annotations
 
@@ -167,3 +167,14 @@ def test_advise_writes_to_tables_only(table: Path) -> None:
     result = run("advise", table, "--write")
     assert result.exit_code == 2
     assert "one Delta table" in result.stderr
+
+
+def test_repair_says_what_to_do_instead(table: Path, tmp_path: Path) -> None:
+    before = listing(table)
+    result = run("repair", table)
+    assert result.exit_code == 2
+    assert "is a Delta table" in result.stderr
+    assert "--replace" in result.stderr
+    assert listing(table) == before
+    assert run("repair", table, "-o", tmp_path / "new").exit_code == 0
+    assert listing(table) == before

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -259,8 +259,9 @@ def test_version_that_is_not_there_yet(tmp_path: Path) -> None:
     _note(tmp_path, '{"version":4,"size":6}')
     with pytest.raises(InvalidArgument, match=r"version 6 .* is not there. .*read: 0 to 5"):
         read_snapshot(place_of(tmp_path), 6)
-    with pytest.raises(InvalidArgument, match="0 or more"):
-        read_snapshot(place_of(tmp_path), -1)
+    for wrong in (-1, "1", 1.0):
+        with pytest.raises(InvalidArgument, match="0 or more"):
+            read_snapshot(place_of(tmp_path), cast("int", wrong))
 
 
 def test_no_table(tmp_path: Path) -> None:
@@ -324,7 +325,12 @@ def test_spellings_of_one_path(tmp_path: Path, added: str, removed: str) -> None
     write_entry(tmp_path, 1, [{"add": add(added)}, {"add": add("other")}])
     assert {key.path for key in read_snapshot(place_of(tmp_path)).files} == {added, "other"}
     write_entry(tmp_path, 2, [{"remove": {"path": removed, "dataChange": True}}])
-    assert {key.path for key in read_snapshot(place_of(tmp_path)).files} == {"other"}
+    for snapshot in (read_snapshot(place_of(tmp_path)), _advanced(tmp_path)):
+        assert {key.path for key in snapshot.files} == {"other"}
+    write_entry(tmp_path, 3, [{"add": add(removed)}])
+    write_entry(tmp_path, 4, [{"add": add(added)}])
+    for snapshot in (read_snapshot(place_of(tmp_path)), _advanced(tmp_path)):
+        assert [key.path for key in snapshot.files] == ["other", added]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +348,19 @@ def test_spellings_of_one_path(tmp_path: Path, added: str, removed: str) -> None
 def test_paths_that_differ(tmp_path: Path, one: str, other: str) -> None:
     _start(tmp_path)
     write_entry(tmp_path, 1, [{"add": add(one)}, {"add": add(other)}])
-    assert [key.path for key in read_snapshot(place_of(tmp_path)).files] == [one, other]
+    for snapshot in (read_snapshot(place_of(tmp_path)), _advanced(tmp_path)):
+        assert [key.path for key in snapshot.files] == [one, other]
+    write_entry(tmp_path, 2, [{"remove": {"path": other, "dataChange": True}}])
+    for snapshot in (read_snapshot(place_of(tmp_path)), _advanced(tmp_path)):
+        assert [key.path for key in snapshot.files] == [one]
+
+
+def _advanced(root: Path) -> Snapshot:
+    """Return the last version, reached entry by entry from the first."""
+    snapshot = read_snapshot(place_of(root), 0)
+    while commit := read_commit(snapshot.place, snapshot.version + 1):
+        snapshot = advance(snapshot, commit)
+    return snapshot
 
 
 def test_file_that_one_entry_removes_and_adds_stays(tmp_path: Path) -> None:

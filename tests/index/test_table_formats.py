@@ -50,7 +50,7 @@ def keep_records(folder: Path, record: str) -> Path:
 @pytest.mark.parametrize("where", [".", "..", "day=1"])
 def test_no_index_is_made(table: Path, kind: str, record: str, where: str) -> None:
     folder = keep_records((table / where).resolve(), record)
-    if (where, record) == (".", RECORDS["Delta table log"]):  # a table of Delta, whose log is empty
+    if (where, record) == (".", RECORDS["Delta table log"]):  # a Delta table, whose log is empty
         with pytest.raises(TableProblem):
             index.create(table, ["id"], name="ids")
         return

@@ -232,7 +232,7 @@ def test_managed_tables_are_refused(
     before = states(tmp_path)
     output = tmp_path / "u" if to_output else None
     parts = (table / "data", table / "data" / "f0.parquet")
-    for path in parts if word == "Delta" else (table, *parts):  # a table of Delta itself is no part
+    for path in parts if word == "Delta" else (table, *parts):  # a Delta table itself is no part
         with pytest.raises(UnsafeTarget, match=rf"{word}.*Nothing was changed"):
             bloomify_table(spark, path, ["id"], output=output)
     assert states(tmp_path) == before

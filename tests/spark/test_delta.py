@@ -1,4 +1,4 @@
-"""`bloomify_table` on a table of Delta: tasks write files, the driver commits them."""
+"""`bloomify_table` on a Delta table: tasks write files, the driver commits them."""
 
 from __future__ import annotations
 

@@ -15,13 +15,23 @@ from parquet_bloomwriter import bloomify
 from parquet_bloomwriter.delta.commit import Replacement, new_add
 from parquet_bloomwriter.delta.place import place_of
 from parquet_bloomwriter.delta.snapshot import read_snapshot
+from tests.support.delta_tables import rows_by_duckdb, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from parquet_bloomwriter.delta.actions import Add
+    from parquet_bloomwriter.delta.commit import Committed
     from parquet_bloomwriter.delta.snapshot import Snapshot
+
+VECTOR = {
+    "storageType": "i",
+    "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+    "sizeInBytes": 44,
+    "cardinality": 6,
+}
+"""Rows 3, 4, 7, 11, 18 and 29."""
 
 
 def open_table(path: Path, version: int | None = None) -> Snapshot:
@@ -84,3 +94,35 @@ def active_files(path: Path) -> list[str]:
     """Return the paths of the files of a table's last version as deltalake has them, sorted."""
     adds = DeltaTable(os.fspath(path)).get_add_actions(flatten=True)
     return sorted(unquote(one) for one in adds.column("path").to_pylist())
+
+
+def metadata_with(snapshot: Snapshot, **properties: str) -> dict[str, Any]:
+    """Return the table's metadata with more properties."""
+    now = {**snapshot.metadata.properties, **properties}
+    return {"metaData": {**snapshot.metadata.raw, "configuration": now}}
+
+
+def protocol_with(*features: str, reads: bool = False) -> dict[str, Any]:
+    """Return a protocol with features."""
+    return {
+        "protocol": {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": list(features) if reads else [],
+            "writerFeatures": list(features),
+        }
+    }
+
+
+def check_committed(
+    path: Path, rows: list[str], committed: Committed, *, by_duckdb: bool = True
+) -> None:
+    """Check that readers see these rows, and the snapshot the files that the log has."""
+    assert rows_of(path) == rows
+    if by_duckdb:
+        assert len(rows_by_duckdb(path)) == len(rows)
+    again = open_table(path, committed.version)
+    assert committed.snapshot.files.keys() == again.files.keys()
+    for key, file in committed.snapshot.files.items():
+        assert dict(file.raw) == dict(again.files[key].raw)
+    assert committed.snapshot.timestamp_ms == again.timestamp_ms

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
-import pickle
-import subprocess
-import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).parents[2]
 
 Row = dict[str, Any]
+Spelled = tuple[tuple[str, Any], ...]
+"""A row, such that NaN equals NaN, and 0.0 not -0.0 (`spelled_row`)."""
 
 
 def folder() -> Path:
@@ -51,43 +49,6 @@ def by_deltalake(root: Path, version: int | None = None) -> list[Row]:
     return rows
 
 
-_DUCKDB = """
-import json, pickle, sys
-import duckdb
-extension, out, roots = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-con.execute(f"LOAD '{extension}'")
-con.execute("SET TimeZone = 'UTC'")
-found = {}
-for root in roots:
-    try:
-        found[root] = con.execute(f"FROM delta_scan('{root}')").fetch_arrow_table().to_pylist()
-    except Exception as error:
-        found[root] = str(error)
-with open(out, "wb") as file:
-    pickle.dump(found, file)
-"""
-
-
-def by_duckdb(roots: Sequence[Path], scratch: Path) -> list[list[Row] | str]:
-    """Read tables by DuckDB's extension for Delta, in a process of its own.
-
-    Returns:
-        For each table its rows, or why it cannot be read.
-    """
-    home = Path(sys.prefix) / "duckdb-1.5"
-    (extension,) = home.glob("duckdb_extension_delta/extensions/*/delta.duckdb_extension")
-    out = scratch / "duckdb.pickle"
-    given = json.dumps([str(root) for root in roots])
-    subprocess.run(
-        [sys.executable, "-c", _DUCKDB, str(extension), str(out), given],
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(home)},
-    )
-    found = pickle.loads(out.read_bytes())  # noqa: S301  written by the line above
-    return [found[str(root)] for root in roots]
-
-
 def spelled(value: Any) -> Any:  # noqa: ANN401  of any column
     """Return a form of a value that is equal for equal values only, NaN and zeros included."""
     if isinstance(value, float):
@@ -101,6 +62,11 @@ def spelled(value: Any) -> Any:  # noqa: ANN401  of any column
     return (type(value).__name__, str(value)) if not isinstance(value, bytes) else value
 
 
-def bag(rows: Iterable[Row]) -> Counter[str]:
+def bag(rows: Iterable[Row]) -> Counter[Spelled]:
     """Return a multiset of rows, whatever the order of rows and columns."""
-    return Counter(repr(sorted((name, spelled(one)) for name, one in row.items())) for row in rows)
+    return Counter(map(spelled_row, rows))
+
+
+def spelled_row(row: Row) -> Spelled:
+    """Return a form of a row that is equal for equal rows only, whatever the order of columns."""
+    return tuple((name, spelled(row[name])) for name in sorted(row))

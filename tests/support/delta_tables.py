@@ -1,34 +1,19 @@
-"""Tables of Delta, made by deltalake, and what its readers see in them."""
+"""Delta tables, made by deltalake, and what its readers see in them."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
+from tests.support.duckdb_delta import delta_rows
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-DUCKDB = Path(sys.prefix) / "duckdb-1.5"
-"""DuckDB 1.5 with its extension for Delta, which is on PyPI for no later one."""
-
-_DELTA_SCAN = """
-import json, sys
-import duckdb
-folder, path, where = sys.argv[1:]
-version = f"v{duckdb.__version__}"
-extension = f"{folder}/duckdb_extension_delta/extensions/{version}/delta.duckdb_extension"
-connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-connection.execute(f"LOAD '{extension}'")
-rows = connection.execute(f"SELECT * FROM delta_scan('{path}') WHERE {where}").fetchall()
-json.dump(sorted(map(repr, rows)), sys.stdout)
-"""
+    from pathlib import Path
 
 
 def make_table(
@@ -80,11 +65,9 @@ def rows_of(path: Path, *, version: int | None = None) -> list[str]:
 
 def rows_by_duckdb(path: Path, where: str = "true") -> list[str]:
     """Return the rows that DuckDB reads, as text, sorted."""
-    command = [sys.executable, "-c", _DELTA_SCAN, os.fspath(DUCKDB), os.fspath(path), where]
-    environment = {**os.environ, "PYTHONPATH": os.fspath(DUCKDB)}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    found: list[str] = json.loads(done.stdout)
-    return found
+    found = delta_rows(path, where)
+    assert not isinstance(found, str), found
+    return sorted(map(repr, found))
 
 
 def entry(path: Path, version: int) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Tables of Iceberg for tests: a catalog in a folder, rows, and deletes.
+"""Iceberg tables for tests: a catalog in a folder, rows, and deletes.
 
 The catalog is pyiceberg's, on SQLite. pyiceberg writes no delete files: these are written by
 pyarrow and pyiceberg's Avro writer, their manifests by pyiceberg's writer with another content.

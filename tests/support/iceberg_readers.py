@@ -1,4 +1,4 @@
-"""What readers see in a table of Iceberg: pyiceberg, DuckDB's extension, and Polars."""
+"""What readers see in an Iceberg table: pyiceberg, DuckDB's extension, and Polars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real tables of Iceberg, of other writers: copied, and given the paths of the copy.
+"""Real Iceberg tables, of other writers: copied, and given the paths of the copy.
 
 Their metadata name files as they were where they were written. In a copy all names are changed: in
 metadata, manifest lists, manifests, position deletes and Puffin files. Readers that are not asked
@@ -79,7 +79,7 @@ UNREADABLE = {
 
 @cache
 def names() -> list[str]:
-    """Return the names of all tables of Iceberg, by the manifest; none if there is none."""
+    """Return the names of all Iceberg tables, by the manifest; none if there is none."""
     manifest = folder() / "manifest.csv"
     if not manifest.exists():
         return []

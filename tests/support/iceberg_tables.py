@@ -1,4 +1,4 @@
-"""Tables of Iceberg in a catalog of SQLite, made by pyiceberg: one maker for each kind of table.
+"""Iceberg tables in a catalog of SQLite, made by pyiceberg: one maker for each kind of table.
 
 Every maker says which rows its table has, without asking a reader. `iceberg_deletes` beside this
 module has the delete files, which pyiceberg cannot write; `iceberg_readers` reads tables.

@@ -1,4 +1,4 @@
-"""bloomify, strip and the properties, on tables of Iceberg."""
+"""bloomify, strip and the properties, on Iceberg tables."""
 
 from __future__ import annotations
 

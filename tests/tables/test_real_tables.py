@@ -11,8 +11,9 @@ from parquet_bloomwriter import bloomify_table, strip_table
 from parquet_bloomwriter.errors import UnsupportedTable
 from parquet_bloomwriter.reports.table import FileFate
 from tests.support import delta_real
-from tests.support.delta_real import bag, by_deltalake, by_duckdb
+from tests.support.delta_real import bag, by_deltalake
 from tests.support.delta_tables import listing
+from tests.support.duckdb_delta import delta_rows
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -29,13 +30,13 @@ REFUSED = {
 """By the end of their names, and what the refusal names."""
 
 
-def rows_of(root: Path, scratch: Path) -> list[Counter[str] | str]:
+def rows_of(root: Path) -> list[Counter[delta_real.Spelled] | str]:
     """Return the rows that both engines read, or that they cannot."""
-    [found] = by_duckdb([root], scratch)
+    found = delta_rows(root)
     return [rows_by_deltalake(root), "DuckDB cannot" if isinstance(found, str) else bag(found)]
 
 
-def rows_by_deltalake(root: Path) -> Counter[str] | str:
+def rows_by_deltalake(root: Path) -> Counter[delta_real.Spelled] | str:
     """Return the rows that deltalake reads, or that it cannot."""
     try:
         return bag(by_deltalake(root))
@@ -55,11 +56,11 @@ def test_the_same_rows_or_refused(table: str, tmp_path: Path) -> None:
             bloomify_table(root, "*")
         assert listing(root) == before
         return
-    rows = rows_of(root, tmp_path)
+    rows = rows_of(root)
     report = bloomify_table(root, "*")
     assert not report.left_over
     assert [one.reason for one in report.changes if one.fate is FileFate.FAILED] == []
-    assert rows_of(root, tmp_path) == rows
+    assert rows_of(root) == rows
     again = bloomify_table(root, "*")
     assert (again.commits, again.num_footers) == ((), 0)
     if report.commits:

@@ -10,6 +10,7 @@ from bloomify.console.console import Console
 from bloomify.console.help import Verb
 from bloomify.options import WritingOptions, destination_options, inputs_argument, running_options
 from bloomify.runner import begin_writing, rewrite_files
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from bloomify.options import DestinationOptions
@@ -29,8 +30,11 @@ def repair(
 
     parquet-mr wrote none before 1.14, and without it parquet-java 1.14.0 to 1.15.2 loses rows on
     remote stores. Only the footer changes. Filters that cannot be trusted are named, and the exit
-    code is 1.
+    code is 1. Files of a Delta table cannot be changed in place: build their filters anew, by
+    "bloomify TABLE --columns NAME,... --replace".
     """
+    if options["output"] is None and not options["force"]:
+        _refuse_tables(ctx, inputs)
     from bloomify.views.repair import RepairView
 
     def fill_in(
@@ -47,3 +51,14 @@ def repair(
     view = RepairView(with_plan=options["plan"])
     console = Console.open(is_quiet=options["quiet"])
     ctx.exit(rewrite_files(inputs, fill_in, view, options, console))
+
+
+def _refuse_tables(ctx: click.Context, inputs: tuple[str, ...]) -> None:
+    from parquet_bloomwriter.delta.place import is_table
+
+    for given in filter(is_table, inputs):
+        raise click.UsageError(
+            f'"{safe(given)}" is a Delta table, whose files cannot be changed in place. Filters '
+            "that are built anew have their lengths: bloomify TABLE --columns NAME,... --replace",
+            ctx,
+        )

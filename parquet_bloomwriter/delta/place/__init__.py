@@ -81,9 +81,7 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     if has_magic(given) or has_suffix(given):
         return False
     try:
-        place = place_of(given)
-        lazily = getattr(place, "log_names", None)  # a page of a listing is enough
-        return _has_version(lazily() if lazily else (one.name for one in place.list_log()))
+        return _has_version(place_of(given).log_names())
     except (FileNotFoundError, PermissionError, InvalidArgument):
         return False
     except StoreProblem as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source import Source
@@ -44,6 +45,15 @@ class TablePlace(Protocol):
 
         Raises:
             FileNotFoundError: If there is no log.
+            StoreProblem: If a store refuses or does not answer.
+        """
+        ...
+
+    def log_names(self) -> Iterator[str]:
+        """Yield the names of the files directly in the log's folder; lists as little as it can.
+
+        Raises:
+            FileNotFoundError: If there is no log; a store of objects may yield nothing instead.
             StoreProblem: If a store refuses or does not answer.
         """
         ...

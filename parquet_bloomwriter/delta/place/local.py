@@ -6,7 +6,7 @@ disk that has neither is read only: a file that is first created and then filled
 it is empty, and would stay so after a crash.
 """
 
-# ruff: noqa: PTH112, PTH118  paths are strings
+# ruff: noqa: PTH112, PTH118, PTH208  paths are strings
 from __future__ import annotations
 
 import errno
@@ -20,6 +20,7 @@ from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTa
 from parquet_bloomwriter.source.local import open_local
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from parquet_bloomwriter.source.local import FileSource
@@ -54,6 +55,10 @@ class LocalPlace:
                     continue
                 found.append(LogFile(entry.name, state.st_size, state.st_mtime_ns // _NS_PER_MS))
         return sorted(found)
+
+    def log_names(self) -> Iterator[str]:
+        """See `TablePlace`."""
+        return iter(os.listdir(self._log))
 
     def read_log(self, name: str) -> bytes:
         """See `TablePlace`."""

@@ -75,7 +75,7 @@ class ObjectPlace:
         return [one for one in found if one.name and one.name >= start]
 
     def log_names(self) -> Iterator[str]:
-        """Yield the names of the log's files as `list_log`, page by page of the listing."""
+        """See `TablePlace`. The listing is read page by page."""
         for one in self._bucket.objects(self._log, delimiter="/"):
             yield one.key.removeprefix(self._log)
 

@@ -60,6 +60,10 @@ class OtherPlace:
         """See `TablePlace`."""
         return [LogFile(*one) for one in self._store.files_in(self._log, start=start)]
 
+    def log_names(self) -> Iterator[str]:
+        """See `TablePlace`. These stores list the folder as a whole."""
+        return (one.name for one in self.list_log())
+
     def read_log(self, name: str) -> bytes:
         """See `TablePlace`."""
         with self.open_log(name) as source:

@@ -121,13 +121,13 @@ def _is_delta(
     """Return whether the log of a table says which files are asked about.
 
     Raises:
-        InvalidArgument: If a version is asked for of what is no table of Delta.
+        InvalidArgument: If a version is asked for of what is no Delta table.
     """
     if any(isinstance(one, Snapshot) and one.delta_version is not None for one in opened):
         check_named(files)
         return True
     if version is not None and not is_delta(path):
-        raise InvalidArgument("only a table of Delta has versions", path=path)
+        raise InvalidArgument("only a Delta table has versions", path=path)
     return version is not None
 
 
@@ -171,7 +171,7 @@ def _by_slices(
 
     Returns:
         None if that cannot be done: there are several indexes, the contract is not "immutable",
-        the index is of another version of a table of Delta, only a part of the table is asked
+        the index is of another version of a Delta table, only a part of the table is asked
         about, or slices do not tell.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]

@@ -82,7 +82,7 @@ def open_snapshots(
         folders: Those of the indexes, absolute.
         asked: The folders and files that the query is about, absolute.
         with_files: As for `open_snapshot`.
-        reads_logs: Whether the query takes the files of a table of Delta from its log. If not,
+        reads_logs: Whether the query takes the files of a Delta table from its log. If not,
             indexes of such tables are not used.
 
     Yields:
@@ -167,7 +167,7 @@ class Snapshot:
 
     @property
     def delta_version(self) -> int | None:
-        """The version of the table of Delta that the index was made of."""
+        """The version of the Delta table that the index was made of."""
         return delta_version_of(self.entry.options)
 
     @property

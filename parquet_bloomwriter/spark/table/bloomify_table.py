@@ -96,7 +96,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     file before it is rewritten, and a file that does not match is not changed. Then the checksum
     file is made anew. A run that was killed leaves a few files without one, which Spark reads, too.
 
-    A table of Delta gets filters as by `parquet_bloomwriter.bloomify_table`: tasks write new files,
+    A Delta table gets filters as by `parquet_bloomwriter.bloomify_table`: tasks write new files,
     and the driver commits them; so there the session is a classic one. `columns` may then be None
     for those in the table's property.
 
@@ -107,8 +107,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             and the report says so. A name without an exact match may differ in case.
         output: Folder for the new files, with the same relative paths: new, empty, or the output of
             an earlier run. None replaces the files in place.
-        fpp: False positive probability, as for `bloomify`; by default 0.01, or what a table of
-            Delta asks for.
+        fpp: False positive probability, as for `bloomify`; by default 0.01, or what a Delta
+            table asks for.
         ndv: Distinct values per row group, as for `bloomify`.
         max_bytes: Largest bitset, bytes, below 2 GiB.
         sizing: "pow2" or "exact", as for `bloomify`.
@@ -127,7 +127,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         One row for each file, by path: path, output, status, built, kept, empty, skipped (column
         chunks), bytes_before, bytes_after, notes, error. The status is "rewritten", "copied"
         (nothing could be added), "unchanged", "skipped" (done before, or not Parquet), "stale" (in
-        the output, but no longer in the table), "dropped" (of a table of Delta: removed or changed
+        the output, but no longer in the table), "dropped" (of a Delta table: removed or changed
         by others meanwhile) or "failed". The work is done when it returns.
 
     Raises:
@@ -147,7 +147,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         if output is not None or force:
             asked = "force" if output is None else "an output"
             raise InvalidArgument(
-                f'"{os.fspath(path)}" is a table of Delta, whose files get new names by commits to '
+                f'"{os.fspath(path)}" is a Delta table, whose files get new names by commits to '
                 f"its log: {asked} says nothing there"
             )
         return _bloomify_delta(
@@ -199,19 +199,19 @@ def _bloomify_delta(
     ndv: int | Mapping[str, int] | None,
     **options: Any,  # noqa: ANN401  those of the library's verb
 ) -> DataFrame:
-    """Add filters to a table of Delta; return what became of its files."""
+    """Add filters to a Delta table; return what became of its files."""
     from parquet_bloomwriter.reports.table import FileFate
     from parquet_bloomwriter.spark.table.delta import SparkWorkers
     from parquet_bloomwriter.tables.add import bloomify_table as add_to_table
 
     if is_connect(spark):
         raise InvalidArgument(
-            "the driver must read and write the log of a table of Delta, and a client of Spark "
+            "the driver must read and write the log of a Delta table, and a client of Spark "
             "Connect has none",
             remedy="Use a classic session, or the library's bloomify_table.",
         )
     if isinstance(ndv, Mapping):
-        raise InvalidArgument("the ndv for a table of Delta is one number for all columns")
+        raise InvalidArgument("the ndv for a Delta table is one number for all columns")
     workers = SparkWorkers(spark, num_tasks)
     report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
     status = {FileFate.REPLACED: "rewritten", FileFate.UNCHANGED: "unchanged"}

@@ -1,4 +1,4 @@
-"""`bloomify_table` on a table of Delta: files by tasks of Spark, commits by the driver.
+"""`bloomify_table` on a Delta table: files by tasks of Spark, commits by the driver.
 
 The driver reads the log and the footers of files of which nothing is known, gives files to tasks,
 and creates the entries of the log. Tasks write new files; what they wrote counts only once it is
@@ -38,7 +38,7 @@ class SparkWorkers:
         for place, job in enumerate(jobs):
             groups[place % len(groups)].append((place, job))
         tasks = [(writer, tuple(group)) for group in groups]
-        description = f"bloomify: {count(len(jobs), 'file')} of a table of Delta"
+        description = f"bloomify: {count(len(jobs), 'file')} of a Delta table"
         found: dict[int, Result] = {}
         for results in run(self._spark, _write, tasks, description=description):
             found.update(results)

@@ -34,6 +34,7 @@ from parquet_bloomwriter.stores.s3.answers import Refusal
 from parquet_bloomwriter.stores.s3.bucket import ATTEMPT
 from parquet_bloomwriter.stores.s3.journal import Entry
 from parquet_bloomwriter.stores.s3.parts import SMALLEST
+from parquet_bloomwriter.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
@@ -198,8 +199,7 @@ def _can_copy(bucket: S3Bucket, scratch: str, upload: str) -> bool:
 
 
 def _file() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "parquet-bloomwriter" / "stores.json"
+    return (cache_folder() or Path(os.devnull)) / "stores.json"
 
 
 def _remembered(bucket: S3Bucket, key: str, name: str) -> Abilities | None:

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.replace.temporary import Lock, try_lock
 from parquet_bloomwriter.text import count
+from parquet_bloomwriter.user_folders import state_folder
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
 
 def journal_folder() -> Path:
-    """Return where the journal is."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "parquet-bloomwriter" / "uploads"
+    """Return where the journal is; for a user without a home, a place where nothing can be."""
+    return (state_folder() or Path(os.devnull)) / "uploads"
 
 
 class Entry:

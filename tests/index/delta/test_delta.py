@@ -1,4 +1,4 @@
-"""Indexes of tables of Delta: files by the log, at the version that is asked about."""
+"""Indexes of Delta tables: files by the log, at the version that is asked about."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_versions_are_of_delta_only(tmp_path: Path) -> None:
 
 
 def test_named_files_are_refused(table: Path) -> None:
-    with pytest.raises(InvalidArgument, match="log of a table"):
+    with pytest.raises(InvalidArgument, match="log of a Delta table"):
         index.lookup(table, "id = 1", files=next(iter(files_of(table))))
 
 

@@ -15,7 +15,8 @@ from deltalake import DeltaTable
 
 from parquet_bloomwriter.delta.commit import replace_files
 from tests.support.delta_commits import data_files, open_table, replacements_of
-from tests.support.delta_tables import DUCKDB, entry, make_table, versions
+from tests.support.delta_tables import entry, make_table, versions
+from tests.support.duckdb_delta import HOME
 from tests.torture.harness import Campaign, Result
 from tests.torture.syscalls.traced import ROOT
 from tests.torture.tables.meddler import KINDS, ROWS
@@ -55,8 +56,8 @@ races are counted apart; [tables.md](tables.md) warns of them.
         """Make the table, and start the other process and the reader."""
         self._base = make_table(self.plan.scratch / "base", num_files=_FILES, rows=ROWS)
         self._meddler = self._start("tests.torture.tables.meddler")
-        environment = {"PYTHONPATH": os.pathsep.join((os.fspath(DUCKDB), os.fspath(ROOT)))}
-        self._reader = self._start("tests.torture.tables.reader", os.fspath(DUCKDB), **environment)
+        environment = {"PYTHONPATH": os.pathsep.join((os.fspath(HOME), os.fspath(ROOT)))}
+        self._reader = self._start("tests.torture.tables.reader", os.fspath(HOME), **environment)
         self._rows = {kind: self._rows_after(kind) for kind in KINDS}
         self._before = self._ask(self._reader, os.fspath(self._base))
 

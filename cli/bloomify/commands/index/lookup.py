@@ -53,7 +53,7 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
     "--version",
     type=click.IntRange(0),
     metavar="N",
-    help="Of a table of Delta: the version asked about.  [default: the last]",
+    help="Of a Delta table: the version asked about.  [default: the last]",
 )
 @paths_options(help_="Print just the paths that might match, one per line.")
 @printing_options

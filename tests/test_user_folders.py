@@ -1,0 +1,36 @@
+"""Folders of the user, who may have no home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from parquet_bloomwriter.stores.object_cache import default_cache
+from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
+from parquet_bloomwriter.user_folders import cache_folder, state_folder
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert state_folder() == tmp_path / ".local" / "state" / "parquet-bloomwriter"
+    assert cache_folder() == Path("/elsewhere/parquet-bloomwriter")
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> NoReturn:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert (cache_folder(), state_folder()) == (None, None)
+    assert default_cache() is not None
+    bucket: Any = SimpleNamespace(endpoint="http://here", name="bucket")
+    Entry(bucket, "a.parquet", "upload", attempt="1").remove()
+    assert not journal_folder().exists()
