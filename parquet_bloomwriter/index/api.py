@@ -58,11 +58,11 @@ def create(  # noqa: PLR0913  all by keyword
 
     Args:
         table: The table's folder, or a single file; or the URL of a prefix or object on S3,
-            `s3://bucket/prefix`.
+            GCS or Azure, such as `s3://bucket/prefix`.
         columns: Dotted paths of leaf columns; each gets filters of its own.
         name: One segment of a path: letters, digits, `_`, `.` and `-`.
         home: Folder or URL for the index instead of `_bloom_index` in the table's folder. It may be
-            elsewhere than the table: on a disk for a table on S3, or the other way.
+            elsewhere than the table: on a disk for a table on a store, or the other way.
         files: The table's files, if they are not all Parquet files of the folder.
         fpp: False positive probability asked for, in (0, 1); for all columns, or by column.
         expected_num_items: Distinct values in the whole table, for the size of the filter of all

@@ -7,9 +7,9 @@ of datasets, which take a folder's files for the table. The root of a table is i
 of a single file is the folder that it is in. Paths are made absolute, and symbolic links in them
 are not followed.
 
-Table and home may each be on a disk or on S3 (`s3://bucket/prefix`). There a folder is what keys
-begin with, up to a slash. The absolute path of an object or prefix is its URL, without a slash at
-the end.
+Table and home may each be on a disk or on a store (`s3://bucket/prefix`). There a folder is what
+keys begin with, up to a slash. The absolute path of an object or prefix is its URL, without a slash
+at the end.
 """
 
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120  paths are strings, as in the log
@@ -35,7 +35,8 @@ HOME = "_bloom_index"
 
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
-_S3 = re.compile(r"s3[an]?://[^/]*", re.IGNORECASE)
+_ON_STORE = re.compile(r"(s3[an]?|gc?s|abfss?)://[^/]*", re.IGNORECASE)
+"""The bucket, or container and account, of a URL."""
 _HERE = ("", "localhost")
 _SHOWN = 5
 """Names that an error lists."""
@@ -69,24 +70,24 @@ def local_path(given: str | os.PathLike[str]) -> str:
     url = urlsplit(text)
     if url.scheme.lower() != "file" or url.netloc not in _HERE:
         raise InvalidArgument(
-            f'"{text}" is not a local path, and indexes are kept on local or mounted disks, or S3',
+            f'"{text}" is not a local path, and indexes are kept on disks, S3, GCS or Azure',
             remedy="Mount the store, or add Bloom filters to the files themselves.",
         )
     return os.path.abspath(unquote(text[text.index(":") + 1 :].removeprefix(f"//{url.netloc}")))
 
 
 def absolute_path(given: str | os.PathLike[str]) -> str:
-    """Return the absolute path of a path, a `file:` URL, or the URL of an object or prefix on S3.
+    """Return the absolute path of a path, a `file:` URL, or the URL of an object or a prefix.
 
     Raises:
         InvalidArgument: If the path is empty, or another URL.
     """
     text = os.fspath(given)
-    if not _S3.match(text):
+    if not _ON_STORE.match(text):
         return local_path(text)
-    from parquet_bloomwriter.stores.s3.urls import parse_url
+    from parquet_bloomwriter.stores.buckets import normal_url
 
-    return str(parse_url(text)).rstrip("/")
+    return normal_url(text)
 
 
 def table_root(table: str | os.PathLike[str]) -> str:
@@ -149,7 +150,7 @@ def homes_above(path: str) -> list[str]:
 
     All of them are in its bucket: whoever may write above a table may write into it, too.
     """
-    bucket = _S3.match(path)
+    bucket = _ON_STORE.match(path)
     if bucket is None:
         return []
     return [f"{folder}/{HOME}" for folder in _upwards(path) if len(folder) >= bucket.end()]

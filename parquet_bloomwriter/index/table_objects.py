@@ -1,4 +1,4 @@
-"""Tables on S3: their files as the store lists them, and what is at a URL.
+"""Tables on stores: their files as the store lists them, and what is at a URL.
 
 A file is identified by path, size and ETag: the ETag of an object changes with its bytes, so that
 no clock matters. A listing returns it for every object. A weak ETag (RFC 9110, 8.8.1) is none: then
@@ -17,19 +17,18 @@ from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.index.delta_tables import LoggedFile
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.source.listing import is_listed
-from parquet_bloomwriter.stores.s3.client import open_bucket
-from parquet_bloomwriter.stores.s3.urls import parse_url
+from parquet_bloomwriter.stores.buckets import open_place
+from parquet_bloomwriter.stores.conditional import ConditionalSource, etag_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.source import Source
-    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+    from parquet_bloomwriter.stores.buckets import Bucket, Place
     from parquet_bloomwriter.stores.s3.source import S3Source
 
 _NS_PER_MS = 1_000_000
-_MS_PER_S = 1000
 _THREADS = 16
 """Requests at the same time."""
 
@@ -104,8 +103,7 @@ def object_id(url: str, path: str) -> ObjectId:
     found = bucket.head(key)
     if found is None:
         raise FileNotFoundError(2, "No such object", url)
-    changed = found.headers["LastModified"].timestamp()
-    return ObjectId(path, found.size, int(changed) * _MS_PER_S, _bare(found.etag))
+    return ObjectId(path, found.size, found.changed_ns // _NS_PER_MS, _bare(found.etag))
 
 
 def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
@@ -131,8 +129,8 @@ def are_unchanged(urls: Sequence[str], files: Sequence[FileId]) -> list[bool]:
 def _listed(urls: Sequence[str]) -> dict[str, ObjectId]:
     """Return the states of objects by their URLs, as far as a few requests for listings tell."""
     found: dict[str, ObjectId] = {}
-    for name, keys in _by_bucket(urls).items():
-        bucket, first, last = open_bucket(name), min(keys), max(keys)
+    for bucket, keys in _by_bucket(urls).items():
+        first, last = min(keys), max(keys)
         prefix = _common_prefix(first, last)
         most = _PAGE * (1 + len(keys) // _WORTH_A_REQUEST)
         with suppress(OSError, FileProblem):  # listing may be forbidden where reading is not
@@ -152,20 +150,28 @@ def _common_prefix(one: str, other: str) -> str:
     return "".join(letter for letter, _ in same)
 
 
-def _by_bucket(urls: Sequence[str]) -> dict[str, set[str]]:
-    keys: dict[str, set[str]] = {}
+def _by_bucket(urls: Sequence[str]) -> dict[Bucket, set[str]]:
+    opened: dict[str, Bucket] = {}
+    keys: dict[Bucket, set[str]] = {}
     for url in urls:
-        place = parse_url(url)
-        keys.setdefault(place.bucket, set()).add(place.key)
+        scheme, _, rest = url.partition("://")
+        name, _, key = rest.partition("/")
+        root = f"{scheme}://{name}"
+        if root not in opened:
+            opened[root] = open_place(root).bucket
+        keys.setdefault(opened[root], set()).add(key)
     return keys
 
 
 def is_state_of(source: Source, file: FileId) -> bool:
     """Return whether an open object is in the state that a file was listed in."""
-    state = cast("S3Source", source).state
     if isinstance(file, LoggedFile):
-        return state.size == file.size
-    return state.size == file.size and _bare(state.etag) == file.etag
+        return source.size == file.size
+    if isinstance(source, ConditionalSource):
+        etag = etag_of(source.state) or ""
+    else:
+        etag = cast("S3Source", source).state.etag
+    return source.size == file.size and _bare(etag) == file.etag
 
 
 def _bare(etag: str) -> str:
@@ -173,6 +179,5 @@ def _bare(etag: str) -> str:
     return "" if etag.startswith("W/") else etag.strip('"')
 
 
-def _place(url: str) -> tuple[S3Bucket, str]:
-    path = parse_url(url)
-    return open_bucket(path.bucket), path.key
+def _place(url: str) -> Place:
+    return open_place(url)

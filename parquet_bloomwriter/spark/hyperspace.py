@@ -153,8 +153,8 @@ class Hyperspace:
             slices: As for `parquet_bloomwriter.index.create`.
 
         Raises:
-            InvalidArgument: If the DataFrame is no plain read of Parquet files on disks or S3, a
-                column cannot be indexed, an index of this name exists, or the index would be too
+            InvalidArgument: If the DataFrame is no plain read of Parquet files on disks or stores,
+                a column cannot be indexed, an index of this name exists, or the index would be too
                 large.
         """
         use_settings_of(self.spark)

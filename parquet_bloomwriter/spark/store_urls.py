@@ -3,12 +3,16 @@
     Spark                                     here
     file:/data/a b, file:///data/a b          /data/a b
     s3a://bucket/key, s3n://..., s3://...     s3://bucket/key
+    gs://bucket/key                           gs://bucket/key
+    abfss://container@host/key, abfs://...    abfss://container@host/key
 
 Hadoop writes a path as it is; `inputFiles()` and `_metadata.file_path` are URIs, with escapes.
-Other stores (`abfss`, `gs`, `hdfs` ...) hold no indexes, and have no name here.
+Other stores (`hdfs`, `wasbs` ...) hold no indexes, and have no name here. Executors read without
+Spark, so HDFS would need libhdfs on each of them; `wasbs` gave way to `abfss`, for the same data.
 
 Of the configuration of Hadoop's connector, `fs.s3a.*`, the endpoint, the region, the keys and the
 providers of credentials are taken, for all buckets or for one (`fs.s3a.bucket.NAME.*`, which win).
+What counts of `fs.gs.*` and `fs.azure.*`, `spark.cloud_options` says.
 They travel to executors within the tasks, so that these need nothing of the driver's environment.
 Where the configuration names neither an endpoint, a region nor keys, each machine uses what boto3
 finds there. Keys are never shown.
@@ -19,6 +23,7 @@ Source: Hadoop, "Hadoop-AWS module: Integration with Amazon Web Services", and c
 # ruff: noqa: SLF001  PySpark's way to the JVM
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +31,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.spark import cloud_options
+from parquet_bloomwriter.stores import cloud_settings
 from parquet_bloomwriter.stores.s3.settings import BucketSettings, install
 
 if TYPE_CHECKING:
@@ -35,6 +42,8 @@ if TYPE_CHECKING:
 
 _FILE = re.compile(r"file:/+", re.IGNORECASE)
 _S3 = re.compile(r"(s3[an]?)://(?=[^/])", re.IGNORECASE)
+_GOOGLE = re.compile(r"gs://(?=[^/])", re.IGNORECASE)
+_AZURE = re.compile(r"abfss?://(?=[^/]+@[^/])", re.IGNORECASE)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 _PREFIX = "fs.s3a."
@@ -55,9 +64,10 @@ _NAMES = re.compile(
 _JAVA_PATTERN = r"^fs\.s3a\.(bucket\..+\.)?(" + "|".join(map(re.escape, _OPTIONS)) + ")$"
 
 _ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
+_OF_ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
 _FOUND_BY_BOTO3 = frozenset(
     (
-        *("EnvironmentVariableCredentialsProvider", "SystemPropertyCredentialsProvider"),
+        *(_OF_ENVIRONMENT, "SystemPropertyCredentialsProvider"),
         *("IAMInstanceCredentialsProvider", "InstanceProfileCredentialsProvider"),
         *("EC2ContainerCredentialsProviderWrapper", "ContainerCredentialsProvider"),
         *("ProfileCredentialsProvider", "ProfileAWSCredentialsProvider"),
@@ -75,13 +85,16 @@ def from_hadoop(path: str) -> str | None:
     """Return our name of a path that Hadoop wrote, with a scheme and without escapes.
 
     Returns:
-        An absolute local path or `s3://bucket/key`; None for any other store.
+        An absolute local path or the URL of an object; None for any other store.
     """
     local = _FILE.match(path)
     if local is not None:
         return f"/{path[local.end() :]}"
-    match = _S3.match(path)
-    return None if match is None else f"s3://{path[match.end() :]}".rstrip("/")
+    for pattern, scheme in ((_S3, "s3"), (_GOOGLE, "gs"), (_AZURE, "abfss")):
+        match = pattern.match(path)
+        if match is not None:
+            return f"{scheme}://{path[match.end() :]}".rstrip("/")
+    return None
 
 
 def from_uri(uri: str) -> str | None:
@@ -104,6 +117,9 @@ class StoreSettings:
 
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """By name, without `fs.s3a.`."""
+
+    clouds: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Of GCS and Azure, by their whole names."""
 
     def of_bucket(self, name: str) -> BucketSettings | None:
         """Return the settings of a bucket; None where those that boto3 finds count.
@@ -128,6 +144,10 @@ class StoreSettings:
     def install(self) -> None:
         """Let these settings count in this process, from now on."""
         install(self.of_bucket if self.options else None)
+        clouds = self.clouds
+        cloud_settings.install(
+            (lambda base: cloud_options.connection(clouds, base)) if clouds else None
+        )
 
 
 def store_settings(spark: SparkSession) -> StoreSettings:
@@ -137,8 +157,11 @@ def store_settings(spark: SparkSession) -> StoreSettings:
     """
     from parquet_bloomwriter.spark.jobs import is_connect
 
-    found = _of_client(spark) if is_connect(spark) else _of_hadoop(spark)
-    return StoreSettings(found)
+    if is_connect(spark):
+        return StoreSettings(_of_client(spark))
+    configuration = _hadoop(spark)
+    clouds = cloud_options.with_key_file(_matching(configuration, cloud_options.JAVA_PATTERN))
+    return StoreSettings(_of_hadoop(configuration), clouds)
 
 
 def use_settings_of(spark: SparkSession) -> None:
@@ -146,12 +169,20 @@ def use_settings_of(spark: SparkSession) -> None:
     store_settings(spark).install()
 
 
-def _of_hadoop(spark: Any) -> dict[str, str]:  # noqa: ANN401  py4j has no types
+def _hadoop(spark: Any) -> Any:  # noqa: ANN401  py4j has no types
+    return spark._jsparkSession.sessionState().newHadoopConf()
+
+
+def _matching(configuration: Any, pattern: str) -> dict[str, str]:  # noqa: ANN401  of the JVM
+    listed = configuration.getValByRegex(pattern)
+    return {str(name): str(listed[name]) for name in listed}
+
+
+def _of_hadoop(configuration: Any) -> dict[str, str]:  # noqa: ANN401  of the JVM
     from py4j.protocol import Py4JError
 
-    configuration = spark._jsparkSession.sessionState().newHadoopConf()
-    listed = configuration.getValByRegex(_JAVA_PATTERN)
-    found = {str(name).removeprefix(_PREFIX): str(listed[name]) for name in listed}
+    listed = _matching(configuration, _JAVA_PATTERN)
+    found = {name.removeprefix(_PREFIX): text for name, text in listed.items()}
     for option in _SECRETS:  # of a file of credentials, if the configuration names one
         with suppress(Py4JError):  # it cannot be read, and tables on disks need none
             secret = configuration.getPassword(_PREFIX + option)
@@ -212,4 +243,7 @@ def _credentials(bucket: str, found: Mapping[str, str]) -> dict[str, object] | N
 def _providers(found: Mapping[str, str]) -> Sequence[str]:
     given = found.get("aws.credentials.provider", "")
     named = [one.strip() for one in given.split(",") if one.strip()]
+    if not os.environ.get("AWS_ACCESS_KEY_ID"):  # the one that looks there gives way to the next
+        others = [one for one in named if not one.endswith(_OF_ENVIRONMENT)]
+        named = others or named
     return named or ("TemporaryAWSCredentialsProvider", "SimpleAWSCredentialsProvider")

@@ -36,10 +36,12 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsupportedFile,
 )
+from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Hashable, Iterator
     from contextlib import AbstractContextManager
 
@@ -62,13 +64,39 @@ _SLOWEST = 256 * 1024
 """Bytes per second that a `put` may be as slow as, beside the time of a read."""
 
 _BLOB_HOST = re.compile(r"([a-z0-9]+)\.(?:blob|dfs)\.", re.IGNORECASE)
-_MS_PER_S = 1000
+_MS_PER_S, _NS_PER_MS = 1000, 1_000_000
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
 _PARAMETERS = re.compile(r"\?\S*")
 _SIGNATURE = re.compile(r"\?(?:.*&)?(?:sig|x-goog-signature)=", re.IGNORECASE)
 _NEW = {"Content-Type": "application/vnd.apache.parquet"}
 _MAX_WORDS = 300
+
+
+class ListedObject(NamedTuple):
+    """An object as a listing shows it."""
+
+    key: str
+    size: int
+    """Bytes."""
+
+    etag: str
+    """With quotes or, on Azure, without."""
+
+    changed_ms: int
+    """Last change, milliseconds since 1970 UTC."""
+
+
+class VersionedBytes(NamedTuple):
+    """Bytes, and the object that they are of."""
+
+    data: bytes
+    size: int
+    """Of the object, bytes."""
+
+    etag: str
+    changed_ms: int
+    """Last change, milliseconds since 1970 UTC."""
 
 
 class ConditionalUrl(NamedTuple):
@@ -195,6 +223,7 @@ class ConditionalStore(WholeStore):
             token=(meta["e_tag"], meta["version"]),
             attempt=attempt,
             attributes=attributes,
+            changed_ns=_changed_ms(meta) * _NS_PER_MS,
         )
 
     def open(self, path: str, state: FileState) -> AbstractContextManager[ConditionalSource]:
@@ -216,15 +245,56 @@ class ConditionalStore(WholeStore):
         self.traffic.add_down(len(data))
         return data
 
+    def read_version(self, path: str, start: int, stop: int, etag: str | None) -> VersionedBytes:
+        """Return the bytes [start, stop) of an object, and what it is.
+
+        Raises:
+            FileChanged: If it has another ETag than the one that is given.
+            FileNotFoundError: If there is no object.
+        """
+        condition = {} if etag is None else {"if_match": etag}
+        found = self._get(path, range=(start, stop), **condition)
+        try:
+            data = bytes(found.bytes())
+        except _errors() as error:
+            raise self._refused(error, path, "get") from error
+        self.traffic.add_down(len(data))
+        meta = found.meta
+        return VersionedBytes(data, int(meta["size"]), meta["e_tag"] or "", _changed_ms(meta))
+
     def objects(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Yield key and size of each object below a prefix, which has no slash at its end."""
+        for one in self.listed(prefix):
+            yield one.key, one.size
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return the names of the folders right below a prefix, sorted."""
         import obstore
 
         self.traffic.add("list")
         try:
-            for page in obstore.list(self._store, prefix=prefix or None):
+            found = obstore.list_with_delimiter(self._store, prefix=prefix or None)
+        except ValueError as error:
+            raise self._misspelled(prefix) from error
+        except _errors() as error:
+            raise self._refused(error, prefix, "list") from error
+        return sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
+
+    def listed(self, prefix: str, *, offset: str = "") -> Iterator[ListedObject]:
+        """Yield the objects below a prefix.
+
+        Args:
+            prefix: Without a slash at its end.
+            offset: Leave out keys up to this one.
+        """
+        import obstore
+
+        self.traffic.add("list")
+        try:
+            for page in obstore.list(self._store, prefix=prefix or None, offset=offset or None):
                 for one in page:
-                    yield one["path"], int(one["size"])
+                    etag = one["e_tag"] or ""
+                    yield ListedObject(one["path"], int(one["size"]), etag, _changed_ms(one))
         except ValueError as error:
             raise self._misspelled(prefix) from error
         except _errors() as error:
@@ -249,8 +319,7 @@ class ConditionalStore(WholeStore):
                 for one in page:
                     name = one["path"].removeprefix(f"{folder}/")
                     if "/" not in name and name >= start:
-                        changed_ms = round(one["last_modified"].timestamp() * _MS_PER_S)
-                        found.append(FolderFile(name, int(one["size"]), changed_ms))
+                        found.append(FolderFile(name, int(one["size"]), _changed_ms(one)))
         except ValueError as error:
             raise self._misspelled(folder) from error
         except _errors() as error:
@@ -327,9 +396,27 @@ class ConditionalStore(WholeStore):
             **(_NEW if like is None else like.attributes),
             ATTEMPT: secrets.token_hex(16),
         }
-        store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + data.size // _SLOWEST)
+        return self._put_safely(path, data.buffer(), attributes, replaces)
+
+    def create(self, path: str, data: bytes | mmap.mmap) -> FileState:
+        """Put an object where there is none.
+
+        Raises:
+            FileChanged: If there is one.
+            OutcomeUnknown: If it cannot be found out whether the object was written.
+        """
+        return self._put_safely(path, data, {ATTEMPT: secrets.token_hex(16)}, None)
+
+    def _put_safely(
+        self,
+        path: str,
+        data: bytes | bytearray | mmap.mmap,
+        attributes: dict[str, str],
+        replaces: FileState | None,
+    ) -> FileState:
+        store = _connect(self.name, retries=0, timeout_s=_READ_TIMEOUT_S + len(data) // _SLOWEST)
         try:
-            return self._put_once(store, path, data.buffer(), attributes, replaces)
+            return self._put_once(store, path, data, attributes, replaces)
         except BaseException as error:
             if isinstance(error, Exception):
                 raise
@@ -451,10 +538,10 @@ class ConditionalSource(ObjectReader):
         super().__init__(state.size, name=store.spell(path), identity=identity)
         self._store = store
         self._path = path
-        self._state = state
+        self.state = state
 
     def _request(self, start: int, stop: int) -> bytes:
-        return self._store.read(self._path, start, stop, self._state)
+        return self._store.read(self._path, start, stop, self.state)
 
 
 def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401  obstore's
@@ -468,9 +555,13 @@ def _connect(base: str, *, retries: int, timeout_s: int) -> Any:  # noqa: ANN401
             remedy="Install it: pip install obstore.",
         ) from error
     is_plain = any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)
+    given = connection_of(base)
+    if given is not None:
+        is_plain = given.endpoint.startswith("http://")
     try:
         return from_url(
             base,
+            **({} if given is None else given.arguments()),
             client_options={"allow_http": is_plain, "timeout": f"{timeout_s}s"},
             retry_config={
                 "max_retries": retries,
@@ -505,6 +596,26 @@ def _is_refusal(error: BaseException) -> bool:
 
     plain = exceptions.PermissionDeniedError | exceptions.UnauthenticatedError | FileNotFoundError
     return isinstance(error, (plain, *_precondition())) or bool(_REFUSED.search(str(error)))
+
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether an error says that the store forbids a request."""
+    cause = error.__cause__
+    name = type(cause).__name__
+    return cause is not None and (
+        name in ("PermissionDeniedError", "UnauthenticatedError")
+        or ("obstore" in type(cause).__module__ and _FORBIDDEN.search(str(cause)) is not None)
+    )
+
+
+def etag_of(state: FileState) -> str | None:
+    """Return the ETag of an object."""
+    return _token(state)[0]
+
+
+def _changed_ms(meta: Any) -> int:  # noqa: ANN401  obstore's
+    seconds: float = meta["last_modified"].timestamp()
+    return round(seconds * _MS_PER_S)
 
 
 def _mode(replaces: FileState | None) -> Any:  # noqa: ANN401  obstore's

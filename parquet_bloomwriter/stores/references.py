@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import StoreProblem
 from parquet_bloomwriter.replace.external_references import Reference, ReferenceKind
-from parquet_bloomwriter.stores.s3.answers import is_forbidden
-from parquet_bloomwriter.stores.s3.client import open_bucket
-from parquet_bloomwriter.stores.s3.urls import parse_url
+from parquet_bloomwriter.stores.buckets import is_forbidden, open_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,9 +104,9 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
     Raises:
         StoreProblem: If the store does not answer.
     """
-    place = parse_url(root)
-    bucket, wanted = open_bucket(place.bucket), set(folders)
-    for one in bucket.objects(f"{place.key}/" if place.key else ""):
+    bucket, key = open_place(root)
+    wanted = set(folders)
+    for one in bucket.objects(f"{key}/" if key else ""):
         for name, suffix, kind in _TABLES:
             above, found, _ = bucket.spell(one.key).partition(f"/{name}")
             if found and above in wanted and one.key.endswith(suffix):
@@ -117,9 +115,9 @@ def find_records_below(root: str, folders: Iterable[str]) -> Iterator[Reference]
 
 
 def _places_above(url: str) -> Iterator[tuple[str, str, str, ReferenceKind, bool]]:
-    """Yield bucket, prefix, suffix and kind of records, and whether they are of a prefix above."""
-    place = parse_url(url)
-    names = place.key.split("/") if place.key else []
+    """Yield a bucket's URL, a prefix, suffix and kind of records, and whether it is one above."""
+    bucket, key = open_place(url)
+    names = key.split("/") if key else []
     is_within, below = True, ""
     for depth in range(len(names), -1, -1):
         if depth < len(names):
@@ -128,18 +126,18 @@ def _places_above(url: str) -> Iterator[tuple[str, str, str, ReferenceKind, bool
         prefix = "".join(f"{one}/" for one in names[:depth])
         for name, suffix, kind in _TABLES:
             if is_within or kind is not ReferenceKind.ICEBERG_METADATA:
-                yield place.bucket, prefix + name, suffix, kind, depth < len(names)
+                yield bucket.spell(""), prefix + name, suffix, kind, depth < len(names)
 
 
 def _record_at(
-    name: str,
+    url: str,
     prefix: str,
     suffix: str,
     kind: ReferenceKind,
     is_above: bool,  # noqa: FBT001  the last of what `_places_above` yields
 ) -> Reference | None:
-    bucket = open_bucket(name)
-    place = (bucket.endpoint, name, prefix)
+    bucket = open_place(url).bucket
+    place = (bucket.endpoint, bucket.name, prefix)
     then, found = _records.get(place, (0.0, None))
     if not 0 <= time.monotonic() - then < _KEPT_S:
         at, found = bucket.spell(prefix.rstrip("/")), None

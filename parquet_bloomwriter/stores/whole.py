@@ -50,6 +50,9 @@ class FileState:
     attempt: str | None = None
     """Id of the attempt that wrote it, if it was one of ours and the store keeps such ids."""
 
+    changed_ns: int = field(default=0, compare=False)
+    """Last change, nanoseconds since 1970 UTC; 0 if it does not matter."""
+
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What a new version gets, too: content type, metadata, mode and so on."""
 

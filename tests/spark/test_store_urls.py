@@ -11,6 +11,7 @@ from parquet_bloomwriter.spark.connect.file_keys import file_key, file_uri, leav
 from parquet_bloomwriter.spark.store_urls import StoreSettings, from_hadoop, from_uri, scheme_of
 from parquet_bloomwriter.stores.s3.client import open_bucket
 
+ENVIRONMENT = "x.EnvironmentVariableCredentialsProvider"
 SIMPLE = "x.SimpleAWSCredentialsProvider"
 KEYS = {"access.key": "A", "secret.key": "S"}
 
@@ -24,8 +25,14 @@ KEYS = {"access.key": "A", "secret.key": "S"}
         ("s3n://b/k/", "s3://b/k"),
         ("s3://b", "s3://b"),
         ("s3a:/k", None),
-        ("abfss://c@account.dfs.core.windows.net/k", None),
-        ("gs://b/k", None),
+        (
+            "abfss://c@account.dfs.core.windows.net/a b",
+            "abfss://c@account.dfs.core.windows.net/a b",
+        ),
+        ("abfs://c@account.dfs.core.windows.net/", "abfss://c@account.dfs.core.windows.net"),
+        ("abfss://account/k", None),
+        ("wasbs://c@account.blob.core.windows.net/k", None),
+        ("gs://b/k", "gs://b/k"),
         ("hdfs://host/k", None),
     ],
 )
@@ -83,6 +90,8 @@ def test_a_bucket_has_settings_of_its_own() -> None:
             ("A", "S", None, False),
         ),
         ({**KEYS, "aws.credentials.provider": "x.IAMInstanceCredentialsProvider"}, None),
+        ({**KEYS, "aws.credentials.provider": f"{ENVIRONMENT},{SIMPLE}"}, ("A", "S", None, False)),
+        ({"aws.credentials.provider": f"{ENVIRONMENT},{SIMPLE}"}, None),
         (
             {"aws.credentials.provider": f"{SIMPLE}, x.ProfileCredentialsProvider"},
             None,
@@ -111,11 +120,18 @@ def test_unknown_providers_are_refused_by_name() -> None:
 
 
 def test_texts_show_no_keys() -> None:
-    settings = StoreSettings(
-        {"access.key": "ACCESS", "secret.key": "SECRET", "session.token": "TOK"}
-    )
+    keys = {"access.key": "ACCESS", "secret.key": "SECRET", "session.token": "TOK"}
+    settings = StoreSettings({**keys, "endpoint": "http://u:WORD@store"})
     for one in (settings, settings.of_bucket("b")):
-        assert not any(key in f"{one!r} {one}" for key in ("ACCESS", "SECRET", "TOK"))
+        assert not any(key in f"{one!r} {one}" for key in ("ACCESS", "SECRET", "TOK", "WORD"))
+
+
+def test_a_provider_that_looks_into_the_environment_wins_if_there_are_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = {**KEYS, "aws.credentials.provider": f"{ENVIRONMENT},{SIMPLE}"}
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of the machine")
+    assert StoreSettings(options).of_bucket("b") is None
 
 
 @pytest.mark.parametrize("endpoint", [None, "central", "s3.amazonaws.com"])

@@ -145,12 +145,9 @@ def open_data_file(path: str) -> AbstractContextManager[Source]:
     """
     if not is_on_store(path):
         return open_local(path)
-    from parquet_bloomwriter.stores.s3.client import open_bucket
-    from parquet_bloomwriter.stores.s3.source import open_object
-    from parquet_bloomwriter.stores.s3.urls import parse_url
+    from parquet_bloomwriter.stores.buckets import open_source
 
-    place = parse_url(path)
-    return open_object(open_bucket(place.bucket), place.key)
+    return open_source(path)
 
 
 def _read_filters_of_object(

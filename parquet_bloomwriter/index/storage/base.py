@@ -1,8 +1,8 @@
 """What an index asks of the place that its files are in.
 
-A place is a folder: an absolute path, or the URL of a prefix, `s3://bucket/prefix`. Paths of files
-are strings below it, joined by "/". `storage_of` tells which storage a path is in. Lookups open
-files of local indexes by `open_file`, which goes to the disk without a detour.
+A place is a folder: an absolute path, or the URL of a prefix, such as `s3://bucket/prefix`. Paths
+of files are strings below it, joined by "/". `storage_of` tells which storage a path is in. Lookups
+open files of local indexes by `open_file`, which goes to the disk without a detour.
 
     log           entries are created once, and listed
     files         are written once, as a whole, under names that are given once; read by ranges
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 LOG = "_log"
 """Folder of the log, in the index's."""
 
-SCHEME = "s3://"
-"""What the absolute path of an object or prefix begins with."""
+SCHEMES = ("s3://", "gs://", "abfss://")
+"""What the absolute path of an object or prefix begins with; see `stores.buckets`."""
 
 
 class ObjectName(NamedTuple):
@@ -199,12 +199,12 @@ class Storage(Protocol):
 
 def is_on_store(path: str) -> bool:
     """Return whether an absolute path is the URL of an object or a prefix."""
-    return path.startswith(SCHEME)
+    return path.startswith(SCHEMES)
 
 
 def storage_of(path: str) -> Storage:
     """Return the storage that an absolute path is in."""
-    return _objects() if path.startswith(SCHEME) else _local()
+    return _objects() if path.startswith(SCHEMES) else _local()
 
 
 def open_file(
@@ -222,7 +222,7 @@ def open_file(
         OSError: If there is no such file, or it cannot be read.
         IndexProblem: If it is on a store, and has another size.
     """
-    if path.startswith(SCHEME):
+    if path.startswith(SCHEMES):
         return _objects().open(path, size, keep=keep, whole=whole)
     return open_local(path)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from parquet_bloomwriter.source.base import Range
-    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+    from parquet_bloomwriter.stores.buckets import Bucket
 
 WHOLE_BYTES = 8 << 20
 """Up to so many bytes, a file is fetched whole."""
@@ -88,7 +88,7 @@ class ObjectSource(RangeReader):
     fd = -1
     """It has none."""
 
-    def __init__(self, bucket: S3Bucket, key: str, size: int, *, keep: bool) -> None:
+    def __init__(self, bucket: Bucket, key: str, size: int, *, keep: bool) -> None:
         """Read an object of which the log says that it has `size` bytes."""
         url = bucket.spell(key)
         super().__init__(size, name=url)
@@ -184,7 +184,7 @@ class ObjectSource(RangeReader):
 
 @contextmanager
 def open_object_file(
-    bucket: S3Bucket, key: str, size: int, *, keep: bool, whole: bool
+    bucket: Bucket, key: str, size: int, *, keep: bool, whole: bool
 ) -> Iterator[CachedObject | ObjectSource]:
     """Open a file of an index on a store. See `storage.base.open_file`.
 
@@ -206,7 +206,7 @@ def open_object_file(
     source.close()
 
 
-def fetch_ranges(bucket: S3Bucket, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
+def fetch_ranges(bucket: Bucket, key: str, size: int, ranges: Sequence[Range]) -> list[bytes]:
     """Fetch ranges of an object at the same time, and check that it is as the log says.
 
     Raises:
@@ -260,7 +260,7 @@ def begin_file() -> NewKept | Any:  # noqa: ANN401  a file object of `tempfile`
         return _Nameless()
 
 
-def keep_whole(bucket: S3Bucket, key: str, new: NewKept, *, etag: str, size: int) -> None:
+def keep_whole(bucket: Bucket, key: str, new: NewKept, *, etag: str, size: int) -> None:
     """Keep a file that holds all bytes of an object.
 
     Raises:
@@ -272,7 +272,7 @@ def keep_whole(bucket: S3Bucket, key: str, new: NewKept, *, etag: str, size: int
     default_cache().keep(new, name, etag=etag, size=size, ranges=ranges, crc=crc)
 
 
-def kept_entry(bucket: S3Bucket, key: str, etag: str) -> bytes | None:
+def kept_entry(bucket: Bucket, key: str, etag: str) -> bytes | None:
     """Return an entry of a log that was kept on this machine, if it has this ETag."""
     kept = default_cache().get(_name_of(bucket, key, _ENTRY))
     if kept is None:
@@ -283,7 +283,7 @@ def kept_entry(bucket: S3Bucket, key: str, etag: str) -> bytes | None:
         os.close(kept.fd)
 
 
-def keep_entry(bucket: S3Bucket, key: str, etag: str, data: bytes) -> None:
+def keep_entry(bucket: Bucket, key: str, etag: str, data: bytes) -> None:
     """Keep an entry of a log on this machine, if there is a place."""
     with suppress(OSError):
         new = default_cache().begin()
@@ -296,14 +296,14 @@ def keep_entry(bucket: S3Bucket, key: str, etag: str, data: bytes) -> None:
             new.discard()
 
 
-def forget(bucket: S3Bucket, key: str) -> None:
+def forget(bucket: Bucket, key: str) -> None:
     """Remove what is kept of an object that was deleted."""
     _etags.pop(bucket.spell(key), None)
     for kind in (_WHOLE, _RANGES):
         default_cache().forget(_name_of(bucket, key, kind))
 
 
-def _forget_if_replaced(bucket: S3Bucket, key: str) -> None:
+def _forget_if_replaced(bucket: Bucket, key: str) -> None:
     """Remove what is kept of an object, unless it still has the same ETag."""
     url = bucket.spell(key)
     try:
@@ -340,7 +340,7 @@ def _cut(start: int, stop: int) -> Iterator[Range]:
         yield first, min(first + _PIECE_BYTES, stop)
 
 
-def _whole(bucket: S3Bucket, key: str, size: int) -> KeptObject:
+def _whole(bucket: Bucket, key: str, size: int) -> KeptObject:
     """Return all bytes of an object as a file on this machine, fetched if need be."""
     name = _name_of(bucket, key, _WHOLE)
     kept = default_cache().get(name)
@@ -365,9 +365,7 @@ def _whole(bucket: S3Bucket, key: str, size: int) -> KeptObject:
         new.discard()
 
 
-def _keep_ranges(
-    bucket: S3Bucket, key: str, size: int, pieces: Sequence[tuple[int, bytes]]
-) -> None:
+def _keep_ranges(bucket: Bucket, key: str, size: int, pieces: Sequence[tuple[int, bytes]]) -> None:
     etag = _etags.get(bucket.spell(key))
     if etag is None:
         return
@@ -395,5 +393,5 @@ def _write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _name_of(bucket: S3Bucket, key: str, kind: str) -> str:
+def _name_of(bucket: Bucket, key: str, kind: str) -> str:
     return f"{bucket.endpoint}\n{bucket.name}\n{key}\n{kind}"

@@ -1,4 +1,4 @@
-"""Indexes on S3, and on stores that speak its language.
+"""Indexes on S3, on stores that speak its language, on GCS and on Azure.
 
     log       an entry is put with `If-None-Match: *`: of two writers the store refuses one. It
               carries the attempt of the action, so that a lost answer is not taken for a conflict.
@@ -42,12 +42,10 @@ from parquet_bloomwriter.index.storage.object_file import (
     problem_of,
 )
 from parquet_bloomwriter.source.stream import BufferSource
+from parquet_bloomwriter.stores.buckets import CloudBucket, is_forbidden, open_place
 from parquet_bloomwriter.stores.object_cache import NewKept
-from parquet_bloomwriter.stores.s3.answers import is_forbidden
-from parquet_bloomwriter.stores.s3.client import open_bucket
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.new_object import NewObject
-from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Iterator
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.log.entry import IndexFile
     from parquet_bloomwriter.index.storage.object_file import CachedObject, ObjectSource
+    from parquet_bloomwriter.stores.buckets import Bucket, Place, State
     from parquet_bloomwriter.stores.s3.answers import Listed
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 
@@ -92,8 +91,8 @@ class ObjectStorage:
             return
         bucket, key = _place(folder)
         with _as_problems(folder):
-            abilities = abilities_of(bucket, f"{key}/_log/0")
-        if not abilities.conditions:
+            has_conditions = _has_conditions(bucket, f"{key}/_log/0")
+        if not has_conditions:
             raise InvalidArgument(
                 "the store ignores conditions, so two processes that change the index at the same "
                 "time could destroy it",
@@ -168,7 +167,7 @@ class ObjectStorage:
         self.check_writable(path.rpartition("/_log/")[0], one_writer=one_writer)
         bucket, key = _place(path)
         try:
-            unconditional = one_writer and not abilities_of(bucket, key).conditions
+            unconditional = one_writer and not _has_conditions(bucket, key)
             bucket.put(key, data, attempt=attempt, replaces=None, unconditional=unconditional)
         except FileChanged:
             return False
@@ -307,6 +306,19 @@ class ObjectNewFile:
         """See `NewFile`."""
         bucket, key = _place(self._path)
         size = os.fstat(self.fd).st_size
+        state: State
+        if isinstance(bucket, CloudBucket):
+            with _as_problems(self._path):
+                state = bucket.put_file(key, self.fd, size)
+        else:
+            state = self._send(bucket, key, size)
+        if isinstance(self._new, NewKept):
+            with suppress(OSError):
+                keep_whole(bucket, key, self._new, etag=state.etag, size=size)
+        self._new.discard()
+        return size
+
+    def _send(self, bucket: S3Bucket, key: str, size: int) -> State:
         # The name is random: no condition is needed, and some stores know none.
         new = NewObject(
             bucket,
@@ -321,23 +333,22 @@ class ObjectNewFile:
             for start in range(0, size, _PIECE_BYTES):
                 new.write(os.pread(self.fd, min(_PIECE_BYTES, size - start), start))
             new.complete()
-            state = new.publish()
+            return new.publish()
         except FileProblem as error:
             new.give_up()
             raise problem_of(error, self._path) from error
         except BaseException:
             new.give_up()
             raise
-        if isinstance(self._new, NewKept):
-            with suppress(OSError):
-                keep_whole(bucket, key, self._new, etag=state.etag, size=size)
-        self._new.discard()
-        return size
 
 
-def _place(url: str) -> tuple[S3Bucket, str]:
-    path = parse_url(url)
-    return open_bucket(path.bucket), path.key
+def _place(url: str) -> Place:
+    return open_place(url)
+
+
+def _has_conditions(bucket: Bucket, key: str) -> bool:
+    """Whether of two writers the store refuses one."""
+    return isinstance(bucket, CloudBucket) or abilities_of(bucket, key).conditions
 
 
 @contextmanager

@@ -22,7 +22,6 @@ final class Relations {
     static final String UNSUPPORTED = "UNSUPPORTED_RELATION";
 
     private static final int MAX_ROOTS = 64;
-    private static final String S3 = "s3://";
 
     private Relations() {}
 
@@ -112,19 +111,32 @@ final class Relations {
         return scheme == null || scheme.equals("file");
     }
 
-    /** Return an absolute local path, or s3://bucket/key; null for any other store. */
+    /** Return an absolute local path, or a URL as spark/store_urls.py has it; null for others. */
     static String nameOf(Path path) {
         String name = path.toUri().getPath();
         if (isLocal(path)) {
             return name;
         }
         String bucket = path.toUri().getAuthority();
-        boolean isOnS3 = path.toUri().getScheme().matches("s3[an]?") && bucket != null;
-        return isOnS3 ? S3 + bucket + (name.equals("/") ? "" : name) : null;
+        String scheme = schemeOf(path.toUri().getScheme(), bucket);
+        return scheme == null ? null : scheme + "://" + bucket + (name.equals("/") ? "" : name);
+    }
+
+    private static String schemeOf(String scheme, String bucket) {
+        if (bucket == null) {
+            return null;
+        }
+        if (scheme.matches("s3[an]?")) {
+            return "s3";
+        }
+        if (scheme.matches("abfss?")) {
+            return bucket.contains("@") ? "abfss" : null;
+        }
+        return scheme.equals("gs") ? "gs" : null;
     }
 
     static boolean isOnStore(String name) {
-        return name.startsWith(S3);
+        return name.matches("(?s)(s3|gs|abfss)://.*");
     }
 
     /** Return a relation with the same attributes over other files. */

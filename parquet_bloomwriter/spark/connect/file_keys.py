@@ -38,7 +38,7 @@ _SECONDS = "unix_seconds(_metadata.file_modification_time)"
 
 
 def file_uri(path: str, scheme: str = "file") -> str:
-    """Return the value of `_metadata.file_path` for an absolute local path or an `s3://` URL.
+    """Return the value of `_metadata.file_path` for an absolute local path or the URL of an object.
 
     Args:
         path: The path, or the URL.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import SCHEME, is_on_store
+from parquet_bloomwriter.index.storage.base import SCHEMES, is_on_store
 from parquet_bloomwriter.predicate.expression import And, Comparison, IsIn, Not, Opaque, Or
 from parquet_bloomwriter.predicate.to_sql import columns_of, to_text
 from parquet_bloomwriter.spark.connect.file_keys import file_key
@@ -196,7 +196,9 @@ def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
     everything = np.ones(len(paths), np.bool_)
     if len(locations) > _MANY_LOCATIONS or any(root.startswith(f"{x}/") for x in locations):
         return everything
-    present = np.asarray(pc.starts_with(paths, SCHEME if is_on_store(root) else "/"))
+    present = np.zeros(len(paths), np.bool_)
+    for start in SCHEMES if is_on_store(root) else ("/",):
+        present |= np.asarray(pc.starts_with(paths, start))
     for location in locations:
         if location.startswith(root):
             inside = location.removeprefix(root)

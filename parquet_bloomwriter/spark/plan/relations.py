@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.layout import table_root
 from parquet_bloomwriter.index.report import Code, Reason
-from parquet_bloomwriter.index.storage.base import SCHEME, is_on_store
+from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.spark.jobs import is_connect
 from parquet_bloomwriter.spark.store_urls import from_hadoop, from_uri, scheme_of
 
@@ -44,7 +44,7 @@ _ALIAS = f"{_LOGICAL}.SubqueryAlias"
 _SEEN_THROUGH = (f"{_LOGICAL}.Filter", f"{_LOGICAL}.Project", _ALIAS)
 _CLIENT_SEEN_THROUGH = ("filter", "subquery_alias")
 _GLOB = "*?[{\\"
-_ELSEWHERE = "its files are neither on a local or mounted disk nor on S3"
+_ELSEWHERE = "its files are neither on a local or mounted disk nor on S3, GCS or Azure (abfss)"
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -53,7 +53,7 @@ class Relation:
     """One read of Parquet files."""
 
     locations: tuple[str, ...]
-    """Paths or `s3://` URLs of the folders or files that are read; for a glob, the folder before
+    """Paths or our URLs of the folders or files that are read; for a glob, the folder before
     it."""
 
     scheme: str
@@ -231,7 +231,7 @@ class Table:
     """A table and the files that Spark lists for it."""
 
     root: str
-    """Absolute path of the folder, or `s3://` URL of the prefix."""
+    """Absolute path of the folder, or our URL of the prefix."""
 
     files: tuple[str, ...] | None
     """Absolute paths or URLs, sorted; None for those that the store lists."""
@@ -244,8 +244,8 @@ def table_of(df: DataFrame) -> Table:
     them, and above folders of partitions such as `year=2024`.
 
     Raises:
-        InvalidArgument: If the DataFrame is not a plain read of Parquet files on disks or S3, or
-            reads no files.
+        InvalidArgument: If the DataFrame is no plain read of Parquet files on disks or stores,
+            or reads no files.
     """
     relation = relation_of(df)
     if isinstance(relation, Reason) and not reads_named_table(df):
@@ -287,10 +287,11 @@ _REMEDY = 'Give a plain read, as spark.read.parquet("/data/events") is.'
 
 def _common_root(files: tuple[str, ...]) -> str:
     if is_on_store(files[0]):
-        root = _common_root(tuple(f"/{one.removeprefix(SCHEME)}" for one in files))
-        if root == "/":
+        scheme = files[0].partition("://")[0]
+        root = _common_root(tuple(f"/{one.partition('://')[2]}" for one in files))
+        if root == "/" or any(not one.startswith(f"{scheme}:") for one in files):
             raise InvalidArgument("the files are in several buckets", remedy=_REMEDY)
-        return f"{SCHEME}{root[1:]}"
+        return f"{scheme}://{root[1:]}"
     root = os.path.commonpath([os.path.dirname(file) for file in files])  # noqa: PTH120  a string
     while "=" in os.path.basename(root):  # noqa: PTH119  as above
         root = os.path.dirname(root)  # noqa: PTH120  as above

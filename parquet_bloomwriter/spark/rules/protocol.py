@@ -34,7 +34,7 @@ class Request:
     """The rule that asks."""
 
     roots: tuple[str, ...] = ()
-    """Local paths or `s3://` URLs of the relation's root folders and files; empty if they do not
+    """Local paths or our URLs of the relation's root folders and files; empty if they do not
     matter."""
 
     text: str = ""

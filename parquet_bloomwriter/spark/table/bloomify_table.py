@@ -79,14 +79,14 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     `_bloomify`.
 
     The files must lie on disks that the driver (on Spark Connect: the server) and all executors
-    reach by the same path, or on S3 (`s3a://bucket/table`). The files of a table are those that
-    Spark reads: with any suffix, but not below names that begin with `.` or `_`. Files that are not
-    Parquet are left in place, or copied unchanged. Of the hidden files only `_SUCCESS` is copied,
-    at the end, if no file failed.
+    reach by the same path, or on S3 (`s3a://`), GCS (`gs://`) or Azure (`abfss://`). The files
+    of a table are those that Spark reads: with any suffix, but not below names that begin with `.`
+    or `_`. Files that are not Parquet are left in place, or copied unchanged. Of the hidden files
+    only `_SUCCESS` is copied, at the end, if no file failed.
 
-    On S3, executors use the keys and endpoints of Spark's configuration. There the output must be
-    an empty prefix: a run with an output cannot be continued. Objects that are not Parquet are not
-    copied, but reported as failed, and neither is `_SUCCESS`.
+    On stores, executors use the keys and endpoints of Spark's configuration. There the output
+    must be an empty prefix: a run with an output cannot be continued. Objects that are not Parquet
+    are not copied, but reported as failed, and neither is `_SUCCESS`.
 
     Rewriting in place changes the sizes of files. DataFrames that were made before know the old
     sizes: read them anew. Indexes of the table know the old files and exclude none of the new ones,
@@ -102,7 +102,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
     Args:
         spark: A session, classic or of Spark Connect.
-        path: Folder of the table, or a single file. A path, a `file:` URL, or a URL on S3.
+        path: Folder of the table, or a single file. A path, a `file:` URL, or a URL on a store.
         columns: As for `bloomify`. A column that a file does not have is left out for this file,
             and the report says so. A name without an exact match may differ in case.
         output: Folder for the new files, with the same relative paths: new, empty, or the output of
@@ -283,7 +283,7 @@ def _place(path: StrPath) -> str:
     except InvalidArgument:
         raise InvalidArgument(
             f'"{os.fspath(path)}" is not a local path, and tables are rewritten on local or '
-            "mounted disks, or S3",
+            "mounted disks, S3, GCS (gs://) or Azure (abfss://)",
             remedy="Mount the store; or rewrite files one by one: bloomify takes other URLs.",
         ) from None
 

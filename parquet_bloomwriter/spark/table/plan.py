@@ -46,10 +46,10 @@ class TableRequest:
     """One table to work on. Can be pickled."""
 
     path: str
-    """Absolute path of a folder or a file, or `s3://` URL of a prefix or an object."""
+    """Absolute path of a folder or a file, or URL of a prefix or an object."""
 
     output: str | None
-    """Absolute path of a folder, or `s3://` URL of a prefix; None to rewrite in place."""
+    """Absolute path of a folder, or URL of a prefix; None to rewrite in place."""
 
     options: RewriteOptions
 

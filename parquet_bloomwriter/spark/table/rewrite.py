@@ -213,12 +213,9 @@ def opened_file(path: str) -> Iterator[Footer]:
         OSError: If reading fails.
     """
     if is_on_store(path):
-        from parquet_bloomwriter.stores.s3.client import open_bucket
-        from parquet_bloomwriter.stores.s3.source import open_object
-        from parquet_bloomwriter.stores.s3.urls import parse_url
+        from parquet_bloomwriter.stores.buckets import open_source
 
-        place = parse_url(path)
-        with open_object(open_bucket(place.bucket), place.key) as source:
+        with open_source(path) as source:
             yield read_footer(source)
         return
     with opened_with_footer(path) as (_, footer):

@@ -1,4 +1,4 @@
-"""The plan of `bloomify_table` for a table on S3: its objects, and the checks that need no data.
+"""The plan of `bloomify_table` for a table on a store: its objects, and checks without data.
 
 An output must be an empty prefix. There is no journal of it: a run that was stopped is begun anew,
 with another prefix, or after what it wrote was removed. In place a run is continued as on a disk.
@@ -14,16 +14,15 @@ from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.replace.external_references import ReferenceKind
 from parquet_bloomwriter.source.listing import none_in
 from parquet_bloomwriter.spark.table.files import TableFile, is_hidden, managed_by, refused
+from parquet_bloomwriter.stores.buckets import open_place
 from parquet_bloomwriter.stores.references import (
     find_records_above,
     find_records_below,
     find_references,
 )
-from parquet_bloomwriter.stores.s3.client import open_bucket
-from parquet_bloomwriter.stores.s3.urls import parse_url
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.stores.s3.bucket import S3Bucket
+    from parquet_bloomwriter.stores.buckets import Bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +42,12 @@ def table_objects(url: str) -> StoreTable:
         InvalidArgument: If there are none.
         StoreProblem: If the store refuses or does not answer.
     """
-    place = parse_url(url)
-    bucket = open_bucket(place.bucket)
-    prefix = f"{place.key}/" if place.key else ""
+    bucket, key = open_place(url)
+    prefix = f"{key}/" if key else ""
     files = tuple(_objects(bucket, prefix))
     if files:
         return StoreTable(root=url, files=files)
-    state = bucket.head(place.key) if place.key else None
+    state = bucket.head(key) if key else None
     if state is None:
         none_in(url)
     root, _, name = url.rpartition("/")
@@ -71,8 +69,7 @@ def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
             raise refused(f"{one.path} {one.kind}", table.root, remedy)
         raise managed_by(table.root, one, in_place=in_place)
     if in_place:  # each object is looked after once more before it is replaced
-        place = parse_url(table.files[0].path)
-        for one in find_references(open_bucket(place.bucket), place.key):
+        for one in find_references(*open_place(table.files[0].path)):
             if one.kind is ReferenceKind.SUMMARY_METADATA:
                 raise refused(
                     f"a rewrite would contradict {one.path} ({one.kind})",
@@ -82,7 +79,7 @@ def check_is_plain(table: StoreTable, *, in_place: bool) -> None:
 
 
 def check_output(output: str, table: str) -> None:
-    """Check that an output is an empty prefix of S3, apart from the table.
+    """Check that an output is an empty prefix on a store, apart from the table.
 
     Raises:
         InvalidArgument: If it is not.
@@ -90,23 +87,23 @@ def check_output(output: str, table: str) -> None:
     """
     if not is_on_store(output):
         raise InvalidArgument(
-            f'the table is on S3, and the output "{output}" is not',
-            remedy="Name an output on S3, or copy the table first.",
+            f'the table is on a store, and the output "{output}" is not',
+            remedy="Name an output on a store, or copy the table first.",
         )
     if f"{output}/".startswith(f"{table}/") or f"{table}/".startswith(f"{output}/"):
         raise InvalidArgument(
             f'the output "{output}" and the table "{table}" are not apart',
             remedy="Name a prefix elsewhere.",
         )
-    place = parse_url(output)
-    if open_bucket(place.bucket).has_prefix(f"{place.key}/" if place.key else ""):
+    bucket, key = open_place(output)
+    if bucket.has_prefix(f"{key}/" if key else ""):
         raise InvalidArgument(
             f'there are objects below "{output}" already',
-            remedy="Name an empty prefix; on S3, runs with an output cannot be continued.",
+            remedy="Name an empty prefix; on stores, runs with an output cannot be continued.",
         )
 
 
-def _objects(bucket: S3Bucket, prefix: str) -> list[TableFile]:
+def _objects(bucket: Bucket, prefix: str) -> list[TableFile]:
     found = []
     for one in bucket.objects(prefix):
         name = one.key.removeprefix(prefix)

@@ -83,6 +83,11 @@ class ObjectState:
     headers: Mapping[str, Any] = field(repr=False)
     """The answer: content type, metadata, encryption and so on, as boto3 names them."""
 
+    @property
+    def changed_ns(self) -> int:
+        """Last change, nanoseconds since 1970 UTC, in whole seconds."""
+        return int(self.headers["LastModified"].timestamp()) * 1_000_000_000
+
 
 def kept_version(old: ObjectState | None, new: ObjectState | None) -> str | None:
     """Return the id under which the bucket keeps an object that was replaced; None if it does not.

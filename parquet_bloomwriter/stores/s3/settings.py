@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class BucketSettings:
     """How one bucket is reached. Can be pickled; then the secrets are in the pickle."""
 
-    endpoint: str | None = None
-    """URL of the store; None for Amazon's."""
+    endpoint: str | None = field(default=None, repr=False)
+    """URL of the store, which may have a password in it; None for Amazon's."""
 
     region: str | None = None
     access_key: str | None = field(default=None, repr=False)

@@ -38,17 +38,22 @@ def make_jar(spark: SparkSession, folder: Path) -> str:
 
 
 def connect(spark: SparkSession, store: Store, bucket: str, folder: Path) -> None:
-    """Let the JVM of a local Spark reach a bucket by `s3a://`.
+    """Let the JVM of a local Spark reach a bucket by `s3a://`."""
+    load(spark, settings_for(store), f"s3a://{bucket}/", folder)
+
+
+def load(spark: SparkSession, settings: dict[str, str], url: str, folder: Path) -> None:
+    """Let the JVM of a local Spark have the file system of a URL.
 
     Hadoop keeps a file system for all threads that name its scheme and bucket, so it need not be
     found again by class loaders that do not know it.
     """
     spark.sql(f"ADD JAR '{make_jar(spark, folder)}'")
-    for name, value in settings_for(store).items():
+    for name, value in settings.items():
         spark.conf.set(name, value)
     jvm: Any = spark.sparkContext._jvm
     state: Any = spark._jsparkSession.sessionState()
     configuration = state.newHadoopConf()
     configuration.setClassLoader(spark._jsparkSession.sharedState().jarClassLoader())
-    uri = jvm.java.net.URI(f"s3a://{bucket}/")
+    uri = jvm.java.net.URI(url)
     jvm.org.apache.hadoop.fs.FileSystem.get(uri, configuration)

@@ -89,6 +89,12 @@ def serving(cloud: Cloud) -> Iterator[str]:  # noqa: C901  the handler stands in
         def do_PUT(self) -> None:
             self.handle_one("PUT")
 
+        def do_POST(self) -> None:
+            self.handle_one("POST")
+
+        def do_DELETE(self) -> None:
+            self.handle_one("DELETE")
+
         def handle_one(self, method: str) -> None:
             split = urlsplit(self.path)
             path = unquote(split.path).lstrip("/")
@@ -127,9 +133,11 @@ def serving(cloud: Cloud) -> Iterator[str]:  # noqa: C901  the handler stands in
             if cut:
                 self.close_connection = True
 
-        def carry_out(
+        def carry_out(  # noqa: PLR0911  one for each kind
             self, method: str, path: str, query: dict[str, str], body: bytes
         ) -> tuple[int, dict[str, str], bytes]:
+            if query.get("comp") == "batch":
+                return _deleted(cloud, body.decode())
             if "comp" in query or "list-type" in query:
                 return 200, {"Content-Type": "application/xml"}, listing(cloud, path, query)
             found = cloud.objects.get(path)
@@ -149,6 +157,9 @@ def serving(cloud: Cloud) -> Iterator[str]:  # noqa: C901  the handler stands in
                 return 404, {}, b""
             if not _holds(self, found):
                 return 412, {}, b""
+            if method == "DELETE":
+                del cloud.objects[path]
+                return (202 if "x-ms-version" in self.headers else 204), {}, b""
             return _ranged(found, method, self.headers.get("Range"))
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -161,6 +172,20 @@ def serving(cloud: Cloud) -> Iterator[str]:  # noqa: C901  the handler stands in
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _deleted(cloud: Cloud, body: str) -> tuple[int, dict[str, str], bytes]:
+    """Carry out what Azure calls a batch, of requests that delete blobs."""
+    parts = []
+    for number, path in enumerate(re.findall(r"^DELETE /([^ ?]*)", body, re.MULTILINE)):
+        found = cloud.objects.pop(unquote(path), None)
+        status = "404 Not Found" if found is None else "202 Accepted"
+        parts.append(
+            f"--batch\r\nContent-Type: application/http\r\nContent-ID: {number}\r\n\r\n"
+            f"HTTP/1.1 {status}\r\nx-ms-version: 2023-11-03\r\n\r\n"
+        )
+    text = "".join(parts) + "--batch--\r\n"
+    return 202, {"Content-Type": "multipart/mixed; boundary=batch"}, text.encode()
 
 
 def _headers(stored: Stored) -> dict[str, str]:
@@ -190,21 +215,33 @@ def listing(cloud: Cloud, bucket: str, query: dict[str, str]) -> bytes:
     """Answer a listing, in the words of the store that is asked."""
     start = f"{bucket}/" + query.get("prefix", "")
     found = sorted((path, one) for path, one in cloud.objects.items() if path.startswith(start))
+    cut = len(f"{bucket}/")
+    folders: list[str] = []
+    if query.get("delimiter"):
+        below = {path: path[len(start) :].partition("/") for path, _ in found}
+        folders = sorted({f"{start[cut:]}{name}/" for name, slash, _ in below.values() if slash})
+        found = [(path, one) for path, one in found if not below[path][1]]
     if "comp" in query:
+        prefixes = "".join(
+            f"<BlobPrefix><Name>{escape(one)}</Name></BlobPrefix>" for one in folders
+        )
         blobs = "".join(
-            f"<Blob><Name>{escape(path.partition('/')[2])}</Name><Properties>"
+            f"<Blob><Name>{escape(path[cut:])}</Name><Properties>"
             f"<Last-Modified>{DATE}</Last-Modified><Content-Length>{len(one.data)}</Content-Length>"
             f"<Content-Type>x/y</Content-Type><Etag>{one.etag}</Etag></Properties></Blob>"
             for path, one in found
         )
         text = (
-            f'<?xml version="1.0"?><EnumerationResults><Blobs>{blobs}</Blobs><NextMarker/>'
-            "</EnumerationResults>"
+            f'<?xml version="1.0"?><EnumerationResults><Blobs>{blobs}{prefixes}</Blobs>'
+            "<NextMarker/></EnumerationResults>"
         )
         return text.encode()
     keys = "".join(
-        f"<Contents><Key>{escape(path.partition('/')[2])}</Key><Size>{len(one.data)}</Size>"
+        f"<Contents><Key>{escape(path[cut:])}</Key><Size>{len(one.data)}</Size>"
         f"<LastModified>2023-11-14T22:13:20.000Z</LastModified><ETag>{one.etag}</ETag></Contents>"
         for path, one in found
+    )
+    keys += "".join(
+        f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders
     )
     return f'<?xml version="1.0"?><ListBucketResult>{keys}</ListBucketResult>'.encode()

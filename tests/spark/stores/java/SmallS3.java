@@ -32,7 +32,9 @@ import org.w3c.dom.NodeList;
  * A file system of Hadoop over S3, for tests: it lists and reads, with the keys and the endpoint of
  * Hadoop's configuration, as the real connector does. Nothing is kept, and nothing is repeated.
  *
- * Sizes and times of modification are those of the store.
+ * Sizes and times of modification are those of the store. Where the scheme is gs or abfss, it asks
+ * the tests' own server in the words of S3, at the places that the connectors of GCS and Azure have
+ * from the configuration.
  */
 public final class SmallS3 extends FileSystem {
     private static final DateTimeFormatter STAMP =
@@ -40,6 +42,7 @@ public final class SmallS3 extends FileSystem {
 
     private URI uri;
     private String endpoint;
+    private String bucket;
     private String accessKey;
     private String secretKey;
 
@@ -48,6 +51,14 @@ public final class SmallS3 extends FileSystem {
         this.setConf(conf);
         this.uri = URI.create(name.getScheme() + "://" + name.getAuthority());
         this.endpoint = conf.get("fs.s3a.endpoint");
+        this.bucket = name.getAuthority();
+        if (name.getScheme().equals("gs")) {
+            this.endpoint = conf.get("fs.gs.storage.root.url");
+        } else if (name.getScheme().equals("abfss")) {
+            String[] parts = name.getAuthority().split("[@.]");
+            this.endpoint = "http://" + conf.get("fs.azure.abfs.endpoint");
+            this.bucket = parts[1] + "/" + parts[0];
+        }
         this.accessKey = conf.get("fs.s3a.access.key");
         this.secretKey = conf.get("fs.s3a.secret.key");
     }
@@ -128,7 +139,7 @@ public final class SmallS3 extends FileSystem {
 
     private HttpURLConnection request(String method, String key, String query, String range)
             throws IOException {
-        String path = "/" + this.uri.getAuthority() + (key.isEmpty() ? "" : "/" + escaped(key, true));
+        String path = "/" + this.bucket + (key.isEmpty() ? "" : "/" + escaped(key, true));
         URL url = new URL(this.endpoint + path + (query.isEmpty() ? "" : "?" + query));
         String host = url.getHost() + ":" + url.getPort();
         String time = STAMP.format(Instant.now());
