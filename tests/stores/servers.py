@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Client: TypeAlias = Any
 """boto3 has no types."""
@@ -39,7 +39,10 @@ ROOT = Path(__file__).resolve().parents[2]
 _SERVICES = ("s3", "master", "volume", "filer", "admin")
 """Each has a port for HTTP, and one for gRPC that is greater by 10,000."""
 
-_SWITCHED_OFF = ("-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0")
+_SWITCHED_OFF = ("-webdav=false", "-admin.ui=false", "-s3.port.lance=0")
+TABLES = "tables"
+"""The bucket of a server's catalog of Iceberg tables, where it has one."""
+
 _FIRST_PORT, _LAST_PORT = 12_000, 22_000
 """These, and those 10,000 above, are below the ports that Linux gives to clients."""
 
@@ -119,13 +122,15 @@ class SeaweedFS:
     `with SeaweedFS(folder) as server:` starts it, kills it, and removes its data.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, with_catalog: bool = False) -> None:
         """Nothing is started yet.
 
         Args:
             folder: Where it keeps its data and its log, `weed.log`; made if missing.
+            with_catalog: Whether it has a REST catalog of Iceberg tables, too.
         """
         self._folder = folder
+        self._with_catalog = with_catalog
         self._ports: dict[str, int] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._access_key, self._secret_key = "access-key-of-tests", "secret-key-of-tests"
@@ -148,6 +153,21 @@ class SeaweedFS:
         )
 
     @property
+    def catalog(self) -> dict[str, str]:
+        """What pyiceberg needs to open the server's REST catalog."""
+        return {
+            "type": "rest",
+            "uri": f"http://127.0.0.1:{self._ports['iceberg']}",
+            "warehouse": f"s3://{TABLES}",
+            "credential": f"{self._access_key}:{self._secret_key}",
+            "oauth2-server-uri": f"http://127.0.0.1:{self._ports['iceberg']}/v1/oauth/tokens",
+            "s3.endpoint": self.store.endpoint,
+            "s3.access-key-id": self._access_key,
+            "s3.secret-access-key": self._secret_key,
+            "s3.region": self.store.region,
+        }
+
+    @property
     def reader(self) -> Store:
         """The same store for somebody who may read and list, and nothing else."""
         return Store(
@@ -165,7 +185,7 @@ class SeaweedFS:
         kept = bool(self._ports)
         for _ in range(_ATTEMPTS):
             if not kept:
-                self._ports = _free_ports()
+                self._ports = _free_ports((*_SERVICES, *["iceberg"] * self._with_catalog))
             if self._started():
                 return
             self.kill()
@@ -210,9 +230,18 @@ class SeaweedFS:
             )
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            if _is_healthy(self._ports["s3"]):
+            if _is_healthy(self._ports["s3"]) and (not self._with_catalog or self._has_tables()):
                 return True
             time.sleep(0.05)
+        return False
+
+    def _has_tables(self) -> bool:
+        """Whether the catalog answers, and its bucket is made."""
+        from pyiceberg.catalog import load_catalog
+
+        with contextlib.suppress(Exception):
+            load_catalog("tables", **self.catalog).list_namespaces()
+            return True
         return False
 
     def _command(self) -> Iterator[str]:
@@ -220,9 +249,13 @@ class SeaweedFS:
         yield from ("-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false")
         yield from ("-s3.config=s3.json", "-filer.localSocket=f.sock", "-s3.localSocket=s3.sock")
         yield from ("-master.volumeSizeLimitMB=1000", "-volume.max=2000", "-s3.cacheCapacityMB=0")
-        for service, port in self._ports.items():
+        for service in _SERVICES:
+            port = self._ports[service]
             yield from (f"-{service}.port={port}", f"-{service}.port.grpc={port + 10_000}")
         yield from _SWITCHED_OFF
+        yield f"-s3.port.iceberg={self._ports.get('iceberg', 0)}"
+        if self._with_catalog:
+            yield f"-tableBucket={TABLES}"
 
     def _identities(self) -> dict[str, Any]:
         rights = {
@@ -250,10 +283,10 @@ _SETTINGS = {"WEED_MASTER_VOLUME_GROWTH_COPY_1": "1", "GOGC": "50"}
 """One volume for a bucket to begin with, not seven; less memory for some more work."""
 
 
-def _free_ports() -> dict[str, int]:
+def _free_ports(services: Sequence[str]) -> dict[str, int]:
     chosen = random.SystemRandom().sample(range(_FIRST_PORT, _LAST_PORT), 1000)
     free = (port for port in chosen if _is_free(port) and _is_free(port + 10_000))
-    return {service: next(free) for service in _SERVICES}
+    return {service: next(free) for service in services}
 
 
 def _is_free(port: int) -> bool:

@@ -90,7 +90,7 @@ def names() -> list[str]:
 def parameters() -> list[ParameterSet]:
     """Return the names as parameters of tests; those of large tables are among the slow tests."""
     return [
-        pytest.param(one, marks=[pytest.mark.shares] if "lineitem" in one else [])
+        pytest.param(one, id=short(one), marks=[pytest.mark.shares] if "lineitem" in one else [])
         for one in names()
     ]
 

@@ -1,0 +1,57 @@
+"""Real tables of Iceberg: each gets its filters by commits, or is refused and left as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parquet_bloomwriter import bloomify_table, strip_table
+from parquet_bloomwriter.errors import UnsupportedTable
+from parquet_bloomwriter.reports.table import FileFate
+from tests.support import iceberg_real
+from tests.support.delta_tables import listing
+from tests.support.iceberg_readers import by_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.iceberg_tables import Warehouse
+
+REFUSED = {"legacy_bare_deletion_vector": "version 3"}
+"""By short names, and what the refusal names."""
+
+SIZES_ARE_WRONG = "t1"
+"""A table whose manifests have other sizes than the files: these are not made valid."""
+
+
+def data_of(folder: Path) -> dict[str, bytes]:
+    """Return the table's own files: what a catalog keeps elsewhere is left out."""
+    return {name: data for name, data in listing(folder).items() if "catalog.db" not in name}
+
+
+@pytest.mark.parametrize("name", iceberg_real.parameters())
+def test_the_same_rows_or_refused(name: str, warehouse: Warehouse) -> None:
+    table = iceberg_real.copy(name, warehouse)
+    short = iceberg_real.short(name)
+    url, readers = warehouse.url(short), iceberg_real.readers(name)
+    before, rows = data_of(warehouse.folder), by_all(table, readers=readers)
+    if short in REFUSED:
+        with pytest.raises(UnsupportedTable, match=REFUSED[short]):
+            bloomify_table(url, "*")
+        assert data_of(warehouse.folder) == before
+        return
+    report = bloomify_table(url, "*")
+    assert not report.left_over
+    failed = [one.reason for one in report.changes if one.fate is FileFate.FAILED]
+    assert bool(failed) == (short == SIZES_ARE_WRONG), failed
+    assert by_all(warehouse.load(short), readers=readers) == rows
+    head = table.current_snapshot()
+    assert head is not None
+    then = by_all(warehouse.load(short), snapshot_id=head.snapshot_id, readers=readers)
+    assert then == by_all(table, snapshot_id=head.snapshot_id, readers=readers)
+    again = bloomify_table(url, "*")
+    assert (again.commits, again.num_footers) == ((), len(failed))
+    strip_table(url)
+    assert by_all(warehouse.load(short), readers=readers) == rows
+    assert before.items() <= data_of(warehouse.folder).items()

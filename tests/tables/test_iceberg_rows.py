@@ -1,0 +1,294 @@
+"""Iceberg tables of every kind: readers see the same rows before and after, deleted ones never."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+from pyiceberg.manifest import DataFile, DataFileContent
+
+from parquet_bloomwriter import UnsupportedTable, bloomify_table, inspect, strip_table, verify
+from parquet_bloomwriter.reports.table import FileFate
+from parquet_bloomwriter.tables.replacement import Limits
+from tests.support.delta_real import bag
+from tests.support.delta_tables import listing
+from tests.support.iceberg_deletes import delete_equal, delete_positions, live_entries
+from tests.support.iceberg_readers import (
+    by_all,
+    by_duckdb,
+    by_pyiceberg,
+    by_specification,
+)
+from tests.support.iceberg_tables import MAKERS, Made, append, rows_of_append
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyiceberg.manifest import ManifestEntry
+    from pyiceberg.table import Table
+
+    from tests.support.iceberg_tables import Row, Warehouse
+
+REPLACEABLE = [one for one in MAKERS if one not in ("deletion_vectors", "without_snapshot")]
+
+OF_FILES = ("file_path", "file_size_in_bytes", "split_offsets")
+"""What manifests say of a file that differs between the old file and the new one."""
+
+FACTS = [
+    name
+    for name, value in vars(DataFile).items()
+    if isinstance(value, property) and name not in OF_FILES
+]
+
+
+@pytest.fixture(params=REPLACEABLE)
+def made(request: pytest.FixtureRequest, warehouse: Warehouse) -> Made:
+    """Return every kind of table whose files may be replaced."""
+    return MAKERS[request.param](warehouse)
+
+
+def path_of(entry: ManifestEntry) -> str:
+    """Return the local path of a file."""
+    return entry.data_file.file_path.removeprefix("file://")
+
+
+def facts(table: Table) -> list[str]:
+    """Return what manifests say of all data files, but for what differs between files."""
+    found = []
+    for entry in live_entries(table):
+        values = {name: getattr(entry.data_file, name) for name in FACTS}
+        plain = {
+            name: sorted(one.items()) if isinstance(one, Mapping) else one
+            for name, one in values.items()
+        }
+        # Manifests of format version 1 have no content, which is data then.
+        plain["content"] = entry.data_file.content == DataFileContent.DATA
+        found.append(repr((entry.sequence_number, plain)))
+    return sorted(found)
+
+
+def filtered(table: Table) -> list[set[str]]:
+    """Return the columns with filters of each data file; all filters are checked."""
+    found = []
+    for entry in live_entries(table):
+        path = path_of(entry)
+        assert entry.data_file.file_size_in_bytes == inspect(path).size
+        assert verify(path).passed
+        found.append({one.name for one in inspect(path).columns if one.filters})
+    return found
+
+
+def assert_rows(made: Made, rows: list[Row], *, snapshot_id: int | None = None) -> None:
+    """Check that all readers that can read a table see these rows."""
+    expected = bag(rows)
+    for reader, seen in by_all(made.load(), snapshot_id=snapshot_id, readers=made.readers).items():
+        assert seen == expected, reader
+
+
+def operations(table: Table) -> list[str]:
+    """Return the operations of all snapshots, the oldest first."""
+    snapshots = sorted(table.metadata.snapshots, key=lambda one: one.timestamp_ms)
+    return [one.summary.operation.value for one in snapshots if one.summary]
+
+
+def test_readers_see_the_same_rows_then_and_now(made: Made) -> None:
+    table = made.load()
+    before, old, done = facts(table), table.current_snapshot(), operations(table)
+    assert old is not None
+    report = bloomify_table(made.url, made.column)
+    table = made.load()
+    fates = (FileFate.REPLACED, FileFate.KEPT)
+    assert [report.count(one) for one in fates] == [len(before) - made.num_named, made.num_named]
+    assert_rows(made, made.rows)
+    assert facts(table) == before
+    assert operations(table) == [*done, "replace"]
+    assert sum(len(one) > 0 for one in filtered(table)) == len(before) - made.num_named
+    assert_rows(made, made.rows, snapshot_id=old.snapshot_id)
+    strip_table(made.url)
+    table = made.load()
+    assert_rows(made, made.rows)
+    assert facts(table) == before
+    assert operations(table) == [*done, "replace", "replace"]
+    assert all(not one for one in filtered(table))
+    assert bloomify_table(made.url, made.column, dry_run=True).count(FileFate.PLANNED) == (
+        len(before) - made.num_named
+    )
+
+
+def test_new_files_are_of_the_new_snapshot(made: Made) -> None:
+    """Their file sequence number is fresh, while their data sequence number is the old one."""
+    before = {one.data_file.file_path for one in live_entries(made.load())}
+    bloomify_table(made.url, made.column)
+    table = made.load()
+    head = table.current_snapshot()
+    assert head is not None
+    for one in live_entries(table):
+        if one.data_file.file_path not in before:
+            assert one.snapshot_id == head.snapshot_id
+            # Of format version 1 there are no sequence numbers.
+            assert one.file_sequence_number == (head.sequence_number or 0)
+    for manifest in head.manifests(table.io):
+        entries = manifest.fetch_manifest_entry(table.io)
+        if entries and table.metadata.format_version > 1:
+            assert manifest.min_sequence_number == min(one.sequence_number or 0 for one in entries)
+
+
+def test_each_file_in_a_commit_of_its_own(made: Made) -> None:
+    report = bloomify_table(made.url, made.column, limits=Limits(num_files=1))
+    assert len(report.commits) == report.count(FileFate.REPLACED)
+    assert_rows(made, made.rows)
+    assert set(operations(made.load())[-len(report.commits) :]) == {"replace"}
+
+
+def test_old_files_go_when_snapshots_expire(made: Made) -> None:
+    bloomify_table(made.url, made.column)
+    table = made.load()
+    head = table.current_snapshot()
+    assert head is not None
+    kept = {one.snapshot_id for one in table.metadata.refs.values()}
+    old = [one.snapshot_id for one in table.metadata.snapshots if one.snapshot_id not in kept]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    assert {one.snapshot_id for one in made.load().metadata.snapshots} == kept
+    assert_rows(made, made.rows)
+    again = bloomify_table(made.url, made.column)
+    assert (again.commits, again.num_to_do) == ((), 0)
+    assert again.count(FileFate.KEPT) == made.num_named
+
+
+WRITTEN_BY_PYICEBERG = [
+    "plain",
+    "version_1",
+    "upgraded",
+    "other_columns",
+    "branches",
+    "sorted_files",
+    "row_groups",
+    "rewritten",
+    "one_position_delete",
+    "many_position_deletes",
+    "position_deletes_of_partitions",
+    "old_position_delete",
+]
+"""Kinds of tables in which pyiceberg deletes rows: not where there are equality deletes, nor hashes
+in partitions."""
+
+
+@pytest.mark.parametrize("maker", WRITTEN_BY_PYICEBERG)
+def test_rows_are_deleted_appended_and_overwritten_as_before(
+    maker: str, warehouse: Warehouse
+) -> None:
+    made = MAKERS[maker](warehouse)
+    bloomify_table(made.url, made.column)
+    table = made.load()
+    table.delete("id >= 2 and id < 50")
+    rows = [row for row in made.rows if not 2 <= row["id"] < 50]
+    assert_rows(made, rows)
+    append(table, made.rows[:3])
+    rows += made.rows[:3]
+    assert_rows(made, rows)
+    table.overwrite(table.scan("id == 60").to_arrow(), overwrite_filter="id == 60")
+    assert_rows(made, rows)
+    bloomify_table(made.url, made.column)
+    assert_rows(made, rows)
+
+
+@pytest.mark.parametrize("maker", ["plain", "row_groups", "sorted_files", "upgraded", "branches"])
+@pytest.mark.parametrize("delete", [delete_equal, None])
+def test_deletes_of_later_go_on_to_apply(
+    maker: str, delete: Callable[..., str] | None, warehouse: Warehouse
+) -> None:
+    """Deletes that are added to the new files count, and so they stay with the next run."""
+    made = MAKERS[maker](warehouse)
+    bloomify_table(made.url, made.column)
+    table = made.load()
+    if delete is None:
+        oldest = min(live_entries(table), key=lambda one: one.sequence_number or 0)
+        by_file = by_pyiceberg(table, where="id == 4 or id == 9")
+        assert len(by_file) == 2
+        delete_positions(table, {oldest.data_file.file_path: [4]})
+        gone = {4} if maker != "upgraded" else None
+    else:
+        delete_equal(table, {"id": [4, 105]})
+        gone = {4, 105}
+    strip_table(made.url)
+    bloomify_table(made.url, [made.column, "email"])
+    rows = by_specification(made.load())
+    if gone is not None:
+        assert bag(rows) == bag(row for row in made.rows if row["id"] not in gone)
+    assert bag(by_duckdb(made.load())) == bag(rows)
+    assert len(rows) < len(made.rows)
+
+
+def test_no_deleted_row_is_found_by_its_value(made: Made) -> None:
+    bloomify_table(made.url, "id")
+    table = made.load()
+    for row in made.deleted:
+        still = [one for one in made.rows if one["id"] == row["id"]]
+        where = f"id = {row['id']}"
+        if "DuckDB" in made.readers:
+            assert bag(by_duckdb(table, where=where)) == bag(still)
+        if "pyiceberg" in made.readers:
+            assert bag(by_pyiceberg(table, where=where)) == bag(still)
+
+
+def test_delete_files_stay_as_they_are(made: Made) -> None:
+    def deletes() -> list[tuple[str, int | None, int]]:
+        table = made.load()
+        kinds = (DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES)
+        return [
+            (one.data_file.file_path, one.sequence_number, one.data_file.file_size_in_bytes)
+            for kind in kinds
+            for one in live_entries(table, kind)
+        ]
+
+    before = deletes()
+    bloomify_table(made.url, made.column)
+    strip_table(made.url)
+    assert deletes() == before
+
+
+def test_version_3_is_refused_and_left_as_it_is(warehouse: Warehouse) -> None:
+    made = MAKERS["deletion_vectors"](warehouse)
+    before = listing(warehouse.folder)
+    with pytest.raises(UnsupportedTable, match="version 3"):
+        bloomify_table(made.url, "id")
+    with pytest.raises(UnsupportedTable, match="version 3"):
+        strip_table(made.url)
+    assert listing(warehouse.folder) == before
+    assert_rows(made, made.rows)
+
+
+def test_a_table_without_snapshots_has_nothing_to_do(warehouse: Warehouse) -> None:
+    made = MAKERS["without_snapshot"](warehouse)
+    before = listing(warehouse.folder)
+    assert bloomify_table(made.url, "id").commits == ()
+    assert listing(warehouse.folder) == before
+
+
+def test_a_branch_by_name_and_no_other(warehouse: Warehouse) -> None:
+    made = MAKERS["branches"](warehouse)
+    refs = dict(made.load().metadata.refs)
+    side = refs["side"].snapshot_id
+    bloomify_table(made.url, "id", branch="side")
+    table = made.load()
+    now = dict(table.metadata.refs)
+    assert now["side"].snapshot_id != side
+    assert {name: now[name] for name in ("main", "then")} == {
+        name: refs[name] for name in ("main", "then")
+    }
+    assert_rows(made, made.rows)
+    of_side = [row for number in range(3) for row in rows_of_append(number)]
+    assert_rows(made, of_side, snapshot_id=now["side"].snapshot_id)
+    assert_rows(made, of_side, snapshot_id=side)
+
+
+def test_renamed_columns_are_found_by_their_present_names(warehouse: Warehouse) -> None:
+    made = MAKERS["other_columns"](warehouse)
+    bloomify_table(made.url, ["id", "right", "gone", "inner.new"])
+    assert sorted(map(sorted, filtered(made.load()))) == [
+        # In files the columns have the names that the table had then.
+        ["gone", "id", "inner.new", "right"],
+        ["inner.old", "key", "left"],
+    ]
+    assert_rows(made, made.rows)
