@@ -18,7 +18,7 @@ from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import FileScanTask
 
-from tests.support.delta_real import bag
+from tests.support.delta_real import Spelled, bag
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -199,7 +199,7 @@ WITH_EQUALITY_DELETES = ("DuckDB", SPECIFICATION)
 
 def by_all(
     table: Table, *, snapshot_id: int | None = None, readers: Sequence[str] = READERS
-) -> dict[str, Counter[str]]:
+) -> dict[str, Counter[Spelled]]:
     """Return the rows that readers see, as multisets, by the reader's name.
 
     Args:
