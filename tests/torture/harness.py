@@ -44,6 +44,7 @@ PARTS = {
     "queries": "tests.torture.queries:Queries",
     "stores": "tests.torture.stores.campaign:Stores",
     "tables": "tests.torture.tables.campaign:Tables",
+    "iceberg": "tests.torture.tables.iceberg:Iceberg",
 }
 """Each is tried by a campaign, in this order."""
 

@@ -1,0 +1,132 @@
+"""Commits to an Iceberg table while another program commits to it, too, or answers are lost."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitStateUnknownException
+
+from parquet_bloomwriter import bloomify_table, inspect, verify
+from parquet_bloomwriter.reports.table import FileFate
+from parquet_bloomwriter.tables.replacement import Limits
+from tests.support.delta_real import bag
+from tests.support.iceberg_deletes import live_entries
+from tests.support.iceberg_races import KINDS, NAME, make, meddle, rows_after, rows_before
+from tests.support.iceberg_readers import by_duckdb, by_specification
+from tests.support.iceberg_tables import make_warehouse
+from tests.torture.harness import Campaign, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from parquet_bloomwriter import TableReport
+    from tests.support.iceberg_tables import Warehouse
+
+_RACES = 500
+"""Of each kind."""
+
+_LONGEST_S = 0.3
+"""How long either may wait before it begins; a run takes about as long."""
+
+LOST = ("lost-after", "lost-before")
+"""An answer of the catalog is lost, of a commit that was made, or of one that was not."""
+
+
+class Iceberg(Campaign):
+    """KIND/N: what another program does or the catalog answers, and how often it was tried."""
+
+    part = "iceberg"
+    title = "Iceberg tables that others write to"
+    text = """
+Three commits replace the three files of a table in a catalog of SQLite, while pyiceberg appends,
+deletes rows or a file, overwrites or expires snapshots, or a second run replaces the same files; or
+the answer of one commit is lost, of a commit that was made or of one that was not. Afterwards the
+rows are those that the other's commit leaves, each once, as DuckDB and a reader of the tests have
+them; no file is missing; each snapshot that was reported is there, once; and the next run completes
+the filters. The other program may lose, and say so.
+"""
+
+    def cases(self) -> Iterable[str]:
+        """Take a share of the races of each kind."""
+        kinds = (*KINDS, *LOST)
+        return [f"{kind}/{number}" for number in range(self.plan.some(_RACES)) for kind in kinds]
+
+    def attempt(self, name: str, show: Callable[[str], None]) -> Iterable[Result]:
+        """Try one race."""
+        kind = name.partition("/")[0]
+        seed = f"{self.plan.seed} {name}"
+        folder = self.plan.scratch / "ground"
+        shutil.rmtree(folder, ignore_errors=True)
+        with pytest.MonkeyPatch.context() as patch:
+            warehouse = make_warehouse(folder, patch)
+            patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+            make(warehouse)
+            report, said = _lose(kind, seed) if kind in LOST else _race(warehouse, kind, seed)
+            show(f"{kind}: {said}; {len(report.commits)} commits")
+            problems = tuple(_problems(warehouse, kind, report, said))
+        dropped = report.count(FileFate.DROPPED)
+        seen = "the other lost" if said != "done" else "ours dropped" if dropped else "both won"
+        seen = said if kind in LOST else seen
+        yield Result(name=name, seen={seen: 1}, problems=problems)
+
+
+def _race(warehouse: Warehouse, kind: str, seed: str) -> tuple[TableReport, str]:
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(meddle, warehouse, kind, _LONGEST_S, seed)
+        time.sleep(random.Random(f"ours {seed}").uniform(0, _LONGEST_S))  # noqa: S311  no secret
+        report = bloomify_table(warehouse.url(NAME), "id", limits=Limits(num_files=1))
+        return report, other.result()
+
+
+def _lose(kind: str, seed: str) -> tuple[TableReport, str]:
+    """Lose the answer of one of the three commits."""
+    real: Any = SqlCatalog.commit_table
+    left = [random.Random(seed).randrange(3)]  # noqa: S311  no secret
+
+    def losing(catalog: SqlCatalog, *given: object) -> object:
+        left[0] -= 1
+        if left[0] != -1:
+            return real(catalog, *given)
+        if kind == "lost-after":
+            real(catalog, *given)
+        raise CommitStateUnknownException("the answer was lost")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SqlCatalog, "commit_table", losing)
+        report = bloomify_table(f"iceberg://ground/db.{NAME}", "id", limits=Limits(num_files=1))
+    return report, "found out" if left[0] < 0 else "nothing was lost"
+
+
+def _problems(warehouse: Warehouse, kind: str, report: TableReport, said: str) -> Iterator[str]:
+    table = warehouse.load(NAME)
+    expected = bag(rows_after(kind) if said == "done" else rows_before())
+    for reader in (by_specification, by_duckdb):
+        seen = bag(reader(table))
+        if seen != expected:
+            yield f"{reader.__name__}: {seen.total()} rows, not {expected.total()} ({said})"
+    if report.undecided:
+        yield f"it is unknown what became of {report.undecided}"
+    known = [one.snapshot_id for one in table.metadata.snapshots]
+    if kind != "expire" and not set(report.commits) <= set(known):
+        yield f"{report.commits} was reported, the table has {known}"
+    if kind in LOST and len(known) != 3 + len(report.commits):
+        yield f"{len(report.commits)} commits were reported, the table has {len(known) - 3}"
+    paths = [one.data_file.file_path.removeprefix("file://") for one in live_entries(table)]
+    if missing := [path for path in paths if not Path(path).exists()]:
+        yield f"files are missing: {missing}"
+        return
+    bloomify_table(warehouse.url(NAME), "id")
+    table = warehouse.load(NAME)
+    if bag(by_specification(table)) != expected:
+        yield "the next run changed the rows"
+    for one in live_entries(table):
+        path = one.data_file.file_path.removeprefix("file://")
+        if not verify(path).passed or not any(column.filters for column in inspect(path).columns):
+            yield f"{path} has no right filter after the next run"
