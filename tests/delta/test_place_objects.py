@@ -136,12 +136,13 @@ def test_an_entry_is_created_once(table: TablePlace, bucket: str, client: Client
 
 def test_one_of_many_writers_gets_it(table: TablePlace) -> None:
     def write(number: int) -> bool:
-        return table.create_entry(THIRD, f"by {number}".encode(), attempt=f"by {number}")
+        attempt = f"by {number:02}"  # none is a part of another one
+        return table.create_entry(THIRD, attempt.encode(), attempt=attempt)
 
     with ThreadPoolExecutor(16) as pool:
         won = list(pool.map(write, range(16)))
     assert sum(won) == 1
-    assert table.read_log(THIRD) == f"by {won.index(True)}".encode()
+    assert table.read_log(THIRD) == f"by {won.index(True):02}".encode()
 
 
 LOST = [Fault.CUT_AFTER, Fault.ERROR_AFTER, Fault.TRUNCATED]
