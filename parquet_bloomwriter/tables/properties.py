@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.tables.open import open_table
-from parquet_bloomwriter.tables.wish import check_fpp
+from parquet_bloomwriter.tables.wish import check_fpp, leaves_of
 
 if TYPE_CHECKING:
     import os
@@ -37,4 +37,4 @@ def ask_for_filters(
     if fpp is not None:
         check_fpp(fpp)
     opened = open_table(table)
-    return opened.ask(opened.columns.select(columns), fpp)
+    return opened.ask(leaves_of(opened.columns, columns), fpp)

@@ -17,13 +17,14 @@ import contextlib
 import hashlib
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.durable import make_folders, write_file
+from parquet_bloomwriter.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
+    from pathlib import Path
 
     from parquet_bloomwriter.tables.table import DataFile
 
@@ -36,8 +37,8 @@ class Records:
     def __init__(self, table_id: str) -> None:
         """Read what is recorded on this machine; what is broken counts as nothing."""
         name = hashlib.sha256(table_id.encode()).hexdigest()[:32]
-        folder = _folder()
-        self._file = None if folder is None else folder / f"{name}.json"
+        folder = cache_folder()
+        self._file = None if folder is None else folder / "tables" / f"{name}.json"
         self._found = {} if self._file is None else _read(self._file)
         self._is_new = False
 
@@ -73,15 +74,6 @@ class Records:
             make_folders(os.fspath(self._file.parent))
             write_file(os.fspath(self._file), json.dumps(document).encode())
             self._is_new = False
-
-
-def _folder() -> Path | None:
-    """Return where records are kept; None for a user without a home."""
-    try:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return Path(home) / "parquet-bloomwriter" / "tables"
 
 
 def _read(file: Path) -> dict[str, tuple[int, frozenset[str]]]:

@@ -17,7 +17,7 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown
+from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, OutcomeUnknown
 from parquet_bloomwriter.reports.rewriting import merge_totals
 from parquet_bloomwriter.reports.table import FileChange, FileFate
 from parquet_bloomwriter.tables.choice import batches
@@ -162,6 +162,15 @@ class Limits:
 
     num_bytes: int = 20 << 30
     """A commit's old files have at most so many bytes, if there is more than one."""
+
+    def __post_init__(self) -> None:
+        """Check that a commit has files.
+
+        Raises:
+            InvalidArgument: If it has none.
+        """
+        if self.num_files < 1 or self.num_bytes < 1:
+            raise InvalidArgument("a commit has at least one file, and one byte")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
 from parquet_bloomwriter.tables.replacement import Limits, NewFile
 from parquet_bloomwriter.tables.run import Run, threads_for
+from parquet_bloomwriter.tables.wish import leaves_of
 from parquet_bloomwriter.verbs.strip import strip
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
     opened = open_table(table, branch=branch)
-    asked = opened.columns.select(columns)
+    asked = leaves_of(opened.columns, columns)
     choice = Chooser(opened, Records(opened.id), asked=asked).filtered()
     tasks = in_order(choice.tasks, newest_first=False)
     run = Run(verb="strip", table=opened, columns=asked, choice=choice, tasks=tasks)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
+from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +66,7 @@ def wish_of(
                 remedy="Name columns; or set the property, so that all runs know them.",
             )
     names = names_of(names)
-    chosen = table.columns.select(None if EVERY_COLUMN in names else names)
+    chosen = leaves_of(table.columns, None if EVERY_COLUMN in names else names)
     # The properties may have rates of other columns than those that are named now.
     asked_rates = {
         name: rate
@@ -79,6 +81,24 @@ def wish_of(
         max_bytes=max_bytes,
         is_by_table=is_by_table,
     )
+
+
+def leaves_of(columns: Columns, names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the leaves of columns and groups by name, None for all, each of which has its own.
+
+    Raises:
+        ColumnNotFound: If the table has no such column, or two of one name.
+    """
+    chosen = columns.select(names)
+    for name, number in Counter(chosen).items():
+        if number > 1:
+            raise ColumnNotFound(
+                f'two columns of the table are called "{safe(name)}", so neither can be meant',
+                name=name,
+                column=name,
+                remedy="Name the other columns, and leave this one out.",
+            )
+    return chosen
 
 
 def _settled(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, Field
+from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from parquet_bloomwriter import (
@@ -427,8 +428,26 @@ def test_a_user_without_a_home(table: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr("parquet_bloomwriter.tables.records.Path.home", fail)
+    monkeypatch.setattr("pathlib.Path.home", fail)
     assert bloomify_table(table, "id").num_filters == 3
+
+
+def test_a_column_that_another_one_hides_is_no_choice(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    struct = pa.array([{"b": 1}], pa.struct([("b", pa.int64())]))
+    write_deltalake(table, pa.table({"a.b": ["x"], "a": struct, "c": ["y"]}))
+    before = listing(table)
+    for verb in (lambda: bloomify_table(table, "*"), lambda: strip_table(table)):
+        with pytest.raises(ColumnNotFound, match=r"two columns .*a\.b"):
+            verb()
+    assert listing(table) == before
+    assert bloomify_table(table, "c").num_filters == 1
+
+
+@pytest.mark.parametrize("limits", [{"num_files": 0}, {"num_bytes": -1}])
+def test_commits_of_nothing(limits: dict[str, int]) -> None:
+    with pytest.raises(InvalidArgument):
+        Limits(**limits)
 
 
 def test_a_file_larger_than_the_limit_does_not_hold_up_the_others(tmp_path: Path) -> None:
