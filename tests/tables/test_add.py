@@ -437,9 +437,10 @@ def test_a_column_that_another_one_hides_is_no_choice(tmp_path: Path) -> None:
     struct = pa.array([{"b": 1}], pa.struct([("b", pa.int64())]))
     write_deltalake(table, pa.table({"a.b": ["x"], "a": struct, "c": ["y"]}))
     before = listing(table)
-    for verb in (lambda: bloomify_table(table, "*"), lambda: strip_table(table)):
-        with pytest.raises(ColumnNotFound, match=r"two columns .*a\.b"):
-            verb()
+    with pytest.raises(ColumnNotFound, match=r"two columns .*a\.b"):
+        bloomify_table(table, "*")
+    with pytest.raises(ColumnNotFound, match=r"two columns .*a\.b"):
+        strip_table(table)
     assert listing(table) == before
     assert bloomify_table(table, "c").num_filters == 1
 
