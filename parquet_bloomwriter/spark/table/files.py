@@ -116,16 +116,19 @@ def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> 
 def managed_by(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
     """Return the error for a table of a table format."""
     table = _TABLE_FORMATS[found.kind]
+    article = "an" if table == "Iceberg" else "a"
     if in_place:
+        remedies = {
+            "Delta": "Name the table's folder, or force it.",
+            "Iceberg": "Name it as iceberg://CATALOG/NAMESPACE.TABLE to the command, or force it.",
+        }
         return refused(
-            f"this is a table of {table}, and a rewrite would contradict {found.path}",
+            f"this is {article} {table} table, and a rewrite would contradict {found.path}",
             root,
-            "Name the table's folder, or force it."
-            if table == "Delta"
-            else f"Let {table}'s own writer write the filters, or force it.",
+            remedies.get(table, f"Let {table}'s own writer write the filters, or force it."),
         )
     return refused(
-        f"this is a table of {table}, and {found.path} says which of the files count",
+        f"this is {article} {table} table, and {found.path} says which of the files count",
         root,
         f"Read it with {table} and write it anew, or force it.",
     )
