@@ -14,6 +14,9 @@ OURS = frozenset({"parquet_bloomwriter", "bloomify"})
 BROUGHT = {"py4j": "pyspark", "google": "pyspark", "botocore": "boto3", "urllib3": "boto3"}
 """Packages that come with others, and are used by us as well."""
 
+BY_CALLERS = frozenset({"polars"})
+"""Packages that are there if a caller uses them."""
+
 _ROW = re.compile(r"^\| ([a-z0-9]+) \| `([^`]+)` \| (.+) \| (.+) \|$", re.MULTILINE)
 
 
@@ -45,7 +48,7 @@ def _imported() -> set[str]:
                     found |= {alias.name.partition(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and not node.level:
                     found.add((node.module or "").partition(".")[0])
-    return found - set(sys.stdlib_module_names) - OURS - {"_typeshed"}
+    return found - set(sys.stdlib_module_names) - OURS - BY_CALLERS - {"_typeshed"}
 
 
 def test_every_library_is_listed_with_its_versions() -> None:
@@ -68,6 +71,7 @@ def test_extras_of_developers_are_no_part_of_it() -> None:
         "spark",
         "s3",
         "fsspec",
+        "iceberg",
         "stores",
         "sftp",
         "dev",
