@@ -28,7 +28,7 @@ def table_text(report: TableReport, *, columns: int | None) -> str:
         parts.append(totals_table(report.totals, columns=columns))
     remarks = report.remarks()
     if report.asked_by_table:
-        remarks.insert(0, ("asked for", "by the table's property bloomify.columns"))
+        remarks.insert(0, ("asked for", "by the table's own properties"))
     more = len(remarks) - _MOST_REMARKS
     lines = [labelled(label, text, columns=columns) for label, text in remarks[:_MOST_REMARKS]]
     if more > 0:
