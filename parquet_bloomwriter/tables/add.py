@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.reports.rewriting import ColumnTotals
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.open import open_table
@@ -191,5 +192,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         )
     finally:
         if not dry_run:
-            records.save(run.active)
+            # The table's files may be read for it, and records may be lost.
+            with suppress(TableProblem):
+                records.save(run.active)
     return run.report()
