@@ -79,6 +79,9 @@ _PATH, _SIZE, _SPLIT_OFFSETS = 1, 5, 13
 """Positions of fields in pyiceberg's `DataFile`."""
 
 _COMPRESSION = "write.avro.compression-codec"
+_CODECS = {"gzip": "gzip", "zstd": "zstd", "uncompressed": "null"}
+"""Values of the property that pyiceberg can write anywhere, and its names for them."""
+
 _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
@@ -577,7 +580,9 @@ class _Draft:
 
     @property
     def _compression(self) -> Any:  # noqa: ANN401  one of pyiceberg's literals
-        return self.current.properties.get(_COMPRESSION, "gzip")
+        """Return the codec that the table asks for; gzip where it cannot be written here."""
+        asked = self.current.properties.get(_COMPRESSION, "gzip")
+        return _CODECS.get(asked.strip().lower(), "gzip")
 
     def _now_ms(self) -> int:
         """Return the time of the snapshot, which is later than that of all others."""

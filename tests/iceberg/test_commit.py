@@ -189,6 +189,31 @@ def test_partitions_of_several_specs_are_carried_over(catalog: Catalog) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "codec"),
+    [
+        ("ZSTD", b"zstandard"),
+        ("zstd", b"zstandard"),
+        ("uncompressed", b"null"),
+        ("gzip", b"deflate"),
+        ("snappy", b"deflate"),
+    ],
+)
+def test_manifests_are_compressed_as_iceberg_names_codecs(
+    make_table: Callable[..., Table], asked: str, codec: bytes
+) -> None:
+    table = make_table(files=1)
+    with table.transaction() as change:
+        change.set_properties({"write.avro.compression-codec": asked})
+    before, files = read_snapshot(name_of(table)), _metadata_files(table)
+    replace_files(before, copies(before), parameters=ASKED)
+    folder = Path(table.location().removeprefix("file://")) / "metadata"
+    new = [(folder / name).read_bytes() for name in _metadata_files(table) - files]
+    assert len(new) == 3
+    assert all(codec in one for one in new)
+    assert _ids(table) == list(range(10))
+
+
 def test_untouched_manifests_are_kept(make_table: Callable[..., Table]) -> None:
     table = make_table(files=3)
     before = read_snapshot(name_of(table))
