@@ -43,6 +43,7 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     TableChanged,
     TableProblem,
+    UnsupportedTable,
 )
 from parquet_bloomwriter.iceberg.catalog import metadata_errors, one_line
 from parquet_bloomwriter.iceberg.snapshot import MAIN, check_replaceable, read_again, reload
@@ -219,6 +220,8 @@ class _Commit:
                     return self._settled(table, found)
                 self._forget_hopeless(table)
                 draft = self._draft(table)
+            except UnsupportedTable:
+                raise  # the table was read: no earlier try was made, and none can be by now
             except TableProblem as error:
                 # A table that is not found may have another name by now, and our snapshot.
                 if self._unclear_parents or self._is_unread:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +24,12 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import SetSnapshotRefUpdate
 from pyiceberg.types import LongType
 
-from parquet_bloomwriter.errors import OutcomeUnknown, TableChanged, TableProblem
+from parquet_bloomwriter.errors import (
+    OutcomeUnknown,
+    TableChanged,
+    TableProblem,
+    UnsupportedTable,
+)
 from parquet_bloomwriter.iceberg import commit as commits
 from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_properties
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
@@ -592,6 +598,26 @@ def test_a_branch_that_is_gone_is_a_change_of_the_table(make_table: Callable[...
     table.manage_snapshots().remove_branch("side").commit()
     with pytest.raises(TableChanged, match='no branch "side"'):
         replace_files(before, copies(before), parameters=ASKED)
+
+
+def test_a_table_that_is_upgraded_during_the_commit_is_refused(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=1)
+    before = read_snapshot(name_of(table))
+    metadata = Path(table.metadata_location.removeprefix("file://"))
+
+    def act(_: int, go_on: Callable[[], object]) -> object:
+        # pyiceberg does not upgrade tables to version 3.
+        found = json.loads(metadata.read_bytes())
+        found |= {"format-version": 3, "next-row-id": 0}
+        metadata.write_text(json.dumps(found))
+        return go_on()
+
+    with _each_commit(monkeypatch, act) as calls, pytest.raises(UnsupportedTable):
+        replace_files(before, copies(before), parameters=ASKED)
+    assert len(calls) == 1
+    assert len(table.refresh().metadata.snapshots) == 1
 
 
 def test_another_table_of_the_name_is_not_touched(
