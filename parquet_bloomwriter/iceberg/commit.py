@@ -43,6 +43,7 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     TableChanged,
     TableProblem,
+    Unfinished,
     UnsupportedTable,
 )
 from parquet_bloomwriter.iceberg.catalog import metadata_errors, one_line
@@ -135,8 +136,8 @@ def replace_files(
         TableChanged: If another table has its name by now, or the branch is gone.
         TableProblem: If the catalog refuses or does not answer, or others commit all the time;
             nothing was committed.
-        OutcomeUnknown: If it cannot be found out whether the commit was made, or it was made and
-            the table cannot be read afterwards.
+        OutcomeUnknown: If it cannot be found out whether the commit was made.
+        Unfinished: If it was made, and the table cannot be read afterwards.
         KeyboardInterrupt, SystemExit: At any time. If the commit was made all the same, the
             exception has the attribute `COMMITTED`, a `Committed`.
     """
@@ -396,9 +397,9 @@ class _Commit:
             dropped=tuple((one, why) for one in self._replacements if one.path not in added),
         )
 
-    def _made(self, but: str) -> OutcomeUnknown:
+    def _made(self, but: str) -> Unfinished:
         """Return the error for a commit that was made, of which no more can be found out."""
-        return OutcomeUnknown(
+        return Unfinished(
             f"the commit {self._attempt} was made, but {but}",
             path=self._base.name,
             remedy="Run the command again: it goes on where this run ended.",

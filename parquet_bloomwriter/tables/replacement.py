@@ -17,7 +17,7 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown
+from parquet_bloomwriter.errors import BloomwriterError, OutcomeUnknown, Unfinished
 from parquet_bloomwriter.reports.rewriting import merge_totals
 from parquet_bloomwriter.reports.table import FileChange, FileFate
 from parquet_bloomwriter.tables.choice import batches
@@ -292,7 +292,7 @@ class _Batch:
                 self._take(pairs, error.__dict__[COMMITTED])
                 raise
             is_settled = isinstance(error, (BloomwriterError, OSError))
-            if is_settled and not isinstance(error, OutcomeUnknown):
+            if is_settled and not isinstance(error, (OutcomeUnknown, Unfinished)):
                 done.left_over += map(shown, self._written)
             else:
                 done.undecided += map(shown, self._written)

@@ -228,6 +228,7 @@ class Table(Protocol):
         Raises:
             TableChanged, TableProblem, UnsupportedTable: If this run cannot go on.
             OutcomeUnknown: If it cannot be found out whether the commit was made.
+            Unfinished: If it was made, and the table cannot be read afterwards.
             StoreProblem, OSError: If nothing was committed.
             KeyboardInterrupt, SystemExit: At any time; with the attribute `COMMITTED` if it is
                 known that the commit was made.

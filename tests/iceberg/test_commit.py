@@ -28,6 +28,7 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     TableChanged,
     TableProblem,
+    Unfinished,
     UnsupportedTable,
 )
 from parquet_bloomwriter.iceberg import commit as commits
@@ -501,7 +502,7 @@ def test_a_commit_after_which_the_table_cannot_be_read_is_not_said_to_be_none(
     with (
         pytest.MonkeyPatch.context() as patch,
         _each_commit(monkeypatch, act),
-        pytest.raises(OutcomeUnknown, match="was made"),
+        pytest.raises(Unfinished, match="was made"),
     ):
         replace_files(before, new, parameters=ASKED)
     assert _ids(table) == list(range(10))
@@ -553,7 +554,7 @@ def test_new_files_are_not_said_to_be_left_over_where_the_snapshot_has_expired(
             table.maintenance.expire_snapshots().by_id(ours).commit()
         raise ConnectionResetError("the answer is lost")
 
-    with _each_commit(monkeypatch, act), pytest.raises(OutcomeUnknown, match="was made"):
+    with _each_commit(monkeypatch, act), pytest.raises(Unfinished, match="was made"):
         replace_files(before, copies(before), parameters=ASKED)
 
 
