@@ -150,6 +150,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         UnsafeTarget: If no entry of the log can be created exclusively where the table lies.
         TableProblem: If the log is damaged, or changed so that this run cannot go on.
         OutcomeUnknown: If it cannot be found out whether a commit was made.
+        Unfinished: If a commit was made, and the table cannot be read afterwards.
         StoreProblem, OSError: If reading or writing fails.
 
         Commits that were made before stay. The exception's attribute `report` has what was done.

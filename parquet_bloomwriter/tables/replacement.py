@@ -210,6 +210,7 @@ def replace_all(  # noqa: PLR0913  the frame's parts
         UnsafeTarget: If no commit can be made safely there.
         TableProblem: If the table changed so that this run cannot go on; what was committed stays.
         OutcomeUnknown: If it cannot be found out whether a commit was made.
+        Unfinished: If a commit was made, and the table cannot be read afterwards.
         StoreProblem, OSError: If the commit cannot be written.
     """
     done.table.check_commits()

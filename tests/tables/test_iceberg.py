@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table.snapshots import Snapshot
 
 from parquet_bloomwriter.errors import (
     InvalidArgument,
     OutcomeUnknown,
     TableChanged,
+    Unfinished,
     UnsafeTarget,
 )
 from parquet_bloomwriter.iceberg.catalog import open_catalog
@@ -195,6 +197,25 @@ def test_an_interrupted_commit_is_looked_up(
     assert {f"file://{one}" for one in report.undecided} == (set() if is_made else new)
     assert report.commits == ((table.refresh().metadata.current_snapshot_id,) if is_made else ())
     assert [one.fate for one in report.changes] == [FileFate.REPLACED] * 2 * is_made
+
+
+def test_files_of_a_commit_that_cannot_be_read_are_not_left_over(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=2)
+    commit = SqlCatalog.commit_table
+
+    def cut_off(*given: Any) -> object:  # noqa: ANN401
+        made = commit(*given)
+        monkeypatch.setattr(Snapshot, "manifests", lambda *_: 1 // 0)
+        return made
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", cut_off)
+    with pytest.raises(Unfinished) as caught:
+        bloomify_table(name_of(table), "id")
+    report = caught.value.__dict__["report"]
+    assert len(report.undecided) == 2
+    assert not report.left_over
 
 
 def test_delete_files_that_go_after_the_last_commit_do_not_hide_the_report(
