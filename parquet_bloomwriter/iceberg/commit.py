@@ -43,11 +43,11 @@ from parquet_bloomwriter.errors import (
     OutcomeUnknown,
     TableChanged,
     TableProblem,
+    Unfinished,
     UnsupportedTable,
 )
-from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors, one_line
-from parquet_bloomwriter.iceberg.names import parse_name
-from parquet_bloomwriter.iceberg.snapshot import MAIN, check_replaceable, snapshot_of
+from parquet_bloomwriter.iceberg.catalog import metadata_errors, one_line
+from parquet_bloomwriter.iceberg.snapshot import MAIN, check_replaceable, read_again, reload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +64,9 @@ if TYPE_CHECKING:
 ATTEMPT = "bloomify.attempt"
 """Key of a snapshot's summary: random id of the commit."""
 
+COMMITTED = "committed"
+"""Attribute of an interruption that came after the commit: what the commit came to."""
+
 _TRIES = 100
 """Snapshots that are tried before it is said that others are always quicker."""
 
@@ -78,6 +81,9 @@ _PATH, _SIZE, _SPLIT_OFFSETS = 1, 5, 13
 """Positions of fields in pyiceberg's `DataFile`."""
 
 _COMPRESSION = "write.avro.compression-codec"
+_CODECS = {"gzip": "gzip", "zstd": "zstd", "uncompressed": "null"}
+"""Values of the property that pyiceberg can write anywhere, and its names for them."""
+
 _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
@@ -131,6 +137,9 @@ def replace_files(
         TableProblem: If the catalog refuses or does not answer, or others commit all the time;
             nothing was committed.
         OutcomeUnknown: If it cannot be found out whether the commit was made.
+        Unfinished: If it was made, and the table cannot be read afterwards.
+        KeyboardInterrupt, SystemExit: At any time. If the commit was made all the same, the
+            exception has the attribute `COMMITTED`, a `Committed`.
     """
     return _Commit(snapshot, replacements, parameters, attempt or str(uuid.uuid4())).run()
 
@@ -151,7 +160,7 @@ def set_properties(snapshot: IcebergSnapshot, properties: Mapping[str, str]) -> 
     name = snapshot.name
     for pause in _pauses():
         time.sleep(pause)
-        table = _reloaded(snapshot)
+        table = reload(snapshot)
         if not properties.items() <= table.metadata.properties.items():
             with metadata_errors(name):
                 try:
@@ -161,7 +170,7 @@ def set_properties(snapshot: IcebergSnapshot, properties: Mapping[str, str]) -> 
                     )
                 except CommitFailedException:
                     continue
-        return snapshot_of(name, table, branch=snapshot.branch, known=snapshot)
+        return read_again(snapshot, table)
     raise _always_late(name)
 
 
@@ -183,9 +192,26 @@ class _Commit:
         self._attempt = attempt
         self._num_unclear = 0
         self._unclear_parents: set[int] = set()
+        self._was_asked = False
+        """Whether the catalog was asked to make the commit."""
+
+        self._is_unread = False
+        """Whether it was asked, and the table not seen since."""
 
     def run(self) -> Committed:
         """See `replace_files`."""
+        try:
+            return self._run()
+        except (KeyboardInterrupt, SystemExit) as error:
+            if self._was_asked:
+                with suppress(BloomwriterError):
+                    table = reload(self._base)
+                    found = self._found_in(table)
+                    if found is not None:
+                        error.__dict__[COMMITTED] = self._settled(table, found)
+            raise
+
+    def _run(self) -> Committed:
         for pause in _pauses():
             time.sleep(pause)
             try:
@@ -195,10 +221,11 @@ class _Commit:
                     return self._settled(table, found)
                 self._forget_hopeless(table)
                 draft = self._draft(table)
-            except (TableChanged, UnsupportedTable):
-                raise  # no earlier try can be made on such a table
+            except UnsupportedTable:
+                raise  # the table was read: no earlier try was made, and none can be by now
             except TableProblem as error:
-                if self._unclear_parents:
+                # A table that is not found may have another name by now, and our snapshot.
+                if self._unclear_parents or self._is_unread:
                     raise self._unknown() from error
                 raise
             if isinstance(draft, Committed):
@@ -216,7 +243,7 @@ class _Commit:
         for pause in _READ_BACK_AFTER_S if self._unclear_parents else (0.0,):
             time.sleep(pause)
             try:
-                return _reloaded(self._base)
+                return reload(self._base)
             except TableChanged:
                 raise
             except TableProblem as error:
@@ -232,15 +259,16 @@ class _Commit:
 
     def _forget_hopeless(self, table: Table) -> None:
         """Forget unclear tries on a snapshot that is no longer the head: none can succeed."""
+        self._is_unread = False
         head = table.metadata.snapshot_by_name(self._branch)
         self._unclear_parents &= set() if head is None else {head.snapshot_id}
 
     def _draft(self, table: Table) -> _Draft | Committed:
         """Return the commit of what holds on the branch's head; what it came to if nothing does."""
-        current = self._current = snapshot_of(
-            self._base.name, table, branch=self._branch, known=self._current
-        )
+        current = self._current = read_again(self._current, table)
         check_replaceable(current)
+        if self._was_asked and any(one.path in current.files for one in self._replacements):
+            raise self._made("its snapshot has expired already")
         kept: dict[str, Replacement] = {}
         dropped: list[tuple[Replacement, str]] = []
         for one in self._replacements:
@@ -272,36 +300,53 @@ class _Commit:
         except BaseException:
             draft.remove()  # the catalog was not asked
             raise
+        self._was_asked = self._is_unread = True
         try:
             table._do_commit(updates, requirements)  # noqa: SLF001  as pyiceberg's transactions
         except CommitFailedException:
             # Refused, unless a layer in between asked twice: the next round looks for our id first.
-            # So what was written stays until it is known that it is in no snapshot.
-            self._remove_if_refused(draft)
+            self._is_overtaken(draft)
             return None
         except Exception as error:  # noqa: BLE001
             # pyiceberg raises what its catalogs' libraries raise.
-            if _is_refusal(error):
-                return self._after_refusal(error)
+            if _is_refusal(error) or type(error) is ValueError:
+                # A number of sequence that a commit to another branch took is a request that makes
+                # no sense to some catalogs, and to pyiceberg.
+                if self._is_overtaken(draft):
+                    return None
+                if _is_refusal(error):
+                    return self._after_refusal(error)
             self._num_unclear += 1
             self._unclear_parents.add(draft.parent_id)
             if self._num_unclear < _UNCLEAR_TRIES:
                 return None
             return self._last_look(error)
+        try:
+            after = read_again(self._current, table)
+        except BloomwriterError as error:
+            raise self._made("the table cannot be read afterwards") from error
         return Committed(
-            snapshot=snapshot_of(name, table, branch=self._branch, known=self._current),
-            snapshot_id=draft.snapshot_id,
-            dropped=tuple(draft.dropped),
+            snapshot=after, snapshot_id=draft.snapshot_id, dropped=tuple(draft.dropped)
         )
 
-    def _remove_if_refused(self, draft: _Draft) -> None:
-        """Remove what a try wrote, if the branch went on without it."""
+    def _is_overtaken(self, draft: _Draft) -> bool:
+        """Whether another commit came first, so that a refused try can no longer be made.
+
+        What the try wrote is removed then. Else it stays: it may be in a snapshot.
+        """
+        from pyiceberg.table.metadata import TableMetadataV1
+
         with suppress(BloomwriterError):
-            table = _reloaded(self._base)
-            head = table.metadata.snapshot_by_name(self._branch)
+            table = reload(self._base)
+            metadata = table.metadata
+            head = metadata.snapshot_by_name(self._branch)
             has_moved = head is None or head.snapshot_id != draft.parent_id
+            if not isinstance(metadata, TableMetadataV1):
+                has_moved = has_moved or metadata.last_sequence_number >= draft.sequence_number
             if has_moved and self._found_in(table) is None:
                 draft.remove()
+                return True
+        return False
 
     def _after_refusal(self, error: Exception) -> Committed:
         """Raise a refusal of the catalog; but first see that no earlier try was made after all."""
@@ -333,20 +378,31 @@ class _Commit:
 
     def _settled(self, table: Table, found: Snapshot) -> Committed:
         """Return what a commit came to whose snapshot was found in the table."""
-        name = self._base.name
-        with metadata_errors(name):
-            added = {
-                entry.data_file.file_path
-                for manifest in found.manifests(table.io)
-                if manifest.added_snapshot_id == found.snapshot_id
-                for entry in manifest.fetch_manifest_entry(table.io)
-                if entry.snapshot_id == found.snapshot_id
-            }
+        try:
+            with metadata_errors(self._base.name):
+                added = {
+                    entry.data_file.file_path
+                    for manifest in found.manifests(table.io)
+                    if manifest.added_snapshot_id == found.snapshot_id
+                    for entry in manifest.fetch_manifest_entry(table.io)
+                    if entry.snapshot_id == found.snapshot_id
+                }
+            after = read_again(self._current, table)
+        except BloomwriterError as error:
+            raise self._made("the table cannot be read afterwards") from error
         why = "it did not hold when the commit was made"
         return Committed(
-            snapshot=snapshot_of(name, table, branch=self._branch, known=self._current),
+            snapshot=after,
             snapshot_id=found.snapshot_id,
             dropped=tuple((one, why) for one in self._replacements if one.path not in added),
+        )
+
+    def _made(self, but: str) -> Unfinished:
+        """Return the error for a commit that was made, of which no more can be found out."""
+        return Unfinished(
+            f"the commit {self._attempt} was made, but {but}",
+            path=self._base.name,
+            remedy="Run the command again: it goes on where this run ended.",
         )
 
     def _unknown(self) -> OutcomeUnknown:
@@ -372,6 +428,7 @@ class _Draft:
 
     snapshot_id: int = field(init=False)
     parent_id: int = field(init=False)
+    sequence_number: int = field(init=False)
     _id: str = field(init=False, default_factory=lambda: str(uuid.uuid4()))
     _written: list[str] = field(init=False, default_factory=list)
 
@@ -381,6 +438,7 @@ class _Draft:
             raise ValueError("a table without snapshots has no files to replace")
         self.snapshot_id = self.current.table.metadata.new_snapshot_id()
         self.parent_id = parent.snapshot_id
+        self.sequence_number = self.current.table.metadata.next_sequence_number()
 
     def write(self, branch: str) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
         """Write manifests and the manifest list; return what to ask of the catalog."""
@@ -397,13 +455,12 @@ class _Draft:
         metadata = self.current.table.metadata
         manifests, num_created, num_replaced = self._manifests()
         location = self._new_location(f"snap-{self.snapshot_id}-0-{self._id}.avro")
-        sequence_number = metadata.next_sequence_number()
         with write_manifest_list(
             format_version=metadata.format_version,
             output_file=self.current.table.io.new_output(location),
             snapshot_id=self.snapshot_id,
             parent_snapshot_id=self.parent_id,
-            sequence_number=sequence_number,
+            sequence_number=self.sequence_number,
             avro_compression=self._compression,
         ) as writer:
             writer.add_manifests(manifests)
@@ -411,7 +468,7 @@ class _Draft:
             "snapshot_id": self.snapshot_id,
             "parent_snapshot_id": self.parent_id,
             "manifest_list": location,
-            "sequence_number": sequence_number,
+            "sequence_number": self.sequence_number,
             "timestamp_ms": self._now_ms(),
             "summary": self._summary(
                 {
@@ -527,7 +584,9 @@ class _Draft:
 
     @property
     def _compression(self) -> Any:  # noqa: ANN401  one of pyiceberg's literals
-        return self.current.properties.get(_COMPRESSION, "gzip")
+        """Return the codec that the table asks for; gzip where it cannot be written here."""
+        asked = self.current.properties.get(_COMPRESSION, "gzip")
+        return _CODECS.get(asked.strip().lower(), "gzip")
 
     def _now_ms(self) -> int:
         """Return the time of the snapshot, which is later than that of all others."""
@@ -610,24 +669,6 @@ def _schema_for(table: Table, spec: PartitionSpec) -> Schema:
     return table.schema()
 
 
-def _reloaded(snapshot: IcebergSnapshot) -> Table:
-    """Load the table again.
-
-    Raises:
-        TableChanged: If another table has its name by now.
-        TableProblem: If the catalog does not answer, or has no such table any more.
-    """
-    try:
-        table = load_table(parse_name(snapshot.name))
-    except TableProblem:
-        raise
-    except BloomwriterError as error:
-        raise TableChanged(error.problem, path=snapshot.name) from error
-    if str(table.metadata.table_uuid) != snapshot.uuid:
-        raise TableChanged("another table has this name by now", path=snapshot.name)
-    return table
-
-
 def _is_refusal(error: Exception) -> bool:
     """Whether a catalog said that it makes no such commit, for another reason than a conflict."""
     from pyiceberg.exceptions import (
@@ -647,6 +688,7 @@ def _is_refusal(error: Exception) -> bool:
             BadRequestError,
             ForbiddenError,
             NoSuchTableError,
+            NotImplementedError,  # of catalogs that pyiceberg only reads
             OAuthError,
             TooManyRequestsError,
             UnauthorizedError,

@@ -16,7 +16,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument, TableProblem, UnsupportedTable
+from parquet_bloomwriter.errors import (
+    InvalidArgument,
+    TableChanged,
+    TableProblem,
+    UnsupportedTable,
+)
 from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
 from parquet_bloomwriter.iceberg.deletes import PositionDeletes
 from parquet_bloomwriter.iceberg.names import parse_name
@@ -228,6 +233,35 @@ def snapshot_of(
             entries=entries,
             deletes=deletes,
         )
+
+
+def reload(snapshot: IcebergSnapshot) -> Table:
+    """Load the table of a snapshot as its catalog has it now.
+
+    Raises:
+        TableChanged: If the catalog has no such table any more, or another one has its name.
+        TableProblem: If the catalog does not answer.
+    """
+    try:
+        table = load_table(parse_name(snapshot.name))
+    except InvalidArgument as error:
+        raise TableChanged(error.problem, path=snapshot.name) from error
+    if str(table.metadata.table_uuid) != snapshot.uuid:
+        raise TableChanged("another table has this name by now", path=snapshot.name)
+    return table
+
+
+def read_again(known: IcebergSnapshot, table: Table) -> IcebergSnapshot:
+    """Read the branch of an earlier snapshot in a table that was loaded again.
+
+    Raises:
+        TableChanged: If the branch is gone.
+        UnsupportedTable, TableProblem: As `read_snapshot`.
+    """
+    try:
+        return snapshot_of(known.name, table, branch=known.branch, known=known)
+    except InvalidArgument as error:
+        raise TableChanged(error.problem, path=known.name) from error
 
 
 def head_of(name: str, table: Table, branch: str) -> Snapshot | None:

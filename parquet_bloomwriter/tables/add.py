@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, TableProblem
 from parquet_bloomwriter.reports.rewriting import ColumnTotals
 from parquet_bloomwriter.tables.choice import Chooser, in_order, within_budget
 from parquet_bloomwriter.tables.open import open_table
@@ -149,6 +150,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         UnsafeTarget: If no entry of the log can be created exclusively where the table lies.
         TableProblem: If the log is damaged, or changed so that this run cannot go on.
         OutcomeUnknown: If it cannot be found out whether a commit was made.
+        Unfinished: If a commit was made, and the table cannot be read afterwards.
         StoreProblem, OSError: If reading or writing fails.
 
         Commits that were made before stay. The exception's attribute `report` has what was done.
@@ -191,5 +193,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         )
     finally:
         if not dry_run:
-            records.save(run.active)
+            # The table's files may be read for it, and records may be lost.
+            with suppress(TableProblem):
+                records.save(run.active)
     return run.report()

@@ -11,16 +11,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.delta.place.uris import new_name
-from parquet_bloomwriter.errors import InvalidArgument, TableChanged
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg import commit as catalog
-from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
-from parquet_bloomwriter.iceberg.names import parse_name
+from parquet_bloomwriter.iceberg.catalog import metadata_errors
 from parquet_bloomwriter.iceberg.properties import ENABLED, asked_by, to_ask
-from parquet_bloomwriter.iceberg.snapshot import check_replaceable, read_snapshot, snapshot_of
+from parquet_bloomwriter.iceberg.snapshot import (
+    check_replaceable,
+    read_again,
+    read_snapshot,
+    reload,
+)
 from parquet_bloomwriter.iceberg.store import use_settings_of
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.tables.choice import FOOTERS_AT_ONCE, footer_of
-from parquet_bloomwriter.tables.table import Asked, Committed, DataFile
+from parquet_bloomwriter.tables.table import COMMITTED, Asked, Committed, DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -140,14 +144,12 @@ class IcebergTable:
     def newest(self) -> IcebergTable:
         """See `Table`. Files stay valid under another schema: they are found by field ids."""
         before = self.snapshot
-        table = load_table(parse_name(before.name))
-        if str(table.metadata.table_uuid) != before.uuid:
-            raise TableChanged("another table has this name by now", path=before.name)
+        table = reload(before)
         location = table.metadata_location
         if location and location == before.table.metadata_location:
             after = dataclasses.replace(before, table=table)  # keys may have been renewed
         else:
-            after = snapshot_of(before.name, table, branch=before.branch, known=before)
+            after = read_again(before, table)
             check_replaceable(after)
         use_settings_of(after)
         return IcebergTable(after, self.name)
@@ -158,9 +160,18 @@ class IcebergTable:
         """See `Table`."""
         with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="bloomify") as pool:
             logged = list(pool.map(self._logged, replacements))
-        made = catalog.replace_files(
-            self.snapshot, logged, parameters={f"bloomify.{verb}": ", ".join(columns)}
-        )
+        try:
+            made = catalog.replace_files(
+                self.snapshot, logged, parameters={f"bloomify.{verb}": ", ".join(columns)}
+            )
+        except (KeyboardInterrupt, SystemExit) as error:
+            found = error.__dict__.pop(catalog.COMMITTED, None)
+            if found is not None:
+                error.__dict__[COMMITTED] = self._came_to(found)
+            raise
+        return self._came_to(made)
+
+    def _came_to(self, made: catalog.Committed) -> Committed:
         return Committed(
             table=IcebergTable(made.snapshot, self.name),
             version=made.snapshot_id,

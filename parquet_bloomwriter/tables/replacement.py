@@ -17,11 +17,16 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, OutcomeUnknown
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    InvalidArgument,
+    OutcomeUnknown,
+    Unfinished,
+)
 from parquet_bloomwriter.reports.rewriting import merge_totals
 from parquet_bloomwriter.reports.table import FileChange, FileFate
 from parquet_bloomwriter.tables.choice import batches
-from parquet_bloomwriter.tables.table import Replacement
+from parquet_bloomwriter.tables.table import COMMITTED, Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.rewriting import ColumnTotals
     from parquet_bloomwriter.tables.choice import Task
-    from parquet_bloomwriter.tables.table import DataFile, Table
+    from parquet_bloomwriter.tables.table import Committed, DataFile, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +224,7 @@ def replace_all(  # noqa: PLR0913  the frame's parts
         UnsafeTarget: If no commit can be made safely there.
         TableProblem: If the table changed so that this run cannot go on; what was committed stays.
         OutcomeUnknown: If it cannot be found out whether a commit was made.
+        Unfinished: If a commit was made, and the table cannot be read afterwards.
         StoreProblem, OSError: If the commit cannot be written.
     """
     done.table.check_commits()
@@ -297,12 +303,20 @@ class _Batch:
                 replacements, verb=self._operation.verb, columns=self._operation.columns
             )
         except BaseException as error:
+            if COMMITTED in error.__dict__:
+                self._take(pairs, error.__dict__[COMMITTED])
+                raise
             is_settled = isinstance(error, (BloomwriterError, OSError))
-            if is_settled and not isinstance(error, OutcomeUnknown):
+            if is_settled and not isinstance(error, (OutcomeUnknown, Unfinished)):
                 done.left_over += map(shown, self._written)
             else:
                 done.undecided += map(shown, self._written)
             raise
+        self._take(pairs, committed)
+
+    def _take(self, pairs: Sequence[tuple[Replacement, NewFile]], committed: Committed) -> None:
+        """Take note of what a commit came to."""
+        done, shown = self._done, self._done.table.shown
         done.table = committed.table
         if committed.version is not None:
             done.commits.append(committed.version)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+COMMITTED = "committed"
+"""Attribute of an interruption that came after a commit was made: a `Committed`."""
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
@@ -225,6 +228,9 @@ class Table(Protocol):
         Raises:
             TableChanged, TableProblem, UnsupportedTable: If this run cannot go on.
             OutcomeUnknown: If it cannot be found out whether the commit was made.
+            Unfinished: If it was made, and the table cannot be read afterwards.
             StoreProblem, OSError: If nothing was committed.
+            KeyboardInterrupt, SystemExit: At any time; with the attribute `COMMITTED` if it is
+                known that the commit was made.
         """
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -12,16 +13,24 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
+    BadRequestError,
     CommitFailedException,
     CommitStateUnknownException,
     ForbiddenError,
 )
 from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import SetSnapshotRefUpdate
 from pyiceberg.types import LongType
 
-from parquet_bloomwriter.errors import OutcomeUnknown, TableChanged, TableProblem
+from parquet_bloomwriter.errors import (
+    OutcomeUnknown,
+    TableChanged,
+    TableProblem,
+    Unfinished,
+    UnsupportedTable,
+)
 from parquet_bloomwriter.iceberg import commit as commits
 from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_properties
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
@@ -185,6 +194,31 @@ def test_partitions_of_several_specs_are_carried_over(catalog: Catalog) -> None:
     assert sorted(repr((one.spec_id, one.partition)) for one in before.files.values()) == sorted(
         repr((one.spec_id, one.partition)) for one in made.snapshot.files.values()
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "codec"),
+    [
+        ("ZSTD", b"zstandard"),
+        ("zstd", b"zstandard"),
+        ("uncompressed", b"null"),
+        ("gzip", b"deflate"),
+        ("snappy", b"deflate"),
+    ],
+)
+def test_manifests_are_compressed_as_iceberg_names_codecs(
+    make_table: Callable[..., Table], asked: str, codec: bytes
+) -> None:
+    table = make_table(files=1)
+    with table.transaction() as change:
+        change.set_properties({"write.avro.compression-codec": asked})
+    before, files = read_snapshot(name_of(table)), _metadata_files(table)
+    replace_files(before, copies(before), parameters=ASKED)
+    folder = Path(table.location().removeprefix("file://")) / "metadata"
+    new = [(folder / name).read_bytes() for name in _metadata_files(table) - files]
+    assert len(new) == 3
+    assert all(codec in one for one in new)
+    assert _ids(table) == list(range(10))
 
 
 def test_untouched_manifests_are_kept(make_table: Callable[..., Table]) -> None:
@@ -421,14 +455,15 @@ def test_a_catalog_that_is_gone_leaves_it_unknown(
         replace_files(before, copies(before), parameters=ASKED)
 
 
+@pytest.mark.parametrize("error", [ForbiddenError, NotImplementedError])
 def test_a_refusal_is_passed_on(
-    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     table = make_table(files=1)
     before = read_snapshot(name_of(table))
 
     def act(_: int, __: Callable[[], object]) -> object:
-        raise ForbiddenError("read only")
+        raise error("read only")
 
     with _each_commit(monkeypatch, act) as calls, pytest.raises(TableProblem) as caught:
         replace_files(before, copies(before), parameters=ASKED)
@@ -450,6 +485,140 @@ def test_an_interruption_is_passed_on_and_removes_nothing(
     with _each_commit(monkeypatch, act), pytest.raises(KeyboardInterrupt):
         replace_files(before, copies(before), parameters=ASKED)
     assert _ids(table) == list(range(10))
+
+
+def test_a_commit_after_which_the_table_cannot_be_read_is_not_said_to_be_none(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=1)
+    before = read_snapshot(name_of(table))
+    new = copies(before)
+
+    def act(_: int, go_on: Callable[[], object]) -> object:
+        made = go_on()
+        patch.setattr(Snapshot, "manifests", lambda *_: (_ for _ in ()).throw(OSError("no store")))
+        return made
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        _each_commit(monkeypatch, act),
+        pytest.raises(Unfinished, match="was made"),
+    ):
+        replace_files(before, new, parameters=ASKED)
+    assert _ids(table) == list(range(10))
+
+
+@pytest.mark.parametrize("error", [CommitFailedException, ConnectionResetError])
+@pytest.mark.parametrize("then", ["renamed", "gone"])
+def test_a_commit_is_unknown_whose_table_is_not_found_afterwards(
+    make_table: Callable[..., Table],
+    catalog: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+    then: str,
+) -> None:
+    before = read_snapshot(name_of(make_table(files=1)))
+
+    def act(_: int, go_on: Callable[[], object]) -> object:
+        go_on()
+        if then == "renamed":
+            catalog.rename_table("shop.orders", "shop.sales")
+        else:
+            patch.setattr(
+                SqlCatalog, "load_table", lambda *_: (_ for _ in ()).throw(ConnectionError("gone"))
+            )
+        raise error("asked twice")
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        _each_commit(monkeypatch, act),
+        pytest.raises(OutcomeUnknown),
+    ):
+        replace_files(before, copies(before), parameters=ASKED)
+
+
+def test_new_files_are_not_said_to_be_left_over_where_the_snapshot_has_expired(
+    make_table: Callable[..., Table], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_snapshot(name_of(make_table(files=1)))
+    commit = SqlCatalog.commit_table
+
+    def act(_: int, go_on: Callable[[], object]) -> object:
+        go_on()
+        with monkeypatch.context() as patch:
+            patch.setattr(SqlCatalog, "commit_table", commit)
+            table = catalog.load_table("shop.orders")
+            ours = table.metadata.current_snapshot_id
+            assert ours is not None
+            table.append(rows(10))
+            table.maintenance.expire_snapshots().by_id(ours).commit()
+        raise ConnectionResetError("the answer is lost")
+
+    with _each_commit(monkeypatch, act), pytest.raises(Unfinished, match="was made"):
+        replace_files(before, copies(before), parameters=ASKED)
+
+
+@pytest.mark.parametrize("error", [None, BadRequestError])
+def test_commits_to_other_branches_are_conflicts(
+    make_table: Callable[..., Table],
+    catalog: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception] | None,
+) -> None:
+    """They take the sequence number; some catalogs say so as of a request that makes no sense."""
+    table = make_table(files=1)
+    table.manage_snapshots().create_branch(table.metadata.current_snapshot_id or 0, "side").commit()
+    before = read_snapshot(name_of(table))
+    files = _metadata_files(table)
+    commit = SqlCatalog.commit_table
+
+    def act(number: int, go_on: Callable[[], object]) -> object:
+        if number > 6:
+            return go_on()
+        with monkeypatch.context() as patch:
+            patch.setattr(SqlCatalog, "commit_table", commit)
+            catalog.load_table("shop.orders").append(rows(100), branch="side")
+        try:
+            return go_on()
+        except ValueError as refusal:
+            raise (error(str(refusal)) if error else refusal) from refusal
+
+    with _each_commit(monkeypatch, act) as calls:
+        made = replace_files(before, copies(before), parameters=ASKED)
+    assert len(calls) == 7
+    assert made.snapshot_id is not None
+    assert _ids(table) == list(range(10))
+    # Six appends of a manifest and a list, and ours: nothing is left over of what was refused.
+    assert len(_metadata_files(table) - files) == 6 * 2 + 3
+
+
+def test_a_branch_that_is_gone_is_a_change_of_the_table(make_table: Callable[..., Table]) -> None:
+    table = make_table(files=1)
+    table.manage_snapshots().create_branch(table.metadata.current_snapshot_id or 0, "side").commit()
+    before = read_snapshot(name_of(table), branch="side")
+    table.manage_snapshots().remove_branch("side").commit()
+    with pytest.raises(TableChanged, match='no branch "side"'):
+        replace_files(before, copies(before), parameters=ASKED)
+
+
+def test_a_table_that_is_upgraded_during_the_commit_is_refused(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=1)
+    before = read_snapshot(name_of(table))
+    metadata = Path(table.metadata_location.removeprefix("file://"))
+
+    def act(_: int, go_on: Callable[[], object]) -> object:
+        # pyiceberg does not upgrade tables to version 3.
+        found = json.loads(metadata.read_bytes())
+        found |= {"format-version": 3, "next-row-id": 0}
+        metadata.write_text(json.dumps(found))
+        return go_on()
+
+    with _each_commit(monkeypatch, act) as calls, pytest.raises(UnsupportedTable):
+        replace_files(before, copies(before), parameters=ASKED)
+    assert len(calls) == 1
+    assert len(table.refresh().metadata.snapshots) == 1
 
 
 def test_another_table_of_the_name_is_not_touched(

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table.snapshots import Snapshot
 
-from parquet_bloomwriter.errors import InvalidArgument, OutcomeUnknown, UnsafeTarget
+from parquet_bloomwriter.errors import (
+    InvalidArgument,
+    OutcomeUnknown,
+    TableChanged,
+    Unfinished,
+    UnsafeTarget,
+)
 from parquet_bloomwriter.iceberg.catalog import open_catalog
+from parquet_bloomwriter.iceberg.deletes import PositionDeletes
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
 from parquet_bloomwriter.reports.table import FileFate
 from parquet_bloomwriter.stores.s3.settings import install
@@ -24,6 +33,7 @@ from tests.support.iceberg_commits import CATALOG, add_position_deletes, name_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
     from tests.stores.servers import Store
@@ -148,8 +158,6 @@ def test_new_files_lie_beside_the_old_wherever_these_are(
 def test_a_commit_of_unknown_outcome_keeps_the_new_files(
     make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-
     table = make_table(files=2)
     files = _data_files(table)
 
@@ -164,6 +172,101 @@ def test_a_commit_of_unknown_outcome_keeps_the_new_files(
     assert {f"file://{one}" for one in caught.value.__dict__["report"].undecided} == (
         _data_files(table) - files
     )
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_an_interrupted_commit_is_looked_up(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch, *, is_made: bool
+) -> None:
+    table = make_table(files=2)
+    files = _data_files(table)
+    commit = SqlCatalog.commit_table
+
+    def interrupt(*given: Any) -> object:  # noqa: ANN401
+        if is_made:
+            commit(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", interrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        bloomify_table(name_of(table), "id")
+    report = caught.value.__dict__["report"]
+    new = _data_files(table) - files
+    assert len(new) == 2
+    assert not report.left_over
+    assert {f"file://{one}" for one in report.undecided} == (set() if is_made else new)
+    assert report.commits == ((table.refresh().metadata.current_snapshot_id,) if is_made else ())
+    assert [one.fate for one in report.changes] == [FileFate.REPLACED] * 2 * is_made
+
+
+def test_files_of_a_commit_that_cannot_be_read_are_not_left_over(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=2)
+    commit = SqlCatalog.commit_table
+
+    def cut_off(*given: Any) -> object:  # noqa: ANN401
+        made = commit(*given)
+        monkeypatch.setattr(Snapshot, "manifests", lambda *_: 1 // 0)
+        return made
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", cut_off)
+    with pytest.raises(Unfinished) as caught:
+        bloomify_table(name_of(table), "id")
+    report = caught.value.__dict__["report"]
+    assert len(report.undecided) == 2
+    assert not report.left_over
+
+
+def test_delete_files_that_go_after_the_last_commit_do_not_hide_the_report(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=3)
+    add_position_deletes(table, {next(iter(read_snapshot(name_of(table)).files)): [1]})
+    commit = SqlCatalog.commit_table
+
+    def cut_off(*given: Any) -> object:  # noqa: ANN401
+        made = commit(*given)
+
+        def refuse(_: object) -> object:
+            raise OSError("no store")
+
+        monkeypatch.setattr(PositionDeletes, "_position_deletes", refuse)
+        return made
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", cut_off)
+    report = bloomify_table(name_of(table), "id")
+    assert sorted(one.fate.name for one in report.changes) == ["KEPT", "REPLACED", "REPLACED"]
+
+
+@pytest.mark.parametrize("what", ["table", "branch"])
+def test_a_table_that_goes_between_two_commits_has_changed(
+    make_table: Callable[..., Table],
+    catalog: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    table = make_table(files=2)
+    snapshot_id = table.metadata.current_snapshot_id
+    assert snapshot_id is not None
+    table.manage_snapshots().create_branch(snapshot_id, "side").commit()
+    commit = SqlCatalog.commit_table
+
+    def then_gone(*given: Any) -> object:  # noqa: ANN401
+        monkeypatch.setattr(SqlCatalog, "commit_table", commit)
+        made = commit(*given)
+        if what == "table":
+            catalog.drop_table("shop.orders")
+        else:
+            table.refresh().manage_snapshots().remove_branch("side").commit()
+        return made
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", then_gone)
+    with pytest.raises(TableChanged) as caught:
+        bloomify_table(name_of(table), "id", branch="side", limits=Limits(num_files=1))
+    report = caught.value.__dict__["report"]
+    assert len(report.commits) == 1
+    assert not report.left_over
 
 
 def test_the_report_says_how_old_files_go(make_table: Callable[..., Table]) -> None:
