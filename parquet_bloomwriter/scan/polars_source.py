@@ -268,7 +268,9 @@ def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
     """Return a batch with columns in the order, and of the types, of a schema."""
     import polars as pl
 
-    frame = pl.DataFrame(batch).select(schema.names())
+    frame = pl.DataFrame(batch)
+    frame.columns = batch.schema.names  # Polars has another name for a column named ""
+    frame = frame.select(schema.names())
     return frame if frame.schema == schema else frame.cast(schema)
 
 
@@ -322,4 +324,4 @@ def _polars_type(field: pa.Field) -> pl.DataType:
         empty = pl.DataFrame(pa.schema([field]).empty_table())
     except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError) as error:
         raise problem from error
-    return empty.schema[field.name]
+    return empty.dtypes[0]

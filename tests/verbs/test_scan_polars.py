@@ -204,6 +204,14 @@ def test_rows_of_a_slice_are_selected_after_it_is_cut(path: Path, engine: Engine
             assert_frame_equal(found, expected.head(rows).filter(some).select("id"))
 
 
+def test_a_column_whose_name_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"": [7, 8], "id": [1, 2]}), path)
+
+    assert_frame_equal(scan_polars(path).collect(), pl.scan_parquet(path).collect())
+    assert scan_polars(path).filter(col("") == 8).collect().rows() == [(8, 2)]
+
+
 def test_batches_are_as_small_as_polars_wishes(path: Path, decoded: Decoded) -> None:
     with pl.Config(streaming_chunk_size=500):
         found = scan_polars(path).select("id").collect(engine="streaming")
