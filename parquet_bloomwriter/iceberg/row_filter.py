@@ -79,7 +79,8 @@ def to_iceberg(tree: Expression, types: Mapping[str, IcebergType]) -> pe.Boolean
             if all(_is_alike(value, types.get(column)) for value in values):
                 several: set[Any] = set(values)
                 return pe.In(term=pe.Reference(column), values=several)
-        case IsNull(column) if column in types:
+        case IsNull(column) if column in types and "." not in column:
+            # To pyiceberg required fields are never null, not even those of a struct that is null.
             return pe.IsNull(term=pe.Reference(column))
     return _ANY
 

@@ -225,10 +225,13 @@ class _Source:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows that satisfy a predicate, in batches that are not empty.
 
+        Polars gives a number of rows together with a predicate only for `head(...).filter(...)`:
+        the rows are counted before the predicate selects among them, so none may be excluded.
+
         Args:
             with_columns: The columns to return; None for all.
             predicate: Which rows to return; None for all.
-            n_rows: How many of these rows to return at most; None for all.
+            n_rows: How many of the table's first rows are looked at; None for all.
             batch_size: Rows of a batch, at most; None if Polars does not care.
         """
         import polars as pl
@@ -240,19 +243,21 @@ class _Source:
         # Without any column a batch would have no rows.
         needed = list(dict.fromkeys([*wanted, *asked])) or self.names[:1]
         schema = pl.Schema({name: self.schema[name] for name in needed})
-        tree = None if predicate is None else from_polars(predicate, self.schema)
+        tree = None
+        if predicate is not None and n_rows is None:
+            tree = from_polars(predicate, self.schema)
         size = batch_size or _BATCH_ROWS
-        if n_rows is not None and predicate is None:
+        if n_rows is not None:
             size = max(1, min(size, n_rows))
         left = n_rows
         for batch in self.rows.batches(needed, tree, size) if left != 0 else ():
             frame = _frame(batch, schema)
-            if predicate is not None:
-                frame = frame.filter(predicate)
-            frame = frame.select(wanted)
             if left is not None:
                 frame = frame.head(left)
                 left -= frame.height
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            frame = frame.select(wanted)
             if frame.height:
                 yield frame
             if left == 0:
@@ -263,7 +268,9 @@ def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:
     """Return a batch with columns in the order, and of the types, of a schema."""
     import polars as pl
 
-    frame = pl.DataFrame(batch).select(schema.names())
+    frame = pl.DataFrame(batch)
+    frame.columns = batch.schema.names  # Polars has another name for a column named ""
+    frame = frame.select(schema.names())
     return frame if frame.schema == schema else frame.cast(schema)
 
 
@@ -317,4 +324,4 @@ def _polars_type(field: pa.Field) -> pl.DataType:
         empty = pl.DataFrame(pa.schema([field]).empty_table())
     except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError) as error:
         raise problem from error
-    return empty.schema[field.name]
+    return empty.dtypes[0]

@@ -11,8 +11,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
+from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import DoubleType, LongType, StringType
+from pyiceberg.types import DoubleType, LongType, NestedField, StringType, StructType
 
 from parquet_bloomwriter import (
     bloomify,
@@ -402,3 +403,17 @@ def test_tables_that_pyiceberg_reads_by_fsspec(
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__PY_IO_IMPL", "pyiceberg.io.fsspec.FsspecFileIO")
     assert might_match(table, "id = 300") == [paths_of(table)[1]]
     assert read_table(url_of(table), filters="id = 300")["name"].to_pylist() == ["n300"]
+
+
+def test_a_required_field_is_null_where_its_struct_is(catalog: Catalog) -> None:
+    part = StructType(NestedField(3, "number", LongType(), required=True))
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "part", part))
+    table = catalog.create_table("shop.parts", schema)
+    rows = [{"id": 1, "part": {"number": 7}}, {"id": 2, "part": None}]
+    for one in rows:
+        table.append(pa.Table.from_pylist([one], schema=table.schema().as_arrow()))
+    with_filters(table)
+    is_null = pl.col("part").struct.field("number").is_null()
+
+    assert read_table(url_of(table), filters="part.number IS NULL")["id"].to_pylist() == [2]
+    assert scan_polars(url_of(table)).filter(is_null).collect()["id"].to_list() == [2]

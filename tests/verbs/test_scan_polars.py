@@ -194,6 +194,24 @@ def test_slices(path: Path, decoded: Decoded) -> None:
     assert frame.head(0).collect().height == 0
 
 
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_rows_of_a_slice_are_selected_after_it_is_cut(path: Path, engine: EngineType) -> None:
+    frame, expected = scan_polars(path), pl.scan_parquet(path).collect()
+    number = int(expected["id"][150])
+    for some in (col("id") == number, col("id") != number, col("id").is_null()):
+        for rows in (0, 100, 151, 500):
+            found = frame.head(rows).filter(some).select("id").collect(engine=engine)
+            assert_frame_equal(found, expected.head(rows).filter(some).select("id"))
+
+
+def test_a_column_whose_name_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"": [7, 8], "id": [1, 2]}), path)
+
+    assert_frame_equal(scan_polars(path).collect(), pl.scan_parquet(path).collect())
+    assert scan_polars(path).filter(col("") == 8).collect().rows() == [(8, 2)]
+
+
 def test_batches_are_as_small_as_polars_wishes(path: Path, decoded: Decoded) -> None:
     with pl.Config(streaming_chunk_size=500):
         found = scan_polars(path).select("id").collect(engine="streaming")
