@@ -7,11 +7,18 @@ files and row groups (`predicate.polars_in`), and by Polars itself, which select
 batch. So what a condition means is Polars' business alone.
 
 Rows come in the order of the files. One batch is decoded at a time.
+
+Polars reads in threads of its own, which may go on for a moment after a query that needs no more
+rows. A thread that runs Python when the interpreter has ended aborts the process: so at its end the
+interpreter waits for such threads.
 """
 
 from __future__ import annotations
 
+import atexit
 import re
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -36,6 +43,11 @@ _BATCH_ROWS = 100_000
 
 _OLDEST = (2, 0)
 """The oldest version of Polars that was tried."""
+
+
+_LONGEST_STEP_S, _LONGEST_CLOSING_S = 30.0, 0.5
+"""Seconds that the end of the interpreter waits: for a batch under way, then for Polars to let go
+of scans, which it does at once unless somebody holds on to a query."""
 
 
 class Rows(Protocol):
@@ -223,6 +235,23 @@ class _Source:
         n_rows: int | None,
         batch_size: int | None,
     ) -> Iterator[pl.DataFrame]:
+        """Yield what `_frames` does, as long as the interpreter is not about to end."""
+        with _SCANS.one():
+            frames = self._frames(with_columns, predicate, n_rows, batch_size)
+            while not _SCANS.are_ending:
+                with _SCANS.step():
+                    frame = next(frames, None)
+                if frame is None:
+                    return
+                yield frame
+
+    def _frames(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
         """Yield the rows that satisfy a predicate, in batches that are not empty.
 
         Polars gives a number of rows together with a predicate only for `head(...).filter(...)`:
@@ -262,6 +291,51 @@ class _Source:
                 yield frame
             if left == 0:
                 return
+
+
+class _Scans:
+    """The scans of this process that Polars has not let go of."""
+
+    def __init__(self) -> None:
+        self.are_ending = False
+        self._changed = threading.Condition()
+        self._num_open = 0
+        self._num_steps = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count a scan while it is open."""
+        with self._changed:
+            self._num_open += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._num_open -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Count a batch that is being read."""
+        with self._changed:
+            self._num_steps += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._num_steps -= 1
+                self._changed.notify_all()
+
+    def end(self) -> None:
+        """Wait for the scans; none reads another batch."""
+        self.are_ending = True
+        with self._changed:
+            self._changed.wait_for(lambda: not self._num_steps, timeout=_LONGEST_STEP_S)
+            self._changed.wait_for(lambda: not self._num_open, timeout=_LONGEST_CLOSING_S)
+
+
+_SCANS = _Scans()
+atexit.register(_SCANS.end)
 
 
 def _frame(batch: pa.RecordBatch, schema: pl.Schema) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import os
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -412,3 +413,17 @@ def test_the_plan_names_the_source(path: Path) -> None:
     plan = scan_polars(path).filter(col("id") == 5).explain()
     assert "PYTHON[parquet_bloomwriter] SCAN" in plan
     assert os.fspath(path) in plan
+
+
+def test_the_interpreter_ends_well_after_a_query_that_needed_few_rows(tmp_path: Path) -> None:
+    """Polars' threads may still read then; one that runs Python too late aborts the process."""
+    for number in range(20):
+        pq.write_table(TABLE, tmp_path / f"{number:02}.parquet", row_group_size=GROUP)
+    program = (
+        "import sys; from parquet_bloomwriter import scan_polars;"
+        "rows = scan_polars(sys.argv[1]).slice(3, 9).collect(engine='streaming');"
+        "assert rows.height == 9"
+    )
+    command = (sys.executable, "-c", program, os.fspath(tmp_path))
+    ended = [subprocess.run(command, capture_output=True, check=False) for _ in range(3)]
+    assert [(one.returncode, one.stderr) for one in ended] == [(0, b"")] * 3
