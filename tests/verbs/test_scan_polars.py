@@ -417,8 +417,11 @@ def test_the_plan_names_the_source(path: Path) -> None:
 
 def test_the_interpreter_ends_well_after_a_query_that_needed_few_rows(tmp_path: Path) -> None:
     """Polars' threads may still read then; one that runs Python too late aborts the process."""
-    for number in range(20):
-        pq.write_table(TABLE, tmp_path / f"{number:02}.parquet", row_group_size=GROUP)
+    first = tmp_path / "00.parquet"
+    rows = pa.table({"id": range(50_000), "text": [str(one) * 5 for one in range(50_000)]})
+    pq.write_table(rows, first, row_group_size=5_000)
+    for number in range(1, 40):
+        os.link(first, tmp_path / f"{number:02}.parquet")
     program = (
         "import sys; from parquet_bloomwriter import scan_polars;"
         "rows = scan_polars(sys.argv[1]).slice(3, 9).collect(engine='streaming');"
