@@ -22,7 +22,13 @@ from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import select_columns
 from parquet_bloomwriter.errors import ColumnNotFound
 from parquet_bloomwriter.kernels.layout import ABSENT
-from parquet_bloomwriter.metadata.tree import column_tree, has_ids, is_repeated, list_element
+from parquet_bloomwriter.metadata.tree import (
+    column_tree,
+    has_ids,
+    is_repeated,
+    list_element,
+    nodes_below,
+)
 from parquet_bloomwriter.text import safe
 
 if TYPE_CHECKING:
@@ -163,7 +169,7 @@ def _leaves_by_id(root: ColumnNode) -> dict[int, Leaf]:
     """Return the leaves of a file by their ids, without ids that occur twice."""
     return _once(
         (node.field_id, node.leaf if not is_repeated(node) else None)
-        for node in _nodes(root)
+        for node in nodes_below(root)
         if node.field_id != ABSENT
     )
 
@@ -173,12 +179,6 @@ def _once(found: Iterator[tuple[int, Leaf | None]]) -> dict[int, Leaf]:
     for field_id, leaf in found:
         leaves[field_id] = None if field_id in leaves else leaf
     return {field_id: leaf for field_id, leaf in leaves.items() if leaf is not None}
-
-
-def _nodes(node: ColumnNode) -> Iterator[ColumnNode]:
-    for child in node.children:
-        yield child
-        yield from _nodes(child)
 
 
 def _mapped(group: ColumnNode, fields: Sequence[MappedField]) -> Iterator[tuple[int, Leaf | None]]:

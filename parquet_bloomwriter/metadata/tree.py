@@ -17,6 +17,8 @@ from parquet_bloomwriter.metadata.fields import FOOTER, SchemaField
 from parquet_bloomwriter.metadata.schema import Repetition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parquet_bloomwriter.metadata.footer import Footer
     from parquet_bloomwriter.metadata.schema import Leaf
 
@@ -61,6 +63,13 @@ def column_tree(footer: Footer) -> ColumnNode:
         group.children.append(node)
         groups.append((node, num_children))
     return root
+
+
+def nodes_below(node: ColumnNode) -> Iterator[ColumnNode]:
+    """Yield all columns and groups in a group, each before what is in it."""
+    for child in node.children:
+        yield child
+        yield from nodes_below(child)
 
 
 def has_ids(node: ColumnNode) -> bool:

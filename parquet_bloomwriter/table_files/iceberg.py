@@ -29,7 +29,7 @@ from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.iceberg.snapshot import MAIN, head_of
 from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
-from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated
+from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated, nodes_below
 from parquet_bloomwriter.source.filesystems import without_secrets
 from parquet_bloomwriter.table_files.files import ICEBERG, Table, TableFile
 
@@ -130,7 +130,7 @@ class IcebergTable(Table):
         if len(several) != 1:
             return _UNKNOWN
         (one,) = several
-        nodes = list(_nodes(column_tree(footer)))
+        nodes = list(nodes_below(column_tree(footer)))
         has_ids = [node.field_id != ABSENT for node in nodes if not is_repeated(node)]
         if any(has_ids) and not all(has_ids):
             return _UNKNOWN
@@ -237,12 +237,6 @@ def _by_id(name: str, table: PyicebergTable, snapshot_id: int) -> Snapshot:
     if found is None:
         raise InvalidArgument(f"there is no snapshot {snapshot_id}; it may have expired", path=name)
     return found
-
-
-def _nodes(node: ColumnNode) -> Iterator[ColumnNode]:
-    for child in node.children:
-        yield child
-        yield from _nodes(child)
 
 
 def _mapped(fields: Iterable[MappedField], field_id: int) -> Iterator[MappedField]:
