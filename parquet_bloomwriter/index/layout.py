@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
+from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.storage.base import LOG as LOG  # noqa: PLC0414  also of this module
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 
@@ -67,6 +68,11 @@ def local_path(given: str | os.PathLike[str]) -> str:
         raise InvalidArgument("the path is empty", remedy="Name a folder.")
     if not _URL.match(text):
         return os.path.abspath(text)
+    if is_iceberg(text):
+        raise InvalidArgument(
+            f'"{text}" is an Iceberg table, of which there can be no index',
+            remedy="Add Bloom filters to its files; prune_scan and probe look into them.",
+        )
     url = urlsplit(text)
     if url.scheme.lower() != "file" or url.netloc not in _HERE:
         raise InvalidArgument(

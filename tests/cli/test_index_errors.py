@@ -96,6 +96,19 @@ def test_a_url(refuses: Callable[..., str], verb: str) -> None:
     )
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("verb", ["create", "list", "lookup"])
+def test_an_iceberg_table(refuses: Callable[..., str], verb: str) -> None:
+    options = {
+        "create": ["--columns", "id", *NAME],
+        "lookup": ["--where", "id = 1"],
+    }.get(verb, [])
+    assert refuses("index", verb, "iceberg://prod/sales.orders", *options) == (
+        '"iceberg://prod/sales.orders" is an Iceberg table, of which there can be no index. '
+        "Add Bloom filters to its files; prune_scan and probe look into them."
+    )
+
+
 @pytest.mark.usefixtures("table")
 def test_a_column_that_is_not_there(refuses: Callable[..., str]) -> None:
     message = refuses(*CREATE, "--columns", "id,emial")

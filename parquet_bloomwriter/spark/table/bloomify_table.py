@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.delta.place import is_table
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.layout import absolute_path
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import balanced
@@ -278,6 +279,11 @@ def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -
 
 
 def _place(path: StrPath) -> str:
+    if is_iceberg(path):
+        raise InvalidArgument(
+            f'"{os.fspath(path)}" is an Iceberg table, whose files tasks of Spark cannot replace',
+            remedy="Take the command or the library: bloomify iceberg://CATALOG/NAMESPACE.TABLE.",
+        )
     try:
         return absolute_path(path)
     except InvalidArgument:
