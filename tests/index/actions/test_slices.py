@@ -369,7 +369,7 @@ STEPS: dict[str, Callable[[Path], object]] = {
 
 
 @settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(st.sampled_from(list(STEPS)), max_size=6), st.integers(0, 2))
 def test_whatever_is_done_answers_are_those_of_the_parts(
