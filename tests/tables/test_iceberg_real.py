@@ -30,11 +30,16 @@ def data_of(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in listing(folder).items() if "catalog.db" not in name}
 
 
+LARGE = "lineitem"
+"""Begins the names of tables of which one reader sees the rows, for there are many."""
+
+
 @pytest.mark.parametrize("name", iceberg_real.parameters())
 def test_the_same_rows_or_refused(name: str, warehouse: Warehouse) -> None:
     table = iceberg_real.copy(name, warehouse)
     short = iceberg_real.short(name)
-    url, readers = warehouse.url(short), iceberg_real.readers(name)
+    url = warehouse.url(short)
+    readers = ("DuckDB",) if short.startswith(LARGE) else iceberg_real.readers(name)
     before, rows = data_of(warehouse.folder), by_all(table, readers=readers)
     if short in REFUSED:
         with pytest.raises(UnsupportedTable, match=REFUSED[short]):
