@@ -114,7 +114,7 @@ class PositionDeletes:
             return _NAMED
         if not named.unreadable:
             return None
-        partition = _partition(data_file)
+        partition = partition_key(data_file)
         if any(
             one.spec_id == data_file.spec_id
             and one.partition == partition
@@ -139,7 +139,7 @@ class PositionDeletes:
                 file = entry.data_file
                 # A number that is missing would be one that applies to all files.
                 number = 1 << 63 if entry.sequence_number is None else entry.sequence_number
-                unreadable.append(_Scope(file.spec_id, _partition(file), number))
+                unreadable.append(_Scope(file.spec_id, partition_key(file), number))
         return _Named(frozenset(paths), tuple(unreadable))
 
     def _position_deletes(self) -> Iterator[ManifestEntry]:
@@ -180,7 +180,8 @@ def canonical_location(location: str) -> str:
     return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
 
 
-def _partition(file: DataFile) -> tuple[Hashable, ...]:
+def partition_key(file: DataFile) -> tuple[Hashable, ...]:
+    """Return the values of a file's partition, comparable with those of files of the same spec."""
     return tuple(file.partition[position] for position in range(len(file.partition)))
 
 

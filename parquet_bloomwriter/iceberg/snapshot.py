@@ -23,7 +23,7 @@ from parquet_bloomwriter.errors import (
     UnsupportedTable,
 )
 from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
-from parquet_bloomwriter.iceberg.deletes import PositionDeletes
+from parquet_bloomwriter.iceberg.deletes import PositionDeletes, partition_key
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.text import safe
@@ -202,10 +202,7 @@ def snapshot_of(
     with metadata_errors(name):
         if snapshot_id is None:
             branch = MAIN if branch is None else branch
-            snapshot = head_of(name, table, branch)
-        else:
-            snapshot = _by_id(name, table, snapshot_id)
-        schema = _schema_of(table, snapshot if branch is None else None)
+        snapshot, schema = state_of(name, table, snapshot_id=snapshot_id, branch=branch)
         columns = IcebergColumns(schema, table.metadata.name_mapping())
         if snapshot is None:
             return IcebergSnapshot(
@@ -262,6 +259,32 @@ def read_again(known: IcebergSnapshot, table: Table) -> IcebergSnapshot:
         return snapshot_of(known.name, table, branch=known.branch, known=known)
     except InvalidArgument as error:
         raise TableChanged(error.problem, path=known.name) from error
+
+
+def state_of(
+    name: str, table: Table, *, snapshot_id: int | None, branch: str | None
+) -> tuple[Snapshot | None, Schema]:
+    """Return a snapshot by its id, or else the last one of a branch, and the schema to read it by.
+
+    Args:
+        name: The table's name as a URL.
+        table: The table.
+        snapshot_id: Of the snapshot.
+        branch: Name of the branch; None for `main`.
+
+    Returns:
+        No snapshot if `main` has none yet. The schema is the current one for a branch, and for a
+        snapshot by its id that of then.
+
+    Raises:
+        InvalidArgument: If there is no such snapshot or branch.
+    """
+    if snapshot_id is None:
+        return head_of(name, table, MAIN if branch is None else branch), table.schema()
+    snapshot = _by_id(name, table, snapshot_id)
+    if snapshot.schema_id is None:
+        return snapshot, table.schema()
+    return snapshot, table.schemas().get(snapshot.schema_id, table.schema())
 
 
 def head_of(name: str, table: Table, branch: str) -> Snapshot | None:
@@ -321,12 +344,6 @@ def check_manifests(name: str, manifests: Iterable[ManifestFile]) -> None:
         raise UnsupportedTable("the table's manifests are encrypted", path=name)
 
 
-def partition_key(data_file: DataFile) -> tuple[Hashable, ...]:
-    """Return the values of a file's partition, comparable with those of files of the same spec."""
-    partition = data_file.partition
-    return tuple(partition[position] for position in range(len(partition)))
-
-
 def locate(path: str) -> str:
     """See `IcebergSnapshot.locate`.
 
@@ -363,12 +380,6 @@ def _by_id(name: str, table: Table, snapshot_id: int) -> Snapshot:
             path=name,
         )
     return found
-
-
-def _schema_of(table: Table, snapshot: Snapshot | None) -> Schema:
-    if snapshot is None or snapshot.schema_id is None:
-        return table.schema()
-    return table.schemas().get(snapshot.schema_id) or table.schema()
 
 
 def _deletes_of(

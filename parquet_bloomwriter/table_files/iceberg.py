@@ -19,14 +19,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
 from parquet_bloomwriter.iceberg.file_system import place_of
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
 from parquet_bloomwriter.iceberg.scan import data_files_of
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
-from parquet_bloomwriter.iceberg.snapshot import MAIN, head_of
+from parquet_bloomwriter.iceberg.snapshot import MAIN, state_of
 from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated, nodes_below
@@ -40,10 +39,8 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import DataScan
-    from pyiceberg.table import Table as PyicebergTable
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.name_mapping import MappedField
-    from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import NestedField
 
     from parquet_bloomwriter.metadata import Footer, Leaf
@@ -201,14 +198,9 @@ def open_table(
     name = parse_name(given)
     table = load_table(name)
     with metadata_errors(str(name)):
-        schema = table.schema()
         if snapshot_id is None:
             branch = MAIN if branch is None else branch
-            snapshot = head_of(str(name), table, branch)
-        else:
-            snapshot = _by_id(str(name), table, snapshot_id)
-            if snapshot.schema_id is not None:
-                schema = table.schemas().get(snapshot.schema_id, schema)
+        snapshot, schema = state_of(str(name), table, snapshot_id=snapshot_id, branch=branch)
         return IcebergTable(
             path=str(name),
             metadata=table.metadata,
@@ -230,13 +222,6 @@ def table_of_scan(scan: DataScan) -> IcebergTable:
         schema=schema,
         snapshot_id=scan.snapshot_id,
     )
-
-
-def _by_id(name: str, table: PyicebergTable, snapshot_id: int) -> Snapshot:
-    found = table.snapshot_by_id(snapshot_id)
-    if found is None:
-        raise InvalidArgument(f"there is no snapshot {snapshot_id}; it may have expired", path=name)
-    return found
 
 
 def _mapped(fields: Iterable[MappedField], field_id: int) -> Iterator[MappedField]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.delta.place.uris import new_name
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg import commit as catalog
+from parquet_bloomwriter.iceberg import new_snapshot
 from parquet_bloomwriter.iceberg.catalog import metadata_errors
 from parquet_bloomwriter.iceberg.properties import ENABLED, asked_by, to_ask
 from parquet_bloomwriter.iceberg.snapshot import (
@@ -178,14 +179,14 @@ class IcebergTable:
             dropped={one.path: why for one, why in made.dropped},
         )
 
-    def _logged(self, replacement: Replacement) -> catalog.Replacement:
+    def _logged(self, replacement: Replacement) -> new_snapshot.Replacement:
         """Return a replacement as manifests have it."""
         old = self.snapshot.files[replacement.old.path]
         offsets = None
         if old.data_file.split_offsets is not None:
             footer, _ = footer_of(self.locate(replacement.path))
             offsets = split_offsets(footer)
-        return catalog.Replacement(
+        return new_snapshot.Replacement(
             old=old, path=replacement.path, size=replacement.size, split_offsets=offsets
         )
 

@@ -31,8 +31,8 @@ from parquet_bloomwriter.errors import (
     Unfinished,
     UnsupportedTable,
 )
-from parquet_bloomwriter.iceberg import commit as commits
 from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_properties
+from parquet_bloomwriter.iceberg.new_snapshot import Replacement
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
 from tests.support.iceberg_commits import (
     add_equality_deletes,
@@ -110,9 +110,7 @@ def test_the_metadata_says_what_was_done(make_table: Callable[..., Table]) -> No
     assert parent is not None
     (replaced, *_) = before.files.values()
     (new,) = copies(before, [replaced])
-    larger = commits.Replacement(
-        old=new.old, path=new.path, size=new.size + 100, split_offsets=(4, 50)
-    )
+    larger = Replacement(old=new.old, path=new.path, size=new.size + 100, split_offsets=(4, 50))
     made = replace_files(before, [larger], parameters=ASKED, attempt="mine")
     snapshot = made.snapshot.snapshot
     assert snapshot is not None
@@ -683,7 +681,7 @@ def test_time_goes_on_where_a_clock_is_behind(
 ) -> None:
     table = make_table(files=2)
     before = read_snapshot(name_of(table))
-    monkeypatch.setattr("parquet_bloomwriter.iceberg.commit.time.time_ns", lambda: 0)
+    monkeypatch.setattr("parquet_bloomwriter.iceberg.new_snapshot.time.time_ns", lambda: 0)
     made = replace_files(before, copies(before), parameters=ASKED)
     times = [one.timestamp_ms for one in made.snapshot.table.metadata.snapshots]
     assert times == sorted(set(times))

@@ -33,7 +33,7 @@ from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, SetSn
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
-from parquet_bloomwriter.iceberg.commit import Replacement
+from parquet_bloomwriter.iceberg.new_snapshot import Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
