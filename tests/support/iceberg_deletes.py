@@ -24,6 +24,7 @@ from pyiceberg.manifest import (
     ManifestWriterV2,
     write_manifest_list,
 )
+from pyiceberg.schema import Schema
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from pyiceberg.table.update import (
@@ -32,6 +33,7 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
 )
 from pyiceberg.typedef import Record
+from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
 from tests.support.delta_vectors import vector
 
@@ -191,6 +193,22 @@ class _DeleteManifest(ManifestWriterV2):
     @property
     def _meta(self) -> dict[str, str]:
         return {**super()._meta, "content": "deletes"}
+
+    def _with_partition(self, format_version: Any) -> Schema:  # noqa: ANN401  pyiceberg's literal
+        """Return the schema of entries, with whole numbers of 32 bits as equality ids.
+
+        pyiceberg 0.12 writes 64, which Iceberg's own implementation cannot read.
+        """
+
+        def with_ids(one: NestedField) -> NestedField:
+            kind = one.field_type
+            if one.name == "equality_ids" and isinstance(kind, ListType):
+                kind = ListType(kind.element_id, IntegerType(), kind.element_required)
+            elif one.name == "data_file" and isinstance(kind, StructType):
+                kind = StructType(*map(with_ids, kind.fields))
+            return one.model_copy(update={"field_type": kind})
+
+        return Schema(*map(with_ids, super()._with_partition(format_version).fields))
 
 
 class _DeleteManifestV3(_DeleteManifest):
