@@ -132,7 +132,7 @@ def write_iceberg(folder: str) -> None:
 def rewrite_iceberg(_folder: str) -> None:
     """Overwrite a table with its own rows, by pyiceberg, one file at a time in memory.
 
-    pyiceberg writes no filters; pyarrow, which writes its files, is told to.
+    pyiceberg asks for no filters. Its files are written by pyarrow, which is asked for them here.
     """
     import pyiceberg.io.pyarrow as io
     from pyiceberg.catalog import load_catalog

@@ -109,7 +109,8 @@ def table_among(inputs: tuple[str, ...], options: Mapping[str, object]) -> str |
     given = [option for name, option in wrong.items() if options.get(name)]
     if not tables:
         if given:
-            raise click.UsageError(f"{given[0]} goes with a Delta or Iceberg table only", ctx)
+            kinds = "an Iceberg table" if given[0] == "--branch" else "a Delta or Iceberg table"
+            raise click.UsageError(f"{given[0]} goes with {kinds} only", ctx)
         return None
     if len(inputs) > 1:
         raise click.UsageError(f'"{tables[0]}" is a table: give one at a time', ctx)

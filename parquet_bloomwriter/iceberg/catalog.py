@@ -93,7 +93,7 @@ def check_version() -> None:
     except ImportError as error:
         raise InvalidArgument(
             "Iceberg tables are read with pyiceberg, which is not installed",
-            remedy="Install it: pip install 'parquet-bloomwriter[iceberg]'.",
+            remedy=f"Install it: pip install 'pyiceberg=={SERIES}.*'.",
         ) from error
     if not f"{pyiceberg.__version__}.".startswith(f"{SERIES}."):
         raise InvalidArgument(

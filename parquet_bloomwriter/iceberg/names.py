@@ -58,9 +58,9 @@ def parse_name(given: str) -> TableName:
         )
     levels = tuple(map(unquote, rest.removesuffix("/").split(".")))
     if not catalog or not all(levels) or "/" in rest.removesuffix("/"):
-        raise InvalidArgument(f'"{safe(given)}" does not name a table', remedy=_REMEDY)
+        raise InvalidArgument("this is no name of a table", path=given, remedy=_REMEDY)
     if len(levels) == 1:
-        raise InvalidArgument(f'"{safe(given)}" names no namespace', remedy=_REMEDY)
+        raise InvalidArgument("the name has no namespace", path=given, remedy=_REMEDY)
     return TableName(unquote(catalog), levels)
 
 

@@ -70,7 +70,7 @@ def local_path(given: str | os.PathLike[str]) -> str:
         return os.path.abspath(text)
     if is_iceberg(text):
         raise InvalidArgument(
-            f'"{text}" is an Iceberg table, of which there can be no index',
+            f'"{text}" is an Iceberg table, of which no index can be made yet',
             remedy="Add Bloom filters to its files; prune_scan and probe look into them.",
         )
     url = urlsplit(text)

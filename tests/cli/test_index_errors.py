@@ -104,7 +104,7 @@ def test_an_iceberg_table(refuses: Callable[..., str], verb: str) -> None:
         "lookup": ["--where", "id = 1"],
     }.get(verb, [])
     assert refuses("index", verb, "iceberg://prod/sales.orders", *options) == (
-        '"iceberg://prod/sales.orders" is an Iceberg table, of which there can be no index. '
+        '"iceberg://prod/sales.orders" is an Iceberg table, of which no index can be made yet. '
         "Add Bloom filters to its files; prune_scan and probe look into them."
     )
 

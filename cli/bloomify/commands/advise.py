@@ -101,7 +101,7 @@ def _check_table(ctx: click.Context, inputs: tuple[str, ...]) -> None:
     from parquet_bloomwriter.tables.open import is_table
 
     if len(inputs) != 1 or not is_table(inputs[0]):
-        raise click.UsageError("--write goes with one Delta table or Iceberg", ctx)
+        raise click.UsageError("--write goes with one Delta or Iceberg table", ctx)
 
 
 def _write_properties(table: str, view: AdviseView, fpp: float, console: Console) -> ExitCode:
