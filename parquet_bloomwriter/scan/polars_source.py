@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.scan.formats import rows_of, schema_of
 from parquet_bloomwriter.text import suggestion
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.hashing import HashKind
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.scan.table import TableFiles
-    from parquet_bloomwriter.table_files.delta import DeltaTable
-    from parquet_bloomwriter.table_files.iceberg import IcebergTable
+    from parquet_bloomwriter.table_files.files import Table
 
 _BATCH_ROWS = 100_000
 """Rows of a batch, at most, if Polars wishes for no number."""
@@ -102,10 +102,10 @@ class RowsOfFiles:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RowsOfDeltaTable:
-    """A Delta table at one version."""
+class RowsOfTable:
+    """A Delta or Iceberg table at one version or snapshot."""
 
-    table: DeltaTable
+    table: Table
     hash_kind: HashKind
     columns: Sequence[str] | None
     """The columns that can be read; None for all."""
@@ -113,51 +113,13 @@ class RowsOfDeltaTable:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns that can be read, with the table's types."""
-        import pyarrow as pa
-
-        from parquet_bloomwriter.scan.logical_types import fields_of
-
-        fields = fields_of(self.table.snapshot.metadata.schema, self.table.mapping)
-        wanted = None if self.columns is None else set(self.columns)
-        return pa.schema([one.arrow for one in fields if wanted is None or one.name in wanted])
+        return schema_of(self.table, self.columns)
 
     def batches(
         self, columns: list[str], tree: Expression | None, batch_size: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield all rows, but deleted ones, of the row groups that might satisfy a tree."""
-        from parquet_bloomwriter.scan.logical_rows import LogicalTable
-
-        found = LogicalTable.of(
-            self.table,
-            columns=columns,
-            filters=tree,
-            hash_kind=self.hash_kind,
-            selects_rows=False,
-        )
-        return found.batches(batch_size=batch_size)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RowsOfIcebergTable:
-    """An Iceberg table at one snapshot."""
-
-    table: IcebergTable
-    hash_kind: HashKind
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """All columns, with the types that pyiceberg gives them."""
-        from parquet_bloomwriter.iceberg.scan import arrow_schema
-
-        return arrow_schema(self.table.schema)
-
-    def batches(
-        self, columns: list[str], tree: Expression | None, batch_size: int
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, but deleted ones, of the row groups that might satisfy a tree."""
-        from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
-
-        found = IcebergRows.of(
+        found = rows_of(
             self.table,
             columns=columns,
             filters=tree,

@@ -120,7 +120,7 @@ def _renamed(leaf: Leaf, name: str) -> Leaf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableFile(Location):
+class TableFile(Location, ABC):
     """A file of a table."""
 
     table: Table = field(compare=False, repr=False)
@@ -142,13 +142,13 @@ class TableFile(Location):
         chosen = set(self.table.columns.select(names if isinstance(names, str) else list(names)))
         return tuple(leaf for leaf in footer.leaves if leaf.name in chosen)
 
+    @abstractmethod
     def partition_texts(self, columns: Sequence[str]) -> dict[str, Texts]:
         """Return what values of partition columns may be in this file, spelled as in paths.
 
         Args:
             columns: Names in a predicate; others are left out.
         """
-        raise NotImplementedError
 
 
 def columns_of_file(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-COMMITTED = "committed"
-"""Attribute of an interruption that came after a commit was made: a `Committed`."""
+from parquet_bloomwriter.table_files import files
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
-    from parquet_bloomwriter.metadata import Footer, Leaf
+COMMITTED = "committed"
+"""Attribute of an interruption that came after a commit was made: a `Committed`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,23 +44,11 @@ class DataFile:
     """Why it must stay as it is; None if it may be replaced."""
 
 
-class Columns(Protocol):
+class Columns(files.Columns, Protocol):
     """The columns of a table, and those of its files that they are."""
-
-    def select(self, names: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the leaves of columns and groups, by dotted logical names; None for all.
-
-        Raises:
-            ColumnNotFound: If the table has no such column.
-        """
-        ...
 
     def stored_name(self, name: str) -> str:
         """Return what the files know a leaf by: it stays when the table renames the column."""
-        ...
-
-    def in_file(self, footer: Footer) -> Mapping[str, Leaf]:
-        """Return the leaves of a file by their logical names in the table."""
         ...
 
 

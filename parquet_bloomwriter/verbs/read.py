@@ -11,14 +11,14 @@ What is added is which row groups need not be looked at, by Bloom filters and di
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
+from parquet_bloomwriter.scan.formats import fragments_of, rows_of
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
-from parquet_bloomwriter.table_files.files import ICEBERG
 from parquet_bloomwriter.table_files.find import AsOf, find_table
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
     from parquet_bloomwriter.scan.survivors import Survivors
-    from parquet_bloomwriter.scan.table import Projection, TableFiles
-    from parquet_bloomwriter.table_files.delta import DeltaTable
+    from parquet_bloomwriter.scan.table import Projection
     from parquet_bloomwriter.table_files.files import Table
-    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 BATCH_ROWS = 65_536
 
@@ -269,7 +267,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     else:
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         refuse_arguments(logical, refused)
-        table = _fragments_of(logical, filters)
+        table = fragments_of(logical, filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
     return pruned.filter(survivors.condition) if filter_rows else pruned
@@ -302,26 +300,7 @@ def _rows_of_table(  # noqa: PLR0913  what the verbs have in common
     has_name = not _need_no_name(columns, filters)
     refuse_arguments(table, {**refused, f'the column "{_FILE_NAME}"': has_name})
     projection = _as_pyarrow_takes_them(columns)
-    if table.kind == ICEBERG:
-        from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
-
-        iceberg = cast("IcebergTable", table)
-        return IcebergRows.of(iceberg, columns=projection, filters=filters, hash_kind=hash_kind)
-    from parquet_bloomwriter.scan.logical_rows import LogicalTable
-
-    delta = cast("DeltaTable", table)
-    return LogicalTable.of(delta, columns=projection, filters=filters, hash_kind=hash_kind)
-
-
-def _fragments_of(table: Table, filters: Filters) -> TableFiles:
-    """Return the files of a table with metadata, as a dataset has them."""
-    if table.kind == ICEBERG:
-        from parquet_bloomwriter.scan.iceberg_dataset import as_fragments as of_iceberg
-
-        return of_iceberg(cast("IcebergTable", table), filters)
-    from parquet_bloomwriter.scan.logical_dataset import as_fragments
-
-    return as_fragments(cast("DeltaTable", table), filters)
+    return rows_of(table, columns=projection, filters=filters, hash_kind=hash_kind)
 
 
 def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:

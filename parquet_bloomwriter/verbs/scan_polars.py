@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.scan.polars_source import (
-    RowsOfDeltaTable,
     RowsOfFiles,
-    RowsOfIcebergTable,
+    RowsOfTable,
     check_polars,
     lazy_frame,
 )
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
 from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.table_files.files import ICEBERG
 from parquet_bloomwriter.table_files.find import AsOf, find_table
 from parquet_bloomwriter.verbs.read import refuse_arguments
 
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.scan.polars_source import Rows
-    from parquet_bloomwriter.table_files.delta import DeltaTable
-    from parquet_bloomwriter.table_files.iceberg import IcebergTable
 
 
 def scan_polars(  # noqa: PLR0913  all but the source by keyword
@@ -98,10 +94,6 @@ def scan_polars(  # noqa: PLR0913  all but the source by keyword
         refuse_arguments(
             table, {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         )
-        if table.kind == ICEBERG:
-            rows = RowsOfIcebergTable(table=cast("IcebergTable", table), hash_kind=kind)
-        else:
-            delta = cast("DeltaTable", table)
-            rows = RowsOfDeltaTable(table=delta, hash_kind=kind, columns=names)
+        rows = RowsOfTable(table=table, hash_kind=kind, columns=names)
         name = table.path
     return lazy_frame(rows, columns=names, name=without_secrets(name))

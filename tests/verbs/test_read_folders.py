@@ -229,7 +229,9 @@ def test_any_folder(
     for place, data in enumerate(case[0]):
         (folder / f"part={place}").mkdir()
         (folder / f"part={place}" / "x.parquet").write_bytes(data)
-    expected = pq.read_table(folder, filters=case[1])
+    every, asked = pq.read_table(folder), case[1]
+    # Not `read_table(..., filters=...)`: pyarrow prunes `in [0.0]` wrongly by statistics.
+    expected = every.filter(pq.filters_to_expression(asked) if isinstance(asked, list) else asked)
 
     table = read_table(folder, filters=case[1])
 
