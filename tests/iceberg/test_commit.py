@@ -35,12 +35,11 @@ from parquet_bloomwriter.iceberg.commit import ATTEMPT, replace_files, set_prope
 from parquet_bloomwriter.iceberg.new_snapshot import Replacement
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
 from tests.support.iceberg_commits import (
-    add_equality_deletes,
-    add_position_deletes,
     copies,
     name_of,
     rows,
 )
+from tests.support.iceberg_deletes import delete_equal, delete_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -256,7 +255,7 @@ def test_equality_deletes_go_on_to_apply_to_the_same_files(
 ) -> None:
     table = make_table(files=2)
     older = set(read_snapshot(name_of(table)).files)
-    add_equality_deletes(table, [3, 13], next(iter(older)))
+    delete_equal(table, {"id": [3, 13]})
     table.append(rows(0))
     before = read_snapshot(name_of(table))
     made = replace_files(before, copies(before), parameters=ASKED)
@@ -279,7 +278,7 @@ def test_what_others_removed_or_deleted_from_is_dropped(make_table: Callable[...
     new = copies(before)
     third, second, first = before.files
     table.delete("id < 10")
-    add_position_deletes(table, {second: [0]})
+    delete_positions(table, {second: [0]})
     table.append(rows(100))
     with table.update_schema() as update:
         update.rename_column("name", "label")
@@ -326,7 +325,7 @@ def test_a_commit_that_comes_first_is_taken_in(
         if number == 1:
             with monkeypatch.context() as patch:
                 patch.setattr(SqlCatalog, "commit_table", commit)
-                add_position_deletes(catalog.load_table("shop.orders"), {first: [0]})
+                delete_positions(catalog.load_table("shop.orders"), {first: [0]})
         return go_on()
 
     with _each_commit(monkeypatch, act) as calls:

@@ -8,7 +8,8 @@ import pytest
 
 from parquet_bloomwriter.iceberg.deletes import canonical_location
 from parquet_bloomwriter.iceberg.snapshot import read_snapshot
-from tests.support.iceberg_commits import add_equality_deletes, add_position_deletes, name_of, rows
+from tests.support.iceberg_commits import name_of, rows
+from tests.support.iceberg_deletes import delete_equal, delete_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,22 +33,22 @@ def test_a_delete_file_names_several_files(
 ) -> None:
     table = make_table(files=4)
     first, second, _, last = _paths(table)
-    add_position_deletes(table, {first: [0, 1], last: [2]}, file_format=file_format)
+    delete_positions(table, {first: [0, 1], last: [2]}, file_format=file_format)
     assert _kept(table) == dict.fromkeys((first, last), "position deletes name it")
-    add_position_deletes(table, {second: [0]}, file_format=file_format)
+    delete_positions(table, {second: [0]}, file_format=file_format)
     assert _kept(table).keys() == {first, second, last}
 
 
 def test_equality_deletes_name_no_file(make_table: Callable[..., Table]) -> None:
     table = make_table(files=2)
-    add_equality_deletes(table, [3], _paths(table)[0])
+    delete_equal(table, {"id": [3]})
     assert not _kept(table)
 
 
 def test_a_path_in_another_spelling_is_named(make_table: Callable[..., Table]) -> None:
     table = make_table(files=2)
     first, second = _paths(table)
-    add_position_deletes(table, {first: [1], second.replace("file://", "file:"): [0]})
+    delete_positions(table, {first: [1], second.replace("file://", "file:"): [0]})
     assert _kept(table).keys() == {first, second}
 
 
@@ -56,7 +57,7 @@ def test_a_delete_file_that_cannot_be_read_names_all_that_it_may(
 ) -> None:
     table = make_table(files=2)
     first, second = _paths(table)
-    add_position_deletes(table, {first: [0]}, damage=True)
+    delete_positions(table, {first: [0]}, is_damaged=True)
     table.append(rows(100))
     assert _kept(table) == dict.fromkeys(
         (first, second), "position deletes that cannot be read may name it"

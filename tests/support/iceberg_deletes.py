@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 from pyiceberg.avro.file import AvroOutputFile
 from pyiceberg.manifest import (
     MANIFEST_LIST_FILE_SCHEMAS,
@@ -33,7 +34,14 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import IntegerType, ListType, NestedField, StructType
+from pyiceberg.types import (
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+)
 
 from tests.support.delta_vectors import vector
 
@@ -44,6 +52,11 @@ if TYPE_CHECKING:
 
 PATH_ID, POSITION_ID = 2147483546, 2147483545
 """Field ids that Iceberg reserves for the columns of position deletes."""
+
+_POSITIONS = Schema(
+    NestedField(PATH_ID, "file_path", StringType(), required=True),
+    NestedField(POSITION_ID, "pos", LongType(), required=True),
+)
 
 
 def live_entries(
@@ -61,20 +74,27 @@ def live_entries(
 
 
 def delete_positions(
-    table: Table, positions: Mapping[str, Sequence[int]], *, with_bounds: bool = True
+    table: Table,
+    positions: Mapping[str, Sequence[int]],
+    *,
+    file_format: str = "PARQUET",
+    is_damaged: bool = False,
+    with_bounds: bool = True,
 ) -> str:
-    """Delete rows of data files by a Parquet file of position deletes.
+    """Delete rows of data files by a file of position deletes.
 
     Args:
         table: The table.
         positions: Of rows, from 0, by the locations of data files, all of one partition.
+        file_format: PARQUET, AVRO or ORC.
+        is_damaged: Whether the delete file cannot be read.
         with_bounds: Whether the manifest has bounds of the column file_path.
 
     Returns:
         The location of the delete file.
     """
     by_path = {entry.data_file.file_path: entry.data_file for entry in live_entries(table)}
-    named = [by_path[path] for path in positions]
+    named = next(by_path[path] for path in positions if path in by_path)
     rows = [(path, position) for path, some in positions.items() for position in some]
     schema = pa.schema(
         [
@@ -83,18 +103,20 @@ def delete_positions(
         ]
     )
     columns = [[path for path, _ in rows], [position for _, position in rows]]
-    location, size = _write(table, pa.table([pa.array(c) for c in columns], schema=schema))
+    data = pa.table([pa.array(c) for c in columns], schema=schema)
+    location, size = _write(table, data, file_format, is_damaged=is_damaged)
     bounds = (min(positions).encode(), max(positions).encode())
     file = _delete_file(
         content=DataFileContent.POSITION_DELETES,
         file_path=location,
+        file_format=FileFormat[file_format],
         file_size_in_bytes=size,
         record_count=len(rows),
-        partition=named[0].partition,
+        partition=named.partition,
         lower_bounds={PATH_ID: bounds[0]} if with_bounds else None,
         upper_bounds={PATH_ID: bounds[1]} if with_bounds else None,
     )
-    _add(table, [file], named[0].spec_id)
+    _add(table, [file], named.spec_id)
     return location
 
 
@@ -171,12 +193,21 @@ def _field(name: str, type_: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, type_, nullable=False, metadata=metadata)
 
 
-def _write(table: Table, data: pa.Table) -> tuple[str, int]:
-    """Write a Parquet file to the table's folder of data; return its location and size."""
-    location = f"{table.location()}/data/{uuid.uuid4()}-deletes.parquet"
+def _write(
+    table: Table, data: pa.Table, file_format: str = "PARQUET", *, is_damaged: bool = False
+) -> tuple[str, int]:
+    """Write a file to the table's folder of data; return its location and size."""
+    location = f"{table.location()}/data/{uuid.uuid4()}-deletes.{file_format.lower()}"
     output = table.io.new_output(location)
+    if file_format == "AVRO":
+        with AvroOutputFile[Record](output, _POSITIONS, "deletes") as file:
+            file.write_block([Record(*row.values()) for row in data.to_pylist()])
+        return location, len(output)
     with output.create() as stream:
-        pq.write_table(data, stream)
+        if is_damaged:
+            stream.write(b"no delete file")
+        else:
+            (pq if file_format == "PARQUET" else orc).write_table(data, stream)
     return location, len(output)
 
 

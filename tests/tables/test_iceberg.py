@@ -28,7 +28,8 @@ from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.strip import strip_table
 from tests.iceberg.conftest import catalog, make_table
-from tests.support.iceberg_commits import CATALOG, add_position_deletes, name_of, rows
+from tests.support.iceberg_commits import CATALOG, name_of, rows
+from tests.support.iceberg_deletes import delete_positions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +102,7 @@ def test_a_dry_run_writes_nothing(make_table: Callable[..., Table]) -> None:
 def test_files_with_position_deletes_stay_and_are_named(make_table: Callable[..., Table]) -> None:
     table = make_table(files=3)
     kept = next(iter(read_snapshot(name_of(table)).files))
-    add_position_deletes(table, {kept: [0, 4]})
+    delete_positions(table, {kept: [0, 4]})
     before = _rows(table)
     report = bloomify_table(name_of(table), "id")
     assert len(before) == 28
@@ -222,7 +223,7 @@ def test_delete_files_that_go_after_the_last_commit_do_not_hide_the_report(
     make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = make_table(files=3)
-    add_position_deletes(table, {next(iter(read_snapshot(name_of(table)).files)): [1]})
+    delete_positions(table, {next(iter(read_snapshot(name_of(table)).files)): [1]})
     commit = SqlCatalog.commit_table
 
     def cut_off(*given: Any) -> object:  # noqa: ANN401
