@@ -17,6 +17,7 @@ from parquet_bloomwriter import (
 )
 from parquet_bloomwriter.iceberg.catalog import open_catalog
 from parquet_bloomwriter.stores.s3.settings import install
+from tests.support.iceberg_commits import CATALOG, configuration_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,25 +26,15 @@ if TYPE_CHECKING:
 
     from tests.stores.servers import Store
 
-URL = "iceberg://far/shop.orders"
+URL = f"iceberg://{CATALOG}/shop.orders"
 
 
 def test_rows_of_a_table_on_s3(
     store: Store, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {
-        "URI": f"sqlite:///{tmp_path}/catalog.db",
-        "WAREHOUSE": f"s3://{bucket}/warehouse",
-        "S3__ENDPOINT": store.endpoint,
-        "S3__ACCESS_KEY_ID": store.access_key,
-        "S3__SECRET_ACCESS_KEY": store.secret_key,
-        "S3__REGION": store.region,
-    }
-    for setting, value in settings.items():
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__FAR__{setting}", value)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    catalog = open_catalog("far")
+    for name, value in configuration_on(store, bucket, tmp_path).items():
+        monkeypatch.setenv(name, value)
+    catalog = open_catalog(CATALOG)
     catalog.create_namespace("shop")
     parts = [pa.table({"id": range(first, 3000, 3)}) for first in range(3)]
     table = catalog.create_table("shop.orders", parts[0].schema)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from parquet_bloomwriter.iceberg.snapshot import DataFileEntry, IcebergSnapshot
+    from tests.stores.servers import Store
 
 CATALOG = "testing"
 
@@ -27,6 +28,24 @@ def configuration(folder: Path) -> dict[str, str]:
     return {
         f"{prefix}URI": f"sqlite:///{folder}/catalog.db",
         f"{prefix}WAREHOUSE": f"file://{folder}/warehouse",
+    }
+
+
+def configuration_on(store: Store, bucket: str, folder: Path) -> dict[str, str]:
+    """Return variables that name a catalog in a folder, of tables in a bucket.
+
+    Whatever does not take the catalog's own settings of the store finds no server.
+    """
+    prefix = f"PYICEBERG_CATALOG__{CATALOG.upper()}__"
+    return {
+        **configuration(folder),
+        f"{prefix}WAREHOUSE": f"s3://{bucket}/warehouse",
+        f"{prefix}S3__ENDPOINT": store.endpoint,
+        f"{prefix}S3__ACCESS_KEY_ID": store.access_key,
+        f"{prefix}S3__SECRET_ACCESS_KEY": store.secret_key,
+        f"{prefix}S3__REGION": store.region,
+        "XDG_CACHE_HOME": f"{folder}/cache",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
     }
 
 

@@ -28,7 +28,7 @@ from parquet_bloomwriter.tables.properties import ask_for_filters
 from parquet_bloomwriter.tables.replacement import Limits
 from parquet_bloomwriter.tables.strip import strip_table
 from tests.iceberg.conftest import catalog, make_table
-from tests.support.iceberg_commits import CATALOG, name_of, rows
+from tests.support.iceberg_commits import CATALOG, configuration_on, name_of, rows
 from tests.support.iceberg_deletes import delete_positions
 
 if TYPE_CHECKING:
@@ -280,19 +280,8 @@ def test_the_report_says_how_old_files_go(make_table: Callable[..., Table]) -> N
 def test_on_a_store_by_the_settings_of_the_catalog_alone(
     store: Store, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prefix = f"PYICEBERG_CATALOG__{CATALOG.upper()}__"
-    settings = {
-        "URI": f"sqlite:///{tmp_path}/catalog.db",
-        "WAREHOUSE": f"s3://{bucket}/warehouse",
-        "S3__ENDPOINT": store.endpoint,
-        "S3__ACCESS_KEY_ID": store.access_key,
-        "S3__SECRET_ACCESS_KEY": store.secret_key,
-        "S3__REGION": store.region,
-    }
-    for setting, value in settings.items():
-        monkeypatch.setenv(f"{prefix}{setting}", value)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    for name, value in configuration_on(store, bucket, tmp_path).items():
+        monkeypatch.setenv(name, value)
     opened = open_catalog(CATALOG)
     opened.create_namespace("shop")
     table = opened.create_table("shop.orders", schema=rows(0).schema)
