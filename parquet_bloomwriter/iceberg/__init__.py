@@ -6,14 +6,13 @@
     schema      the table's columns, and the columns of its files that they are
     stored_types      what stored values mean to a column of the table
     partition_values  values of columns that the table is partitioned by unchanged (identity)
-    file_system       where files are, by pyiceberg's own file systems
     row_filter        predicates as pyiceberg's, to plan a scan by
     scan              pyiceberg's plan, and the rows of planned files
     deletes     which data files position deletes and deletion vectors name
     properties  the columns for which the table asks for Bloom filters
     new_snapshot      a snapshot that puts new files in the place of old ones
     commit      the catalog makes it the head of a branch: once, or never
-    store       pyiceberg's settings of stores, as our own stores take them
+    store       pyiceberg's file systems, and its settings for our own stores
 
 pyiceberg reads metadata and manifests and speaks to catalogs; nothing here opens a catalog's
 database or writes its metadata files. Extra `[iceberg]` installs it. Only one minor version is

@@ -45,6 +45,9 @@ _COMPRESSION = "write.avro.compression-codec"
 _CODECS = {"gzip": "gzip", "zstd": "zstd", "uncompressed": "null"}
 """Values of the property that pyiceberg can write anywhere, and its names for them."""
 
+_MOST_ENTRIES = 4_000
+"""Of a manifest that is written anew: about 1 MB, a third of a second."""
+
 _PARTITION_LIMIT = "write.summary.partition-limit"
 
 
@@ -167,6 +170,7 @@ class NewSnapshot:
         added: dict[int, list[tuple[ManifestEntry, Replacement]]] = defaultdict(list)
         made: list[ManifestFile] = []
         untouched: list[ManifestFile] = []
+        num_replaced = 0
         for manifest in self.current.manifests:
             entries = self.current.entries.get(manifest.manifest_path, ())
             touched = [one for one in entries if one.data_file.file_path in self.kept]
@@ -178,19 +182,23 @@ class NewSnapshot:
             for entry in touched:
                 replacement = self.kept[entry.data_file.file_path]
                 added[manifest.partition_spec_id].append((entry, replacement))
-            made.append(self._without_replaced(manifest.partition_spec_id, entries))
-        num_replaced = len(made)
+            made += self._without_replaced(manifest.partition_spec_id, entries)
+            num_replaced += 1
         new = [self._of_new_files(spec_id, pairs) for spec_id, pairs in added.items()]
-        return [*new, *made, *untouched], len(new) + num_replaced, num_replaced
+        return [*new, *made, *untouched], len(new) + len(made), num_replaced
 
-    def _without_replaced(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
-        with self._writer(spec_id) as writer:
-            for entry in entries:
-                if entry.data_file.file_path in self.kept:
-                    writer.delete(entry)
-                else:
-                    writer.existing(entry)
-        return writer.to_manifest_file()
+    def _without_replaced(
+        self, spec_id: int, entries: Sequence[ManifestEntry]
+    ) -> Iterator[ManifestFile]:
+        """Write a manifest anew: one that is long as several, of which later commits touch few."""
+        for start in range(0, len(entries), _MOST_ENTRIES):
+            with self._writer(spec_id) as writer:
+                for entry in entries[start : start + _MOST_ENTRIES]:
+                    if entry.data_file.file_path in self.kept:
+                        writer.delete(entry)
+                    else:
+                        writer.existing(entry)
+            yield writer.to_manifest_file()
 
     def _of_new_files(
         self, spec_id: int, pairs: Sequence[tuple[ManifestEntry, Replacement]]

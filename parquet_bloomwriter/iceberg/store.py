@@ -1,17 +1,18 @@
-"""Settings of stores that pyiceberg has for a table, as our own stores take them.
+"""Where a table's files are: pyiceberg's file systems for reading, its settings for our own stores.
 
-pyiceberg's FileIO takes them from its configuration, and from what the catalog sends with a table,
-which may be keys for this table alone. They count for the buckets of the table's files, in the
-whole process, until another table with files in the same bucket is opened.
+pyiceberg's FileIO takes settings from its configuration, and from what the catalog sends with a
+table, which may be keys for this table alone. In our own stores they count for the buckets of the
+table's files, in the whole process, until another table with files in the same bucket is opened.
 
 Source: pyiceberg's documentation, "Configuration" ("FileIO", "S3").
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.filesystems import locate
 from parquet_bloomwriter.stores.s3 import settings
 from parquet_bloomwriter.stores.s3.settings import BucketSettings
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
@@ -19,12 +20,36 @@ from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyiceberg.io import FileIO
+
     from parquet_bloomwriter.iceberg.snapshot import IcebergSnapshot
 
 _buckets: dict[str, BucketSettings | InvalidArgument] = {}
 """By name of the bucket."""
 
 _TRUE = ("true", "1", "yes", "on")
+
+
+def place_of(path: str, io: FileIO) -> tuple[str, Any]:
+    """Return where a file is: its path, and the file system that pyiceberg reads it through.
+
+    Returns:
+        The path as the file system spells it; and a file system of pyarrow or fsspec, None for the
+        local one.
+    """
+    from pyarrow.fs import LocalFileSystem
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    if isinstance(io, PyArrowFileIO):
+        scheme, netloc, inner = io.parse_location(path, io.properties)
+        filesystem = io.fs_by_scheme(scheme, netloc)
+        return inner, None if isinstance(filesystem, LocalFileSystem) else filesystem
+    found: Any = getattr(io.new_input(path), "_fs", None)  # fsspec's
+    if found is None:
+        place = locate(path)
+        return place.path, place.filesystem
+    is_local = "file" in ((found.protocol,) if isinstance(found.protocol, str) else found.protocol)
+    return found._strip_protocol(path), None if is_local else found  # noqa: SLF001  no other
 
 
 def use_settings_of(snapshot: IcebergSnapshot) -> None:

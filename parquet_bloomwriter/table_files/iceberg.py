@@ -20,12 +20,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from parquet_bloomwriter.iceberg.catalog import load_table, metadata_errors
-from parquet_bloomwriter.iceberg.file_system import place_of
 from parquet_bloomwriter.iceberg.names import parse_name
 from parquet_bloomwriter.iceberg.partition_values import identities, texts_of
 from parquet_bloomwriter.iceberg.scan import data_files_of
 from parquet_bloomwriter.iceberg.schema import IcebergColumns
 from parquet_bloomwriter.iceberg.snapshot import MAIN, state_of
+from parquet_bloomwriter.iceberg.store import place_of
 from parquet_bloomwriter.iceberg.stored_types import is_kept, plain_fields
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata.tree import ColumnNode, column_tree, is_repeated, nodes_below

@@ -230,6 +230,34 @@ def test_untouched_manifests_are_kept(make_table: Callable[..., Table]) -> None:
     assert again.snapshot_id is None
 
 
+def test_a_long_manifest_becomes_several(
+    make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(files=5)
+    before = read_snapshot(name_of(table))
+    one = replace_files(before, copies(before), parameters=ASKED).snapshot
+    monkeypatch.setattr("parquet_bloomwriter.iceberg.new_snapshot._MOST_ENTRIES", 2)
+    third = list(one.files.values())[2]
+    made = replace_files(one, copies(one, [third]), parameters=ASKED).snapshot
+    numbers = [one.data_sequence_number for one in made.files.values()]
+    assert sorted(numbers) == sorted(one.data_sequence_number for one in before.files.values())
+    assert made.files.keys() - one.files.keys() != set()
+    assert one.files.keys() - made.files.keys() == {third.path}
+    listed = [
+        [
+            entry.status.name
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        ]
+        for manifest in made.manifests
+    ]
+    there, gone = "EXISTING", "DELETED"
+    assert listed == [["ADDED"], [there, there], [gone, there], [there]]
+    assert made.snapshot is not None
+    assert made.snapshot.summary is not None
+    summary = made.snapshot.summary.additional_properties
+    assert (summary["manifests-created"], summary["manifests-replaced"]) == ("4", "1")
+
+
 def test_a_branch_is_changed_alone_and_keeps_its_settings(
     make_table: Callable[..., Table],
 ) -> None:
