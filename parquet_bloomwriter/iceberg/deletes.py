@@ -96,6 +96,12 @@ class PositionDeletes:
         self._manifests = manifests
         self._lock = Lock()
 
+    def are_known_of(self, manifests: Sequence[ManifestFile]) -> bool:
+        """Whether these are the manifests, and nothing is left to read of them."""
+        paths = [one.manifest_path for one in manifests]
+        is_read = not paths or "_named" in self.__dict__
+        return is_read and paths == [one.manifest_path for one in self._manifests]
+
     def why_named(self, data_file: DataFile, sequence_number: int) -> str | None:
         """Return why a data file may not be replaced, as a clause; None if it may.
 

@@ -225,7 +225,7 @@ def snapshot_of(
             branch=branch,
             schema=schema,
             columns=columns,
-            files=_files_of(name, entries, deletes),
+            files=_files_of(name, entries, deletes, known),
             manifests=manifests,
             entries=entries,
             deletes=deletes,
@@ -389,6 +389,8 @@ def _deletes_of(
 
     of_deletes = [one for one in manifests if one.content != ManifestContent.DATA]
     earlier = None if known is None else known.deletes
+    if earlier is not None and earlier.are_known_of(of_deletes):
+        return earlier
     return PositionDeletes(name, io, of_deletes, known=earlier)
 
 
@@ -415,24 +417,32 @@ def _read_entries(
 
 
 def _files_of(
-    name: str, entries: Mapping[str, list[ManifestEntry]], deletes: PositionDeletes
+    name: str,
+    entries: Mapping[str, list[ManifestEntry]],
+    deletes: PositionDeletes,
+    known: IcebergSnapshot | None,
 ) -> dict[str, DataFileEntry]:
+    """Return data files by path; of manifests and deletes that are known, they are kept."""
+    earlier = {} if known is None or known.deletes is not deletes else known.files
     files: dict[str, DataFileEntry] = {}
     for entry in chain.from_iterable(entries.values()):
         data_file = entry.data_file
+        path = data_file.file_path
+        before = earlier.get(path)
+        if before is not None and before.data_file is data_file and path not in files:
+            files[path] = before
+            continue
         if entry.sequence_number is None:
-            raise TableProblem(
-                f'a manifest gives "{safe(data_file.file_path)}" no sequence number', path=name
-            )
-        files[data_file.file_path] = DataFileEntry(
-            path=data_file.file_path,
+            raise TableProblem(f'a manifest gives "{safe(path)}" no sequence number', path=name)
+        files[path] = DataFileEntry(
+            path=path,
             size=data_file.file_size_in_bytes,
             num_rows=data_file.record_count,
             partition=partition_key(data_file),
             spec_id=data_file.spec_id,
             data_sequence_number=entry.sequence_number,
             data_file=data_file,
-            is_repeated=data_file.file_path in files,
+            is_repeated=path in files,
             deletes=deletes,
         )
     return files
