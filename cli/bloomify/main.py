@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import warnings
@@ -18,6 +19,9 @@ VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "inde
 """The commands in the order of the help page."""
 
 _SHOW_WARNING = warnings.showwarning
+
+_NEW_OBJECTS = 100_000
+"""Objects that are made before Python looks for cycles among them."""
 
 _EPILOG = """\b
 Examples:
@@ -108,6 +112,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _show_warning
     _choose_allocator()
+    # The metadata of a large table are millions of objects. By default Python looks for cycles
+    # among them after each 700 new ones, which takes as long as reading them.
+    gc.set_threshold(_NEW_OBJECTS, 20, 100)
     # NumPy's OpenBLAS starts a thread for each core at import, and these spin for 0.1 s while
     # there is other work for the cores. Nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
