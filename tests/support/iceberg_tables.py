@@ -68,14 +68,18 @@ ROWS = 100
 
 @dataclass(frozen=True)
 class Warehouse:
-    """A catalog of SQLite, with its tables in the same folder."""
+    """A catalog of SQLite, with its tables in the same folder; or one that a server has."""
 
     folder: Path
     name: str = CATALOG
+    server: Mapping[str, str] | None = None
+    """What pyiceberg needs to open the server's catalog."""
 
     @property
     def settings(self) -> dict[str, str]:
         """What pyiceberg needs to open the catalog."""
+        if self.server is not None:
+            return dict(self.server)
         return {
             "type": "sql",
             "uri": f"sqlite:///{self.folder}/catalog.db",
@@ -86,7 +90,9 @@ class Warehouse:
     def environment(self) -> dict[str, str]:
         """The same as variables, by which `iceberg://CATALOG/...` is found."""
         prefix = f"PYICEBERG_CATALOG__{self.name.upper()}__"
-        return {prefix + key.upper(): value for key, value in self.settings.items()}
+        return {
+            prefix + key.replace("-", "_").upper(): value for key, value in self.settings.items()
+        }
 
     def open(self) -> Catalog:
         """Open the catalog anew, with a connection of its own."""
@@ -140,13 +146,21 @@ class Warehouse:
         return catalog.create_table((NAMESPACE, name), **given)
 
 
-def make_warehouse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    """Make an empty catalog that is found by its name, in this process and in those it starts."""
+def make_warehouse(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, server: Mapping[str, str] | None = None
+) -> Warehouse:
+    """Make an empty catalog that is found by its name, in this process and in those it starts.
+
+    Args:
+        folder: Of the catalog, its tables, and pyiceberg's configuration; made.
+        monkeypatch: Ends what is set.
+        server: How to open the catalog of a server, to use that one.
+    """
     from pyiceberg import catalog
     from pyiceberg.utils.config import Config
 
     (folder / "warehouse").mkdir(parents=True)
-    warehouse = Warehouse(folder)
+    warehouse = Warehouse(folder, server=server)
     monkeypatch.setenv("PYICEBERG_HOME", str(folder))  # nothing of this user's
     for name, value in warehouse.environment.items():
         monkeypatch.setenv(name, value)

@@ -45,6 +45,7 @@ PARTS = {
     "stores": "tests.torture.stores.campaign:Stores",
     "tables": "tests.torture.tables.campaign:Tables",
     "iceberg": "tests.torture.tables.iceberg:Iceberg",
+    "iceberg-store": "tests.torture.tables.iceberg:IcebergOnStore",
     "iceberg-java": "tests.torture.iceberg_java.campaign:IcebergJava",
 }
 """Each is tried by a campaign, in this order."""
