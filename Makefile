@@ -17,7 +17,7 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-delta demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
+.PHONY: help demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
 SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
@@ -35,6 +35,8 @@ help:
 	@echo "make demo    write a sample of 1 M rows, add Bloom filters, show what they save"
 	@echo "make demo-delta"
 	@echo "             the same rows as a Delta table, before and after"
+	@echo "make demo-iceberg"
+	@echo "             the same rows as an Iceberg table, before and after"
 	@echo "make demo-spark"
 	@echo "             the same rows as a table on Spark, without an index and with one"
 	@echo "make test    run the tests"
@@ -59,6 +61,9 @@ demo: $(DEMO)/.installed
 
 demo-delta: $(DEMO)/.installed-delta
 	@$(DEMO)/bin/python -m fixtures.delta_demo
+
+demo-iceberg: $(DEMO)/.installed-iceberg
+	@$(DEMO)/bin/python -m fixtures.iceberg_demo
 
 demo-spark: java $(DEMO)/.installed-spark
 	@$(DEMO)/bin/python -m fixtures.spark_demo
@@ -124,6 +129,10 @@ $(DEMO)/.installed: requirements-dev.lock pyproject.toml $(SOURCES)
 
 $(DEMO)/.installed-delta: $(DEMO)/.installed
 	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock deltalake
+	@touch $@
+
+$(DEMO)/.installed-iceberg: $(DEMO)/.installed
+	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e '.[iceberg]' 'pyiceberg[sql-sqlite]'
 	@touch $@
 
 $(DEMO)/.installed-spark: $(DEMO)/.installed
