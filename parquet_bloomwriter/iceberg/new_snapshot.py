@@ -275,10 +275,15 @@ class NewSnapshot:
         if previous is None:
             # Without the totals of the last snapshot, there are none.
             return Summary(operation=Operation.REPLACE, **fields)
-        # pyiceberg adds totals up for the operations that it makes itself.
+        # pyiceberg adds totals up for the operations that it makes itself, from whole numbers.
+        totals = {
+            name: value
+            for name, value in previous.additional_properties.items()
+            if not name.startswith("total-") or value.isdecimal()
+        }
         summary = update_snapshot_summaries(
             Summary(operation=Operation.OVERWRITE, **fields),
-            {**previous.additional_properties, "operation": str(previous.operation)},
+            {**totals, "operation": str(previous.operation)},
         )
         return Summary(operation=Operation.REPLACE, **summary.additional_properties)
 

@@ -13,7 +13,7 @@ small, and a run can be stopped after any of them.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -341,10 +341,15 @@ class _Batch:
                 done.left_over.append(shown(replacement.path))
 
     def _remove_written(self, *paths: str) -> None:
-        """Remove new files of which no commit was tried."""
+        """Remove new files of which no commit was tried; one that stays is left over."""
+        table = self._done.table
         for path in paths or tuple(self._written):
-            with suppress(BloomwriterError, OSError):
-                self._done.table.remove(path)
+            try:
+                table.remove(path)
+            except FileNotFoundError:
+                pass  # it was not written
+            except (BloomwriterError, OSError):
+                self._done.left_over.append(table.shown(path))
             self._written.remove(path)
 
     def _unchanged(self, task: Task, fate: FileFate, reason: str) -> FileChange:

@@ -250,7 +250,33 @@ def test_new_files_of_a_batch_that_fails_are_removed(
         bloomify_table(table, "id", jobs=1)
     assert listing(table) == before
     so_far: TableReport = caught.value.report  # type: ignore[attr-defined]
-    assert so_far.commits == ()
+    assert (so_far.commits, so_far.left_over) == ((), ())
+
+
+def test_new_files_that_cannot_be_removed_are_named(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = listing(table)
+    calls = []
+
+    def fail_at_last(*args: object, **options: object) -> object:
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("no")
+
+    real = bloomify
+    monkeypatch.setattr("parquet_bloomwriter.tables.add.bloomify", fail_at_last)
+    monkeypatch.setattr("parquet_bloomwriter.tables.delta.DeltaTable.remove", refuse)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        bloomify_table(table, "id", jobs=1)
+    so_far: TableReport = caught.value.report  # type: ignore[attr-defined]
+    new = set(listing(table)) - set(before)
+    assert len(new) == 2
+    assert new <= set(so_far.left_over)
 
 
 def test_files_that_vanish_meanwhile_are_dropped(

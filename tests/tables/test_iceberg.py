@@ -200,6 +200,22 @@ def test_an_interrupted_commit_is_looked_up(
     assert [one.fate for one in report.changes] == [FileFate.REPLACED] * 2 * is_made
 
 
+def test_totals_of_the_last_snapshot_that_are_no_numbers_are_left_out(
+    make_table: Callable[..., Table],
+) -> None:
+    table = make_table(files=1)
+    metadata = Path(table.metadata_location.removeprefix("file://"))
+    text = metadata.read_text()
+    odd = text.replace('"total-equality-deletes":"0"', '"total-equality-deletes":"none"')
+    assert odd != text
+    metadata.write_text(odd)
+    bloomify_table(name_of(table), "id")
+    summary = table.refresh().metadata.snapshots[-1].summary
+    assert summary is not None
+    assert summary.additional_properties["total-data-files"] == "1"
+    assert "total-equality-deletes" not in summary.additional_properties
+
+
 def test_files_of_a_commit_that_cannot_be_read_are_not_left_over(
     make_table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
