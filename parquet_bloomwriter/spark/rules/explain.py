@@ -108,8 +108,8 @@ def _used_table(decisions: Sequence[Decision]) -> str:
             one.rule,
             one.relation,
             one.condition,
-            f"{one.num_kept:,} of {count(one.num_files, 'file')}",
-            f"{size(one.bytes_kept)} of {size(one.num_bytes)}",
+            f"{one.num_kept:,} of {count(one.num_files, 'file')}" if one.num_files else "-",
+            f"{size(one.bytes_kept)} of {size(one.num_bytes)}" if one.num_files else "-",
         )
         for one in decisions
     ]
