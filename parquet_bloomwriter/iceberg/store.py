@@ -3,6 +3,7 @@
 pyiceberg's FileIO takes settings from its configuration, and from what the catalog sends with a
 table, which may be keys for this table alone. In our own stores they count for the buckets of the
 table's files, in the whole process, until another table with files in the same bucket is opened.
+For other buckets counts what counted before, such as Spark's configuration.
 
 Source: pyiceberg's documentation, "Configuration" ("FileIO", "S3").
 """
@@ -71,7 +72,7 @@ def use_settings_of(snapshot: IcebergSnapshot) -> None:
         else:
             _buckets[bucket] = own
     if _buckets:
-        settings.install(_of_bucket)
+        settings.install_above(_of_bucket)
 
 
 def bucket_settings(properties: Mapping[str, str]) -> BucketSettings | None:

@@ -66,6 +66,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     replace: bool = False,
     force: bool = False,
     regenerate_crc: bool = True,
+    branch: str | None = None,
     num_tasks: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
@@ -97,19 +98,21 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     file before it is rewritten, and a file that does not match is not changed. Then the checksum
     file is made anew. A run that was killed leaves a few files without one, which Spark reads, too.
 
-    A Delta table gets filters as by `parquet_bloomwriter.bloomify_table`: tasks write new files,
-    and the driver commits them; so there the session is a classic one. `columns` may then be None
-    for those in the table's property.
+    Delta and Iceberg tables get filters as by `parquet_bloomwriter.bloomify_table`: tasks write new
+    files, and the driver commits them; so there the session is a classic one. `columns` may then
+    be None for those that the table's properties ask for. An Iceberg table is found by pyiceberg's
+    configuration on the driver; executors need pyiceberg no more than Spark does.
 
     Args:
         spark: A session, classic or of Spark Connect.
-        path: Folder of the table, or a single file. A path, a `file:` URL, or a URL on a store.
+        path: Folder of the table, or a single file. A path, a `file:` URL, or a URL on a store; or
+            iceberg://CATALOG/NAMESPACE.TABLE.
         columns: As for `bloomify`. A column that a file does not have is left out for this file,
             and the report says so. A name without an exact match may differ in case.
         output: Folder for the new files, with the same relative paths: new, empty, or the output of
             an earlier run. None replaces the files in place.
-        fpp: False positive probability, as for `bloomify`; by default 0.01, or what a Delta
-            table asks for.
+        fpp: False positive probability, as for `bloomify`; by default 0.01, or what a Delta or
+            Iceberg table asks for.
         ndv: Distinct values per row group, as for `bloomify`.
         max_bytes: Largest bitset, bytes, below 2 GiB.
         sizing: "pow2" or "exact", as for `bloomify`.
@@ -120,6 +123,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         force: Whether to go on although a table format (Delta, Iceberg, Hudi) or a `_metadata` file
             keeps a record of the files, a file has hard links, or a checksum file does not match.
         regenerate_crc: Whether to renew Hadoop's checksum files. If not, files with one fail.
+        branch: Of an Iceberg table; None for its main branch.
         num_tasks: Number of tasks; by default eight times as many as Spark runs at once.
         progress: Receives counts of files and bytes; by default a line on standard error, if that
             is a terminal.
@@ -128,8 +132,9 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         One row for each file, by path: path, output, status, built, kept, empty, skipped (column
         chunks), bytes_before, bytes_after, notes, error. The status is "rewritten", "copied"
         (nothing could be added), "unchanged", "skipped" (done before, or not Parquet), "stale" (in
-        the output, but no longer in the table), "dropped" (of a Delta table: removed or changed
-        by others meanwhile) or "failed". The work is done when it returns.
+        the output, but no longer in the table), "dropped" (of a Delta or Iceberg table: removed or
+        changed by others meanwhile), "kept" (of an Iceberg table: it must stay as it is) or
+        "failed". The work is done when it returns.
 
     Raises:
         InvalidArgument: If an option is out of range, or there are no files.
@@ -142,19 +147,20 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         raise InvalidArgument(f"{num_tasks} tasks cannot do any work")
     if placement not in get_args(Placement):
         raise InvalidArgument(f'"{placement}" is none of {", ".join(get_args(Placement))}')
-    place = _place(path)
     use_settings_of(spark)
-    if is_table(place):
+    place = os.fspath(path) if is_iceberg(path) else _place(path)
+    if is_iceberg(place) or is_table(place):
         if output is not None or force:
             asked = "force" if output is None else "an output"
             raise InvalidArgument(
-                f'"{os.fspath(path)}" is a Delta table, whose files get new names by commits to '
-                f"its log: {asked} says nothing there"
+                f'"{place}" is a table whose files get new names by commits: '
+                f"{asked} says nothing there"
             )
-        return _bloomify_delta(
+        return _bloomify_by_commits(
             spark,
             place,
             columns,
+            branch=branch,
             fpp=fpp,
             ndv=ndv,
             max_bytes=max_bytes,
@@ -162,6 +168,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             replace=replace,
             num_tasks=num_tasks or _TASKS_PER_CORE * default_parallelism(spark),
         )
+    if branch is not None:
+        raise InvalidArgument(f'"{os.fspath(path)}" is no Iceberg table, and has no branches')
     request = TableRequest(
         path=place,
         output=None if output is None else _place(output),
@@ -191,7 +199,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     return spark.createDataFrame(rows, _SCHEMA)
 
 
-def _bloomify_delta(
+def _bloomify_by_commits(
     spark: SparkSession,
     path: str,
     columns: str | Sequence[str] | None,
@@ -200,22 +208,27 @@ def _bloomify_delta(
     ndv: int | Mapping[str, int] | None,
     **options: Any,  # noqa: ANN401  those of the library's verb
 ) -> DataFrame:
-    """Add filters to a Delta table; return what became of its files."""
+    """Add filters to a Delta or Iceberg table; return what became of its files."""
     from parquet_bloomwriter.reports.table import FileFate
-    from parquet_bloomwriter.spark.table.delta import SparkWorkers
+    from parquet_bloomwriter.spark.table.workers import SparkWorkers
     from parquet_bloomwriter.tables.add import bloomify_table as add_to_table
 
     if is_connect(spark):
         raise InvalidArgument(
-            "the driver must read and write the log of a Delta table, and a client of Spark "
+            "the driver must read and commit to a Delta or Iceberg table, and a client of Spark "
             "Connect has none",
             remedy="Use a classic session, or the library's bloomify_table.",
         )
     if isinstance(ndv, Mapping):
-        raise InvalidArgument("the ndv for a Delta table is one number for all columns")
+        raise InvalidArgument("the ndv for such a table is one number for all columns")
     workers = SparkWorkers(spark, num_tasks)
     report = add_to_table(path, columns, ndv=ndv, workers=workers, **options)
-    status = {FileFate.REPLACED: "rewritten", FileFate.UNCHANGED: "unchanged"}
+    status = {
+        FileFate.REPLACED: "rewritten",
+        FileFate.UNCHANGED: "unchanged",
+        FileFate.KEPT: "kept",
+    }
+    without = (FileFate.FAILED, FileFate.DROPPED, FileFate.KEPT)
     rows: list[tuple[object, ...]] = [
         (
             _text(one.path),
@@ -228,7 +241,7 @@ def _bloomify_delta(
             one.size_before,
             one.size_after,
             [],
-            _text(one.reason) if one.fate in (FileFate.FAILED, FileFate.DROPPED) else None,
+            _text(one.reason) if one.fate in without else None,
         )
         for one in report.changes
     ]
@@ -279,11 +292,6 @@ def _where_files_are(spark: SparkSession, work: Callable[[A], R], argument: A) -
 
 
 def _place(path: StrPath) -> str:
-    if is_iceberg(path):
-        raise InvalidArgument(
-            f'"{os.fspath(path)}" is an Iceberg table, whose files tasks of Spark cannot replace',
-            remedy="Take the command or the library: bloomify iceberg://CATALOG/NAMESPACE.TABLE.",
-        )
     try:
         return absolute_path(path)
     except InvalidArgument:

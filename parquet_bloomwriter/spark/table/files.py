@@ -120,7 +120,7 @@ def managed_by(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
     if in_place:
         remedies = {
             "Delta": "Name the table's folder, or force it.",
-            "Iceberg": "Name it as iceberg://CATALOG/NAMESPACE.TABLE to the command, or force it.",
+            "Iceberg": "Name it as iceberg://CATALOG/NAMESPACE.TABLE, or force it.",
         }
         return refused(
             f"this is {article} {table} table, and a rewrite would contradict {found.path}",

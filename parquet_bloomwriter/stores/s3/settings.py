@@ -38,19 +38,30 @@ class BucketSettings:
     """Whether requests are not signed."""
 
 
-_installed: Source | None = None
+_installed: tuple[Source, ...] = ()
+"""The first that knows a bucket counts."""
 
 
 def install(source: Source | None) -> None:
     """Let a source say the settings of buckets that are opened from now on; None for no source."""
     global _installed  # noqa: PLW0603  a setting of the process
-    _installed = source
+    _installed = () if source is None else (source,)
+
+
+def install_above(source: Source) -> None:
+    """Let a source say the settings of buckets that it knows; of others, what counted before."""
+    global _installed  # noqa: PLW0603  a setting of the process
+    _installed = (source, *(one for one in _installed if one is not source))
 
 
 def settings_of(bucket: str) -> BucketSettings | None:
-    """Return what the installed source says of a bucket.
+    """Return what the installed sources say of a bucket.
 
     Raises:
         InvalidArgument: If the source knows of settings that cannot be used here.
     """
-    return None if _installed is None else _installed(bucket)
+    for source in _installed:
+        found = source(bucket)
+        if found is not None:
+            return found
+    return None

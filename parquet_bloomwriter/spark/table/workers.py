@@ -1,9 +1,12 @@
-"""`bloomify_table` on a Delta table: files by tasks of Spark, commits by the driver.
+"""`bloomify_table` on a Delta or Iceberg table: files by tasks of Spark, commits by the driver.
 
-The driver reads the log and the footers of files of which nothing is known, gives files to tasks,
-and creates the entries of the log. Tasks write new files; what they wrote counts only once it is
+The driver reads the table's metadata and the footers of files of which nothing is known, gives
+files to tasks, and commits. Tasks write new files; what they wrote counts only once it is
 committed. A task that runs again, because an executor was lost or slow, writes the same new name
 again: the last one that is complete stays, and all have the same bytes.
+
+Keys and endpoints of an Iceberg table's buckets come from its catalog or from pyiceberg's
+configuration, which executors need not have: they travel in the tasks.
 """
 
 from __future__ import annotations
@@ -12,16 +15,20 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.spark.jobs import run
+from parquet_bloomwriter.stores.s3.settings import install, settings_of
+from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 from parquet_bloomwriter.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
+    from parquet_bloomwriter.stores.s3.settings import BucketSettings
     from parquet_bloomwriter.tables.replacement import Job, NewFile, Writer
 
     Result = NewFile | BloomwriterError | OSError | None
+    Settings = Mapping[str, BucketSettings | None]
 
 
 class SparkWorkers:
@@ -37,17 +44,26 @@ class SparkWorkers:
         groups: list[list[tuple[int, Job]]] = [[] for _ in range(min(self._num_tasks, len(jobs)))]
         for place, job in enumerate(jobs):
             groups[place % len(groups)].append((place, job))
-        tasks = [(writer, tuple(group)) for group in groups]
-        description = f"bloomify: {count(len(jobs), 'file')} of a Delta table"
+        settings = _settings_of(jobs)
+        tasks = [(settings, writer, tuple(group)) for group in groups]
+        description = f"bloomify: {count(len(jobs), 'file')} of a table"
         found: dict[int, Result] = {}
         for results in run(self._spark, _write, tasks, description=description):
             found.update(results)
         yield from (found[place] for place in range(len(jobs)))
 
 
-def _write(task: tuple[Writer, tuple[tuple[int, Job], ...]]) -> dict[int, Result]:
+def _settings_of(jobs: Sequence[Job]) -> Settings:
+    """Return what counts in this process for the buckets of files; None: what boto3 finds."""
+    places = {place for job in jobs for place in (job.old, job.new) if is_s3(place)}
+    return {bucket: settings_of(bucket) for bucket in {parse_url(one).bucket for one in places}}
+
+
+def _write(task: tuple[Settings, Writer, tuple[tuple[int, Job], ...]]) -> dict[int, Result]:
     """Write the files of one task, in a worker."""
-    writer, jobs = task
+    settings, writer, jobs = task
+    if settings:
+        install(settings.get)
     return {place: _written(writer, job) for place, job in jobs}
 
 
