@@ -1,4 +1,4 @@
-"""The commands and programs of the README and of docs/probing.md, run as they stand; all links."""
+"""The commands and programs of the README and of docs/reference/probing.md, run as they stand; all links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-README, PROBING = ((ROOT / name).read_text() for name in ("README.md", "docs/probing.md"))
+README, PROBING = ((ROOT / name).read_text() for name in ("README.md", "docs/reference/probing.md"))
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -22,7 +22,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 SHELL = blocks(README, "sh")
-PROGRAMS = {"README.md": blocks(README, "python"), "docs/probing.md": blocks(PROBING, "python")}
+PROGRAMS = {"README.md": blocks(README, "python"), "docs/reference/probing.md": blocks(PROBING, "python")}
 COMMANDS = [
     line.partition("  #")[0].rstrip()
     for block in SHELL
@@ -108,7 +108,7 @@ def test_links_lead_somewhere(page: str) -> None:
         assert not heading or heading in anchors, target
 
 
-MAPS = ("CONTRIBUTING.md", "docs/design.md", "docs/glossary.md")
+MAPS = ("CONTRIBUTING.md", "docs/how-it-works/design.md", "docs/reference/glossary.md")
 BASES = (ROOT, ROOT / "parquet_bloomwriter")
 
 

@@ -1,4 +1,4 @@
-"""The guide docs/index.md, run from top to bottom as it stands, in one folder and one Spark."""
+"""The guide docs/reference/table-index.md, run from top to bottom as it stands, in one folder and one Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.spark_children import Child
 
 pytestmark = pytest.mark.shares
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs/index.md").read_text()
+GUIDE = (Path(__file__).resolve().parents[2] / "docs/reference/table-index.md").read_text()
 BLOCKS = re.findall(r"^```(sh|python)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 RUNNER = """

@@ -120,7 +120,7 @@ Example:
 def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionOptions]) -> None:
     """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
 
-    Reasons have codes, which are those of Hyperspace where it has one: docs/command.md. The exit
+    Reasons have codes, which are those of Hyperspace where it has one: docs/reference/output.md. The exit
     code is 0 whatever can match.
     """
     from bloomify.views.index.explain import ExplanationText, explanation_document
