@@ -1,0 +1,151 @@
+"""The shell and Python blocks of all pages of the site work, and print what the pages show."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.docs.page_blocks import NOT_RUN, ROOT, Block, blocks, pages, without_blocks
+from tests.support.spark_children import Child
+
+if TYPE_CHECKING:
+    from tests.stores.servers import Store
+
+SESSION = Path(__file__).with_name("session.py")
+SHOWN_LANGUAGES = {"sh", "python", "text", "json", "ini", "yaml", ""}
+
+CODE = {page: [block for block in blocks(page) if block.is_run] for page in pages()}
+WITH_CODE = sorted(page for page, found in CODE.items() if found)
+ON_SPARK = {page for page, found in CODE.items() if any("pyspark" in block.text for block in found)}
+ON_STORES = {page for page, found in CODE.items() if any("s3://" in block.text for block in found)}
+BUCKET = "s3://lake"
+"""The name that pages have for a bucket."""
+
+NOT_RUN_PAGES = {"how-to/schedule.md": 1, "reference/stores.md": 1}
+"""Pages with blocks that are not run, and how many."""
+
+PROGRAMS = {
+    "bloomify": 'exec {python} -m bloomify "$@"',
+    "python": 'exec {python} "$@"',
+    "pip": '[ "$1" = install ] || exit 2',
+    "make": 'grep -q "^$1:" {root}/Makefile',
+}
+"""What the names mean while a page is run: nothing is installed, but a target of make must exist."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a reader who has a file and a folder of files, as pages take for granted."""
+    home = tmp_path / "reader"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    rows = range(2_000)
+    table = pa.table(
+        {
+            "id": [i * 7_919 % 1_000_003 for i in rows],
+            "email": [f"user{i}@mail.example" for i in rows],
+            "address": [{"city": f"city {i}"} for i in rows],
+        }
+    )
+    pq.write_table(table, "events.parquet", row_group_size=500)
+    for month in (10, 11):
+        path = Path(f"warehouse/month={month}/part-0.parquet")
+        path.parent.mkdir(parents=True)
+        pq.write_table(table.slice(1_000 * (month - 10), 1_000), path)
+    return home
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> str:
+    """Return a PATH in which the commands of pages are this project's."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    for name, text in PROGRAMS.items():
+        line = text.format(python=shlex.quote(sys.executable), root=shlex.quote(str(ROOT)))
+        (bin_folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (bin_folder / name).chmod(0o755)
+    return f"{bin_folder}:/usr/bin:/bin"
+
+
+def _marked(page: str) -> object:
+    return pytest.param(page, marks=[pytest.mark.shares] * (page in ON_SPARK))
+
+
+@pytest.mark.parametrize("page", [_marked(page) for page in WITH_CODE])
+def test_the_blocks_of_a_page_work(
+    page: str, folder: Path, programs: str, request: pytest.FixtureRequest
+) -> None:
+    environment = {
+        "PATH": programs,
+        "HOME": str(folder.parent),
+        "XDG_CACHE_HOME": str(folder.parent / "cache"),
+        "XDG_STATE_HOME": str(folder.parent / "state"),
+        "SESSION_LEFT": str(folder.parent / "left"),
+        "COLUMNS": "100",
+    }
+    bucket = ""
+    if page in ON_STORES:
+        store: Store = request.getfixturevalue("store")
+        bucket = request.getfixturevalue("bucket")
+        environment |= store.environment
+    given = folder.parent / "blocks.json"
+    code = [
+        {
+            "page": block.page,
+            "line": block.line,
+            "language": block.language,
+            "text": block.text.replace(BUCKET, f"s3://{bucket}"),
+        }
+        for block in CODE[page]
+    ]
+    given.write_text(json.dumps(code))
+    shown = Child(SESSION, str(given), **environment).result()
+    said = {block.line: text for block, text in zip(CODE[page], shown, strict=True)}
+    for block, output in _outputs(page):
+        printed = said[block.line].replace(f"s3://{bucket}", BUCKET)
+        assert _fits(output.text, printed), f"{page}:{output.line} shows otherwise:\n{printed}"
+
+
+def _outputs(page: str) -> list[tuple[Block, Block]]:
+    """Return the blocks that are run and the blocks of text right after them."""
+    all_blocks = blocks(page)
+    pairs = zip(all_blocks, all_blocks[1:], strict=False)
+    return [(one, next_) for one, next_ in pairs if one.is_run and next_.language == "text"]
+
+
+def _fits(shown: str, printed: str) -> bool:
+    """Whether a page shows what is printed, but for figures, spaces, and lines left out ("...")."""
+    pattern = re.escape(_plain(shown)).replace(re.escape("..."), ".*")
+    return re.fullmatch(pattern, _plain(printed), re.DOTALL) is not None
+
+
+def _plain(text: str) -> str:
+    figures = re.sub(r"\d[\d,.]*(e-\d+)?( [KMG]i?B)?", "#", text)
+    return re.sub(r"[\s-]+", " ", figures).strip()
+
+
+def test_few_blocks_are_not_run() -> None:
+    found = {
+        page: [block for block in blocks(page) if block.is_code and not block.is_run]
+        for page in pages()
+    }
+    assert {page: len(left) for page, left in found.items() if left} == NOT_RUN_PAGES
+    for block in (one for left in found.values() for one in left):
+        assert len(block.text.splitlines()[0]) > len(NOT_RUN)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_no_code_hides_from_the_tests(page: str) -> None:
+    """Commands and programs stand in blocks that say so."""
+    others = [block for block in blocks(page) if not block.is_code]
+    assert {block.language for block in blocks(page)} <= SHOWN_LANGUAGES
+    plain = [block.text for block in others] + re.findall(r"^    .*", without_blocks(page), re.M)
+    assert [text for text in plain if re.search(r"^\s*(bloomify |import |from \w+ import)", text, re.M)] == []
