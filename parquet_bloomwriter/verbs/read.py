@@ -64,7 +64,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     returns. Otherwise the result is the same: schema, metadata, rows and their order, columns of
     hive folders. Files that cannot be probed (encrypted ones, for example) are read by pyarrow
     alone. The one thing that is not looked for is pandas metadata in a file `_common_metadata`.
-    Literals are compared exactly, also where pyarrow would round them: docs/reference/probing.md lists what
+    Literals are compared exactly, also where pyarrow would round them: docs/reference/reading.md lists what
     differs.
 
     Args:

@@ -26,6 +26,13 @@ CODE = {page: [block for block in blocks(page) if block.is_run] for page in page
 WITH_CODE = sorted(page for page, found in CODE.items() if found)
 ON_SPARK = {page for page, found in CODE.items() if any("pyspark" in block.text for block in found)}
 ON_STORES = {page for page, found in CODE.items() if any("s3://" in block.text for block in found)}
+SPARK_PAGES = [
+    "tutorials/index-and-spark.md",
+    "reference/table-index.md",
+    "how-to/after-writing.md",
+]
+"""The pages of `ON_SPARK` in the order in which they are read."""
+
 BUCKET = "s3://lake"
 """The name that pages have for a bucket."""
 
@@ -75,13 +82,31 @@ def programs(tmp_path: Path) -> str:
     return f"{bin_folder}:/usr/bin:/bin"
 
 
-def _marked(page: str) -> object:
-    return pytest.param(page, marks=[pytest.mark.shares] * (page in ON_SPARK))
-
-
-@pytest.mark.parametrize("page", [_marked(page) for page in WITH_CODE])
+@pytest.mark.parametrize("page", [page for page in WITH_CODE if page not in ON_SPARK])
 def test_the_blocks_of_a_page_work(
     page: str, folder: Path, programs: str, request: pytest.FixtureRequest
+) -> None:
+    store: Store | None = None
+    bucket = ""
+    if page in ON_STORES:
+        store = request.getfixturevalue("store")
+        bucket = request.getfixturevalue("bucket")
+    _check([page], folder, programs, store.environment if store else {}, bucket)
+
+
+@pytest.mark.shares
+def test_the_blocks_of_pages_on_spark_work(folder: Path, programs: str) -> None:
+    """In one session: a JVM takes seconds to start, and a page may go on with the table of another."""
+    assert set(SPARK_PAGES) == ON_SPARK
+    _check(SPARK_PAGES, folder, programs, {})
+
+
+def _check(
+    names: list[str],
+    folder: Path,
+    programs: str,
+    more: dict[str, str],
+    bucket: str = "",
 ) -> None:
     environment = {
         "PATH": programs,
@@ -90,13 +115,10 @@ def test_the_blocks_of_a_page_work(
         "XDG_STATE_HOME": str(folder.parent / "state"),
         "SESSION_LEFT": str(folder.parent / "left"),
         "COLUMNS": "100",
+        **more,
     }
-    bucket = ""
-    if page in ON_STORES:
-        store: Store = request.getfixturevalue("store")
-        bucket = request.getfixturevalue("bucket")
-        environment |= store.environment
     given = folder.parent / "blocks.json"
+    run = [block for page in names for block in CODE[page]]
     code = [
         {
             "page": block.page,
@@ -104,14 +126,16 @@ def test_the_blocks_of_a_page_work(
             "language": block.language,
             "text": block.text.replace(BUCKET, f"s3://{bucket}"),
         }
-        for block in CODE[page]
+        for block in run
     ]
     given.write_text(json.dumps(code))
     shown = Child(SESSION, str(given), **environment).result()
-    said = {block.line: text for block, text in zip(CODE[page], shown, strict=True)}
-    for block, output in _outputs(page):
-        printed = said[block.line].replace(f"s3://{bucket}", BUCKET)
-        assert _fits(output.text, printed), f"{page}:{output.line} shows otherwise:\n{printed}"
+    said = dict(zip(run, shown, strict=True))
+    for block, output in (pair for page in names for pair in _outputs(page)):
+        printed = said[block].replace(f"s3://{bucket}", BUCKET)
+        assert _fits(output.text, printed), (
+            f"{output.page}:{output.line} shows otherwise:\n{printed}"
+        )
 
 
 def _outputs(page: str) -> list[tuple[Block, Block]]:
