@@ -29,12 +29,16 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = "<!-- the commands -->"
 """The place of the commands in docs/reference/command.md."""
 
-ROOT_PAGES = {f"{name}.md": f"project/{name.lower()}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")}
+ROOT_PAGES = {
+    f"{name}.md": f"project/{name.lower()}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")
+}
 """Files beside docs/, and the pages that show them."""
 
 _LINK = re.compile(r"(?<=\]\()([^)#:]+)(?=[)#])")
 _DRAWING = re.compile(r'<p><img alt="([^"]*)" src="([^"]*\.svg)" ?/?></p>')
-_OUTSIDE = re.compile(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(?:https?:)?//|<link\b[^>]*rel="(?:stylesheet|preconnect|icon)"[^>]*href="(?:https?:)?//')
+_OUTSIDE = re.compile(
+    r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(?:https?:)?//|<link\b[^>]*rel="(?:stylesheet|preconnect|icon)"[^>]*href="(?:https?:)?//'
+)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

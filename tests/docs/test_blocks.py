@@ -172,4 +172,6 @@ def test_no_code_hides_from_the_tests(page: str) -> None:
     others = [block for block in blocks(page) if not block.is_code]
     assert {block.language for block in blocks(page)} <= SHOWN_LANGUAGES
     plain = [block.text for block in others] + re.findall(r"^    .*", without_blocks(page), re.M)
-    assert [text for text in plain if re.search(r"^\s*(bloomify |import |from \w+ import)", text, re.M)] == []
+    assert [
+        text for text in plain if re.search(r"^\s*(bloomify |import |from \w+ import)", text, re.M)
+    ] == []
