@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,12 +46,12 @@ PROGRAMS = {
     "pip": '[ "$1" = install ] || exit 2',
     "make": 'grep -q "^$1:" {root}/Makefile',
 }
-"""What the names mean while a page is run: nothing is installed, but a target of make must exist."""
+"""What the names mean while a page is run: nothing is installed; a target of make must exist."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of a reader who has a file and a folder of files, as pages take for granted."""
+    """Return the folder of a reader who has a file, and a folder of files."""
     home = tmp_path / "reader"
     home.mkdir()
     monkeypatch.chdir(home)
@@ -96,7 +97,7 @@ def test_the_blocks_of_a_page_work(
 
 @pytest.mark.shares
 def test_the_blocks_of_pages_on_spark_work(folder: Path, programs: str) -> None:
-    """In one session: a JVM takes seconds to start, and a page may go on with the table of another."""
+    """In one session: a JVM takes seconds to start, and pages go on with tables of others."""
     assert set(SPARK_PAGES) == ON_SPARK
     _check(SPARK_PAGES, folder, programs, {})
 
@@ -141,8 +142,11 @@ def _check(
 def _outputs(page: str) -> list[tuple[Block, Block]]:
     """Return the blocks that are run and the blocks of text right after them."""
     all_blocks = blocks(page)
-    pairs = zip(all_blocks, all_blocks[1:], strict=False)
-    return [(one, next_) for one, next_ in pairs if one.is_run and next_.language == "text"]
+    return [
+        (one, next_)
+        for one, next_ in pairwise(all_blocks)
+        if one.is_run and next_.language == "text"
+    ]
 
 
 def _fits(shown: str, printed: str) -> bool:
@@ -171,7 +175,11 @@ def test_no_code_hides_from_the_tests(page: str) -> None:
     """Commands and programs stand in blocks that say so."""
     others = [block for block in blocks(page) if not block.is_code]
     assert {block.language for block in blocks(page)} <= SHOWN_LANGUAGES
-    plain = [block.text for block in others] + re.findall(r"^    .*", without_blocks(page), re.M)
+    plain = [block.text for block in others] + re.findall(
+        r"^    .*", without_blocks(page), re.MULTILINE
+    )
     assert [
-        text for text in plain if re.search(r"^\s*(bloomify |import |from \w+ import)", text, re.M)
+        text
+        for text in plain
+        if re.search(r"^\s*(bloomify |import |from \w+ import)", text, re.MULTILINE)
     ] == []

@@ -46,7 +46,11 @@ def _leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]
 def test_the_page_of_the_command_has_every_option() -> None:
     assert (DOCS / "reference/command.md").read_text("utf-8").count(COMMANDS) == 1
     sections = dict(
-        re.findall(r"^#+ (bloomify [\w ]+)\n(.*?)(?=^#+ |\Z)", "\n".join(commands()), re.M | re.S)
+        re.findall(
+            r"^#+ (bloomify [\w ]+)\n(.*?)(?=^#+ |\Z)",
+            "\n".join(commands()),
+            re.MULTILINE | re.DOTALL,
+        )
     )
     found = dict(_leaves(cli, "bloomify"))
     assert set(sections) == set(found)

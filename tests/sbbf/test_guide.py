@@ -1,4 +1,4 @@
-"""docs/reference/filter.md: its tables are what the code computes, its names exist, its programs run."""
+"""docs/reference/filter.md: its tables are what the code computes, and its names exist."""
 
 from __future__ import annotations
 
