@@ -83,11 +83,13 @@ def on_post_page(output: str, page: Page, **_: object) -> str:
     """Check that a page loads nothing from another server.
 
     Raises:
-        ValueError: If it does.
+        PluginError: If it does.
     """
+    from mkdocs.exceptions import PluginError
+
     found = _OUTSIDE.search(output)
     if found:
-        raise ValueError(f"{page.file.src_uri} would load from another server: {found[0]}")
+        raise PluginError(f"{page.file.src_uri} would load from another server: {found[0]}")
     return output
 
 
