@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import inspect
 import posixpath
 import re
 from pathlib import Path
@@ -115,7 +116,7 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     level = "#" * context.command_path.count(" ") + "#"
     yield f"{level} {context.command_path}\n"
     yield f"```text\n{context.command_path} {usage}\n```\n"
-    yield f"{_text(command.help or '')}\n"
+    yield f"{_text(inspect.cleandoc(command.help or ''))}\n"
     sections: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)

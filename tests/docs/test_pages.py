@@ -59,6 +59,11 @@ def test_the_page_of_the_command_has_every_option() -> None:
             assert not option.startswith("--") or f"{option}" in sections[path], (path, option)
 
 
+def test_help_is_text_and_not_code() -> None:
+    indented = [line for text in commands() for line in text.splitlines() if line[:1] == " "]
+    assert indented == []
+
+
 def test_drawings_say_in_words_what_they_show() -> None:
     text = "".join((DOCS / page).read_text("utf-8") for page in pages())
     used = dict(re.findall(r"!\[([^\]]+)\]\((?:[./\w-]*/)?drawings/([\w-]+\.svg)\)", text))
