@@ -15,9 +15,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .venv-demo
+DOCS := .venv-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
+.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
 SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
@@ -45,6 +46,7 @@ help:
 	@echo "make test-sparks"
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
+	@echo "make docs    build the documentation site into build/site, and check its links"
 	@echo "make lint    check style, types and the direction of imports, and compile the Java sources"
 	@echo "make sanitize"
 	@echo "             the C extension with sanitizers, under its tests, mutated footers and filters"
@@ -54,7 +56,7 @@ help:
 	@echo "make mutants change the code in 150 places, one at a time, and see whether a test fails (an hour);"
 	@echo "             MUTANTS_ARGS=\"--seed 7 --count 20\" for others"
 	@echo
-	@echo "The demos set up $(DEMO) first, once; the others $(VENV)."
+	@echo "The demos set up $(DEMO) first, once; docs $(DOCS); the others $(VENV)."
 
 demo: $(DEMO)/.installed
 	@$(DEMO)/bin/python -m fixtures.demo
@@ -97,6 +99,13 @@ torture: $(VENV)/.installed-torture strace
 mutants: $(VENV)/.installed-mutants strace
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
+# The command's page is made from click, which starts without the libraries that commands load.
+docs: $(DOCS)/.installed
+	@mkdir -p build
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=.:cli $(DOCS)/bin/mkdocs build --strict 2>build/docs.log || \
+	    { grep -v '^INFO' build/docs.log; exit 1; }
+	@echo "docs: build/site/index.html"
+
 browser:
 	@$(call INSTALL,chromedriver,chromium chromium-driver)
 
@@ -138,6 +147,13 @@ $(DEMO)/.installed-iceberg: $(DEMO)/.installed
 $(DEMO)/.installed-spark: $(DEMO)/.installed
 	@echo "adding PySpark to $(DEMO) (once; fetches some 500 MB)"
 	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e '.[spark]'
+	@touch $@
+
+$(DOCS)/.installed: requirements-docs.lock
+	@$(CHECK_PYTHON)
+	@echo "setting up $(DOCS) (once; fetches some 30 MB)"
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/$(PIP_INSTALL) -r requirements-docs.lock
 	@touch $@
 
 $(VENV): $(STAMP)

@@ -1,4 +1,4 @@
-"""Exit codes: a public contract, documented in docs/command.md."""
+"""Exit codes: a public contract, documented in docs/reference/output.md."""
 
 from __future__ import annotations
 

@@ -331,7 +331,9 @@ jobs_option = _other(
 )
 
 printing_options = all_of(
-    _other("--json", "as_json", is_flag=True, help="Print one JSON object: docs/command.md."),
+    _other(
+        "--json", "as_json", is_flag=True, help="Print one JSON object: docs/reference/output.md."
+    ),
     _other("--quiet", is_flag=True, help="Print errors only."),
 )
 

@@ -1,6 +1,6 @@
 """The split block Bloom filter of the Parquet specification: bits, sizes, folds and bytes.
 
-Contains no I/O. docs/filter.md shows how to use it.
+Contains no I/O. docs/reference/filter.md shows how to use it.
 """
 
 from parquet_bloomwriter.hashing import Dialect

@@ -62,8 +62,8 @@ class Sbbf:
     the specification had (`dialect="murmur3"`). Values are hashed with it; hashes are expected to
     come from `parquet_bloomwriter.hashing` of the same kind.
 
-    Source: Parquet specification, "Bloom Filter"; docs/filter.md has the sizes and the names that
-    other implementations use.
+    Source: Parquet specification, "Bloom Filter"; docs/reference/filter.md has the sizes and the
+    names that other implementations use.
     """
 
     __hash__ = None  # type: ignore[assignment]

@@ -116,7 +116,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     the new files in the place of the old, and says that no data changed: an entry of Delta's log,
     or a snapshot of Iceberg of operation `replace`. The old ones stay until VACUUM, or until their
     snapshots expire, as time travel needs them. The run can be stopped at any time, and repeated at
-    any time: only files that lack a filter are touched.
+    any time: only files that lack a filter are touched. If it fails, the commits that were made
+    before stay, and the exception's attribute `report` has what was done.
 
     Args:
         table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
@@ -152,8 +153,6 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         OutcomeUnknown: If it cannot be found out whether a commit was made.
         Unfinished: If a commit was made, and the table cannot be read afterwards.
         StoreProblem, OSError: If reading or writing fails.
-
-        Commits that were made before stay. The exception's attribute `report` has what was done.
     """
     for name, number in (("max_files", max_files), ("max_bytes_rewritten", max_bytes_rewritten)):
         if number is not None and number < 1:

@@ -75,8 +75,8 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         progress: Of the run.
 
     Raises:
-        InvalidArgument, ColumnNotFound, UnsupportedTable, UnsafeTarget, TableProblem,
-        OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
+        BloomwriterError: In the same cases as `bloomify_table`.
+        OSError: If reading or writing fails.
     """
     opened = open_table(table, branch=branch)
     asked = leaves_of(opened.columns, columns)

@@ -64,8 +64,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     returns. Otherwise the result is the same: schema, metadata, rows and their order, columns of
     hive folders. Files that cannot be probed (encrypted ones, for example) are read by pyarrow
     alone. The one thing that is not looked for is pandas metadata in a file `_common_metadata`.
-    Literals are compared exactly, also where pyarrow would round them: docs/probing.md lists what
-    differs.
+    Literals are compared exactly, also where pyarrow would round them: docs/reference/reading.md
+    lists what differs.
 
     Args:
         source: A file, folder or Delta table, by path or URL; an Iceberg table,

@@ -1,4 +1,4 @@
-"""What a shell completes, as docs/command.md sets it up."""
+"""What a shell completes, as docs/reference/command.md sets it up."""
 
 from __future__ import annotations
 

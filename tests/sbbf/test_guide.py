@@ -1,4 +1,4 @@
-"""docs/filter.md: its tables are what the code computes, its names exist, its programs run."""
+"""docs/reference/filter.md: its tables are what the code computes, and its names exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.sbbf.test_sizing import CLASSIC_TABLE, SPEC_TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/filter.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/filter.md").read_text()
 LARGE = 10_000_000
 """Distinct values: so many that sizes are hardly rounded."""
 

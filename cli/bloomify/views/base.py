@@ -1,6 +1,6 @@
 """What the views of all verbs share: their methods, and the frame of the JSON.
 
-The names in the JSON are a public contract: docs/command.md.
+The names in the JSON are a public contract: docs/reference/output.md.
 """
 
 from __future__ import annotations

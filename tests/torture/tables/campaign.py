@@ -49,7 +49,7 @@ version before it has; and no version was written twice. The other process may l
 
 deltalake (1.6) does not notice that files which it compacts were removed by a commit without
 changed data, be it ours or another compaction of its own: the compaction then doubles rows. Such
-races are counted apart; [tables.md](tables.md) warns of them.
+races are counted apart; [tables.md](reference/tables.md) warns of them.
 """
 
     def open(self) -> None:

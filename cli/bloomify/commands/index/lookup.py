@@ -120,8 +120,8 @@ Example:
 def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionOptions]) -> None:
     """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
 
-    Reasons have codes, which are those of Hyperspace where it has one: docs/command.md. The exit
-    code is 0 whatever can match.
+    Reasons have codes, which are those of Hyperspace where it has one: docs/reference/output.md.
+    The exit code is 0 whatever can match.
     """
     from bloomify.views.index.explain import ExplanationText, explanation_document
     from bloomify.views.index.lookup import quote_hints
