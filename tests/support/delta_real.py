@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pyarrow as pa
+
 ROOT = Path(__file__).parents[2]
 
 Row = dict[str, Any]
@@ -40,13 +42,18 @@ def by_deltalake(root: Path, version: int | None = None) -> list[Row]:
     Raises:
         Exception: Of deltalake, if it cannot.
     """
+    rows: list[Row] = table_by_deltalake(root, version).to_pylist()
+    return rows
+
+
+def table_by_deltalake(root: Path, version: int | None = None) -> pa.Table:
+    """Read a table by delta-rs; raise what deltalake raises, if it cannot."""
     import deltalake
     import pyarrow as pa
 
     table = deltalake.DeltaTable(str(root), version=version)
     found = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
-    rows: list[Row] = pa.table(found).to_pylist()
-    return rows
+    return pa.table(found)
 
 
 def spelled(value: Any) -> Any:  # noqa: ANN401  of any column
