@@ -136,7 +136,7 @@ class IcebergColumns:
                 self._known.clear()
             root = column_tree(footer)
             if has_ids(root):
-                by_id = _leaves_by_id(root)
+                by_id = leaves_by_id(root)
             elif self._name_mapping is not None:
                 by_id = _once(_mapped(root, self._name_mapping.root))
             else:
@@ -165,7 +165,7 @@ class IcebergColumns:
             self._without[name] = f"is of type {kind}: no file stores values of it to look up"
 
 
-def _leaves_by_id(root: ColumnNode) -> dict[int, Leaf]:
+def leaves_by_id(root: ColumnNode) -> dict[int, Leaf]:
     """Return the leaves of a file by their ids, without ids that occur twice."""
     return _once(
         (node.field_id, node.leaf if not is_repeated(node) else None)

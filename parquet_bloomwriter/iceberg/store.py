@@ -19,7 +19,7 @@ from parquet_bloomwriter.stores.s3.settings import BucketSettings
 from parquet_bloomwriter.stores.s3.urls import is_s3, parse_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyiceberg.io import FileIO
 
@@ -55,15 +55,16 @@ def place_of(path: str, io: FileIO) -> tuple[str, Any]:
 
 def use_settings_of(snapshot: IcebergSnapshot) -> None:
     """Let the settings of a table count for its buckets in this process, from now on."""
-    found = {
-        parse_url(path).bucket
-        for path in (snapshot.table.location(), *snapshot.files)
-        if is_s3(path)
-    }
+    use_settings(snapshot.table.io.properties, (snapshot.table.location(), *snapshot.files))
+
+
+def use_settings(properties: Mapping[str, str], paths: Iterable[str]) -> None:
+    """Let the settings of a FileIO count for the buckets of some paths, from now on."""
+    found = {parse_url(path).bucket for path in paths if is_s3(path)}
     if not found:
         return
     try:
-        own: BucketSettings | InvalidArgument | None = bucket_settings(snapshot.table.io.properties)
+        own: BucketSettings | InvalidArgument | None = bucket_settings(properties)
     except InvalidArgument as error:
         own = error
     for bucket in found:

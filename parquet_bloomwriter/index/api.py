@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal, TypeAlias
 
+    from pyiceberg.table import DataScan, FileScanTask
+
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Engine, Origin, Progress
     from parquet_bloomwriter.index.report import IndexInfo, IndexReport, LookupReport
@@ -58,10 +60,11 @@ def create(  # noqa: PLR0913  all by keyword
 
     Args:
         table: The table's folder, or a single file; or the URL of a prefix or object on S3,
-            GCS or Azure, such as `s3://bucket/prefix`.
+            GCS or Azure, such as `s3://bucket/prefix`; or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Dotted paths of leaf columns; each gets filters of its own.
         name: One segment of a path: letters, digits, `_`, `.` and `-`.
-        home: Folder or URL for the index instead of `_bloom_index` in the table's folder. It may be
+        home: Folder or URL for the index instead of `_bloom_index` in the table's folder (of an
+            Iceberg table: below its location). It may be
             elsewhere than the table: on a disk for a table on a store, or the other way.
         files: The table's files, if they are not all Parquet files of the folder.
         fpp: False positive probability asked for, in (0, 1); for all columns, or by column.
@@ -75,8 +78,9 @@ def create(  # noqa: PLR0913  all by keyword
             changed since it was indexed. "immutable" promises that files are never replaced or
             removed: no file is looked at, and lookups take the files that the index knows for the
             whole table. If the promise is broken, answers lack rows. A Delta table keeps that
-            promise by itself: its index is "immutable" in any case, and lookups take the files of
-            the version asked about from the table's log.
+            promise by itself, and so does an Iceberg table: their indexes are "immutable" in any
+            case, and lookups take the files of the version or snapshot that is asked about from
+            the table's metadata.
         slices: Whether columns with filters of a thousand files or more get slices: all bits of
             these filters once more, arranged so that a lookup reads a few long rows instead of a
             block of each filter. They need as many bytes as the filters.
@@ -91,7 +95,8 @@ def create(  # noqa: PLR0913  all by keyword
 
     Raises:
         InvalidArgument: If there is such an index already, a column cannot be indexed, the index
-            would be too large, or the files belong to a Delta, Iceberg or Hudi table.
+            would be too large, or the files belong to a Delta, Iceberg or Hudi table that is not
+            named as such.
         IndexBusy: If another process is making the index now.
         OSError: If the index cannot be written.
     """
@@ -293,6 +298,8 @@ def lookup(  # noqa: PLR0913  all by keyword
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
     version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
 ) -> LookupReport:
     """Find the files that can hold rows for which a predicate is true, without opening any.
 
@@ -309,26 +316,76 @@ def lookup(  # noqa: PLR0913  all by keyword
         files: As for `create`.
         version: Of a Delta table: the version asked about, by default the last. The log says
             which files it has; those that no index knows are kept.
+        snapshot: Of an Iceberg table: the id of the snapshot asked about, by default the last one
+            of the branch.
+        branch: Of an Iceberg table: the branch, by default `main`.
 
     Raises:
         IndexNotFound: If there is no such index, or the table has no index.
         InvalidArgument: If the predicate cannot be understood, or there is no such table.
-        TableProblem: If the log of a Delta table cannot be read.
+        TableProblem: If the metadata of a Delta or Iceberg table cannot be read.
     """
     from parquet_bloomwriter.index.query.lookup import look_up
 
-    return look_up(table, filters, name=name, home=home, files=files, version=version)
+    return look_up(
+        table,
+        filters,
+        name=name,
+        home=home,
+        files=files,
+        version=version,
+        snapshot=snapshot,
+        branch=branch,
+    )
+
+
+def prune_scan(
+    scan: DataScan,
+    filters: object = None,
+    *,
+    name: str | None = None,
+    home: StrPath | None = None,
+) -> list[FileScanTask]:
+    """Plan a scan of pyiceberg, without the files that an index excludes; no data file is opened.
+
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        scan = table.scan("id = 42")
+        tasks = index.prune_scan(scan)
+        reader = ArrowScan(scan.table_metadata, scan.io, scan.projection(), scan.row_filter)
+        rows = reader.to_table(tasks)
+
+    Args:
+        scan: What `table.scan(...)` returns.
+        filters: A further condition by which files are left out, not rows: as for `lookup`.
+        name: Name of the only index to use; by default all of the table are used.
+        home: As for `create`.
+
+    Returns:
+        Tasks of `scan.plan_files()`, in the same order. A file that no index knows might match.
+
+    Raises:
+        IndexNotFound: If there is no such index, or the table has no index.
+        InvalidArgument: If the filters cannot be understood; if pyiceberg is of another version
+            than is supported.
+        ColumnNotFound: If the filters name a column that the table has not.
+        UnsupportedTable: If pyiceberg cannot plan the scan, because of equality deletes.
+        TableProblem: If a manifest is missing.
+    """
+    from parquet_bloomwriter.index.query.iceberg_scan import prune
+
+    return prune(scan, filters, name=name, home=home)
 
 
 def _with_changes(
     table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
     from parquet_bloomwriter.index.changes import current_files
-    from parquet_bloomwriter.index.config import delta_version_of
-    from parquet_bloomwriter.index.delta_tables import delta_files, is_delta
+    from parquet_bloomwriter.index.managed_tables import managed_table, state_of
 
     if not info.root:
         return info
-    is_table = delta_version_of(info.options) is not None and is_delta(info.root)
-    found = delta_files(info.root)[1] if is_table else current_files(table, info.root, files)
+    state = state_of(info.options)
+    managed = None if state is None else managed_table(table, info.root, state)
+    found = current_files(table, info.root, files) if managed is None else managed.files()
     return with_changes(info, found)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar, cast, get_args
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
-from parquet_bloomwriter.index.delta_tables import VERSION
 from parquet_bloomwriter.index.engine import Origin
 from parquet_bloomwriter.index.log.entry import IndexedColumn
+from parquet_bloomwriter.index.managed_tables import state_of
 from parquet_bloomwriter.sbbf.sizing import check_max_bytes
 from parquet_bloomwriter.text import suggestion
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.log.entry import Entry
+    from parquet_bloomwriter.index.managed_tables import TableState
 
 V = TypeVar("V", float, int)
 
@@ -51,8 +52,8 @@ class IndexConfig:
     """Largest index that may be built, bytes, as estimated."""
 
     contract: Contract = "checked"
-    delta_version: int | None = None
-    """Of a Delta table: its version."""
+    state: TableState | None = None
+    """Of a Delta or Iceberg table: its version, or its snapshot."""
 
     slices: bool = True
     """Whether slices are written for groups of many filters."""
@@ -62,6 +63,10 @@ class IndexConfig:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    def field_id(self, name: str) -> int | None:
+        """Return the id by which an Iceberg table knows a column in files; None: by its name."""
+        return None if self.state is None else self.state.field_id(name)
+
     def options(self) -> dict[str, str]:
         """Return what an entry keeps besides the columns."""
         options = {
@@ -70,8 +75,8 @@ class IndexConfig:
             "max_file_bytes": str(self.max_file_bytes),
             "max_total_bytes": str(self.max_total_bytes),
         }
-        if self.delta_version is not None:
-            options[VERSION] = str(self.delta_version)
+        if self.state is not None:
+            options |= self.state.options()
         return with_slices_wanted(options, wanted=self.slices)
 
 
@@ -145,14 +150,8 @@ def config_of(entry: Entry, *, path: str) -> IndexConfig:
         max_total_bytes=max_total,
         contract=entry.contract,
         slices=are_slices_wanted(options),
-        delta_version=delta_version_of(options),
+        state=state_of(options),
     )
-
-
-def delta_version_of(options: Mapping[str, str]) -> int | None:
-    """Return the version of a Delta table that an entry's index was made of."""
-    found = options.get(VERSION, "")
-    return int(found) if found.isdecimal() else None
 
 
 def are_slices_wanted(options: Mapping[str, str]) -> bool:

@@ -38,6 +38,9 @@ class ColumnPlan:
     global_blocks: int | None
     """Blocks of the partial global filters, all of one size; None: build none."""
 
+    field_id: int | None = None
+    """By which an Iceberg table knows the column in files; None: by name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPlan:

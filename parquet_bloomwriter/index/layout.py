@@ -68,11 +68,6 @@ def local_path(given: str | os.PathLike[str]) -> str:
         raise InvalidArgument("the path is empty", remedy="Name a folder.")
     if not _URL.match(text):
         return os.path.abspath(text)
-    if is_iceberg(text):
-        raise InvalidArgument(
-            f'"{text}" is an Iceberg table, of which no index can be made yet',
-            remedy="Add Bloom filters to its files; prune_scan and probe look into them.",
-        )
     url = urlsplit(text)
     if url.scheme.lower() != "file" or url.netloc not in _HERE:
         raise InvalidArgument(
@@ -85,10 +80,17 @@ def local_path(given: str | os.PathLike[str]) -> str:
 def absolute_path(given: str | os.PathLike[str]) -> str:
     """Return the absolute path of a path, a `file:` URL, or the URL of an object or a prefix.
 
+    That of an Iceberg table, given by its name, is its location.
+
     Raises:
-        InvalidArgument: If the path is empty, or another URL.
+        InvalidArgument: If the path is empty, or another URL; if there is no such Iceberg table.
+        TableProblem: If the catalog of an Iceberg table does not answer.
     """
     text = os.fspath(given)
+    if is_iceberg(text):
+        from parquet_bloomwriter.index.managed_tables import iceberg_table
+
+        return iceberg_table(text).root
     if not _ON_STORE.match(text):
         return local_path(text)
     from parquet_bloomwriter.stores.buckets import normal_url

@@ -3,7 +3,7 @@
 The records of such a table say which files in its folder count, which of their rows were deleted,
 and under which names columns are stored. An index that knows none of that would know files that do
 not belong to the table, and exclude files by the wrong column after a column was renamed. A Delta
-table as a whole is indexed by its log (`delta_tables`).
+or Iceberg table as a whole is indexed by its metadata (`managed_tables`).
 """
 
 # ruff: noqa: PTH113, PTH120  paths are strings, as in the log
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 _REMEDY = (
-    "Of a Delta table, name its folder; Iceberg and Hudi tables cannot be indexed: their"
-    " records say which files and rows count. Index a copy in plain Parquet files."
+    "Of a Delta table, name its folder; an Iceberg table, as iceberg://CATALOG/NAMESPACE.TABLE."
+    " Hudi tables cannot be indexed: their records say which files and rows count."
 )
 
 
@@ -53,17 +53,19 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
         raise InvalidArgument(problem, path=root, remedy=remedy)
 
 
-def why_not_plain(root: str, asked: Iterable[str] = (), *, is_delta: bool = False) -> Reason | None:
+def why_not_plain(
+    root: str, asked: Iterable[str] = (), *, known: ReferenceKind | None = None
+) -> Reason | None:
     """Return why an index must not be used for a query, or None if it may be.
 
     Args:
         root: The table's folder, absolute.
         asked: The folders and files that the query is about, absolute.
-        is_delta: Whether it is an index of a Delta table, and the query knows its log.
+        known: The table's own records, if the query knows what they say.
     """
     folders = dict.fromkeys([root, *map(_folder_of, asked)])
     for found in _records(folders):
-        if is_delta and found.kind is ReferenceKind.DELTA_LOG:
+        if found.kind is known:
             continue
         text = (
             f'"{os.path.dirname(found.path)}" has become a table with records of its own, which an'

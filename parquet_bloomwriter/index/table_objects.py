@@ -14,8 +14,8 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, cast
 
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
-from parquet_bloomwriter.index.delta_tables import LoggedFile
 from parquet_bloomwriter.index.files import ObjectId, relative_path
+from parquet_bloomwriter.index.managed_tables import LoggedFile
 from parquet_bloomwriter.source.listing import is_listed
 from parquet_bloomwriter.stores.buckets import open_place
 from parquet_bloomwriter.stores.conditional import ConditionalSource, etag_of

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
+from bloomify.console.console import interruptible
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.progress import Bar
 from tests.cli.terminal import watch
 
 EAGER = """
@@ -92,3 +95,15 @@ def test_after_an_interruption_the_line_is_gone(events: Path, count: int) -> Non
     assert len(done) < count
     assert all(strip(after[path]).data == before[path] for path in done)
     assert sorted(map(str, events.with_name("many").iterdir())) == sorted(paths)
+
+
+def test_an_interruption_that_breaks_a_lock_is_an_interruption() -> None:
+    def wait() -> None:
+        lock = threading.RLock()
+        try:
+            raise KeyboardInterrupt
+        finally:
+            lock.release()
+
+    with pytest.raises(KeyboardInterrupt), interruptible(Bar(None)):
+        wait()

@@ -122,3 +122,19 @@ def test_states_that_are_not_there(
     shown = invoke(command, URL, *where, *options)
     assert shown.exit_code == 2
     assert words in shown.stderr
+
+
+def test_an_index(table: Table, invoke: Invoke) -> None:
+    newer, older = paths_of(table)
+    made = invoke("index", "create", URL, "--columns", "id,title", "--name", "ids")
+    assert (made.exit_code, made.stderr) == (3, "")  # the older file was changed
+    found = invoke("index", "lookup", URL, "--where", "title = 'n7'", "--files")
+    assert (found.exit_code, set(found.stdout.splitlines())) == (0, {newer, older})
+    found = invoke("index", "lookup", URL, "--where", "title = 'absent'", "--files")
+    assert found.stdout.splitlines() == [older]
+    first = str(table.metadata.snapshots[0].snapshot_id)
+    options = ["--where", "id = 1000", "--snapshot", first, "--files"]
+    assert invoke("index", "lookup", URL, *options).stdout.splitlines() == [older]
+    assert "ids" in invoke("index", "list", URL).stdout
+    explained = invoke("index", "explain", URL, "--where", "title = 'absent'")
+    assert "1 of 2 files" in explained.stdout

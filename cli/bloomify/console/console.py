@@ -139,6 +139,11 @@ def interruptible(bar: Bar) -> Iterator[None]:
     try:
         with bar:
             yield
+    except RuntimeError as error:
+        # A signal within a wait for threads can leave it without its lock, which says so.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -12,10 +12,10 @@ from parquet_bloomwriter.index.actions.commit import VersionRequest, build_versi
 from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
-from parquet_bloomwriter.index.delta_tables import check_named, delta_files, is_delta
 from parquet_bloomwriter.index.layout import HOME, root_of, table_root
 from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
+from parquet_bloomwriter.index.managed_tables import check_named, managed_table, state_of
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
     from parquet_bloomwriter.index.log.log import IndexLog
+    from parquet_bloomwriter.index.managed_tables import ManagedTable
     from parquet_bloomwriter.index.report import IndexReport
 
     StrPath = str | os.PathLike[str]
@@ -48,14 +49,15 @@ def create_index(  # noqa: PLR0913  as `index.create`
     stable = load_stable(log)
     _check_free(log, stable)
     root = table_root(table)
-    if is_delta(root):
+    managed = managed_table(table, root)
+    if managed is not None:
         check_named(files)
-        version, current = delta_files(root)
-        config = replace(config, contract="immutable", delta_version=version)
+        current = managed.files()
+        config = replace(config, contract="immutable", state=managed.state(config.names))
     else:
         current = current_files(table, root, files)
         check_plain(root, current)
-    survey = survey_files(root, current, config)
+    survey = survey_files(root, current, config, table=managed)
     begin = Entry(
         id=next_id(stable),
         name=os.path.basename(log.folder),
@@ -76,12 +78,14 @@ def refresh_in_full(  # noqa: PLR0913  what a version is made of
     current: Sequence[FileId],
     *,
     options: Mapping[str, str],
+    table: ManagedTable | None,
     engine: Engine | None,
     progress: Progress | None,
 ) -> IndexReport:
     """Build all filters of an index anew, whatever has changed; the entry gets these options."""
-    config = config_of(stable, path=log.folder)
-    survey = survey_files(root_of(log.folder, stable), current, config, strict=bool(current))
+    config = replace(config_of(stable, path=log.folder), state=state_of(options))
+    root = root_of(log.folder, stable)
+    survey = survey_files(root, current, config, strict=bool(current), table=table)
     begin = replace(
         stable,
         state=State.REFRESHING,

@@ -23,13 +23,18 @@ from parquet_bloomwriter.index.actions.commit import VersionRequest, build_versi
 from parquet_bloomwriter.index.actions.create import refresh_in_full
 from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
-from parquet_bloomwriter.index.config import config_of, delta_version_of
-from parquet_bloomwriter.index.delta_tables import VERSION, check_named, delta_files
+from parquet_bloomwriter.index.config import config_of
 from parquet_bloomwriter.index.describe import report_on
 from parquet_bloomwriter.index.layout import root_of, table_root
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_existing
 from parquet_bloomwriter.index.log.version_files import check_intact
+from parquet_bloomwriter.index.managed_tables import (
+    check_named,
+    managed_table,
+    state_of,
+    without_state,
+)
 from parquet_bloomwriter.index.table_formats import check_plain
 
 if TYPE_CHECKING:
@@ -70,16 +75,21 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
         problem = f'the index "{stable.name}" is of another table'
         raise InvalidArgument(problem, path=log.folder, remedy=f'Name the folder "{root}".')
     options = dict(stable.options)
-    if delta_version_of(options) is not None:
+    before = state_of(options)
+    managed = None if before is None else managed_table(table, root, before)
+    if before is not None and managed is not None:
         check_named(files)
-        version, current = delta_files(root)
-        options[VERSION] = str(version)
+        names = [column.name for column in stable.columns]
+        if mode != "full" and (why := before.why_silent(managed, names)):
+            raise InvalidArgument(f"the index says nothing about the table: {why}", path=log.folder)
+        current = managed.files()
+        options = without_state(options) | managed.state(names).options()
     else:
         current = current_files(table, root, files)
         check_plain(root, current)
     if mode == "full":
         return refresh_in_full(
-            log, stable, current, options=options, engine=engine, progress=progress
+            log, stable, current, options=options, table=managed, engine=engine, progress=progress
         )
     with fail_if_overtaken(log, stable):
         check_intact(log.folder, stable)
@@ -91,7 +101,7 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     kept = changes.still_there & ~again
     covered_anew = {file.path for file in changes.known.select(again).identities()}
     to_build = sorted([*changes.appended, *(file for file in current if file.path in covered_anew)])
-    survey = survey_files(root, to_build, config, strict=False)
+    survey = survey_files(root, to_build, config, strict=False, table=managed)
     if not survey.files and kept.all():
         return report_on(log, stable, action=action, changed=False, left_out=survey.left_out)
     request = VersionRequest(

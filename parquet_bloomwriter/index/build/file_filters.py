@@ -31,10 +31,10 @@ from parquet_bloomwriter.errors import BloomwriterError, FileChanged
 from parquet_bloomwriter.filters.build import distinct_values, hashes_of, plausible_values
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.hashing import XXHASH, hash_plain
-from parquet_bloomwriter.index.delta_tables import LoggedFile
 from parquet_bloomwriter.index.files import FileId, identity, settled
-from parquet_bloomwriter.index.format.columns import resolve_column, why_unreadable
+from parquet_bloomwriter.index.format.columns import find_column, why_unreadable
 from parquet_bloomwriter.index.format.part_writer import UNKNOWN, WHOLE_FILE
+from parquet_bloomwriter.index.managed_tables import LoggedFile
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.sbbf import Sbbf, initial_num_blocks
@@ -285,7 +285,7 @@ def _read(source: Source, request: FilterRequest) -> dict[str, FileFilters | str
 def _column(
     source: Source, footer: Footer, plan: ColumnPlan, request: FilterRequest
 ) -> FileFilters | str:
-    leaf = resolve_column(footer.leaves, plan.name)
+    leaf = find_column(footer, plan.name, plan.field_id)
     if isinstance(leaf, str):
         return leaf
     problem = why_unreadable(footer, leaf)

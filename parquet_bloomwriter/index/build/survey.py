@@ -21,7 +21,7 @@ from parquet_bloomwriter.errors import InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.build.file_filters import clause, open_data_file
 from parquet_bloomwriter.index.build.table_filter import MAX_USEFUL_RATE
 from parquet_bloomwriter.index.files import location
-from parquet_bloomwriter.index.format.columns import missing, resolve_column, why_unreadable
+from parquet_bloomwriter.index.format.columns import find_column, missing, why_unreadable
 from parquet_bloomwriter.index.report import LeftOut
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.config import IndexConfig
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import IndexedColumn
+    from parquet_bloomwriter.index.managed_tables import ManagedTable
     from parquet_bloomwriter.metadata import Footer, Leaf
+
+    _Column = tuple[str, int | None]
+    """A name, and the id by which a table knows the column in files, if it does."""
 
 _FILES_AT_ONCE = 32
 _LATENCY = 4
@@ -97,7 +101,12 @@ class Survey:
 
 
 def survey_files(
-    root: str, files: Sequence[FileId], config: IndexConfig, *, strict: bool = True
+    root: str,
+    files: Sequence[FileId],
+    config: IndexConfig,
+    *,
+    strict: bool = True,
+    table: ManagedTable | None = None,
 ) -> Survey:
     """Read the footers of all files, and check that they can be indexed.
 
@@ -106,12 +115,14 @@ def survey_files(
         files: The files.
         config: The columns, and limits.
         strict: Whether each column must be one that can be indexed in some file, at least.
+        table: What knows whether a column of a file is the table's, if its metadata tell.
 
     Raises:
         InvalidArgument: If no file can be read, a column cannot be indexed in any of them, the
             index would be too large, or some file cannot be read though the contract asks for all.
     """
-    facts = _facts_of(root, files, config.names)
+    columns = [(name, config.field_id(name)) for name in config.names]
+    facts = _facts_of(root, files, columns, table)
     whole = [one for one in facts if one.columns]
     pairs = list(zip(files, facts, strict=True))
     found = Survey(
@@ -129,7 +140,7 @@ def survey_files(
     if strict:
         _check_files(files, facts)
         for at, name in enumerate(config.names):
-            _check_column(name, whole, at)
+            _check_column(name, whole, at, is_known=config.field_id(name) is not None)
     _check_size(found, config, num_files=len(files))
     check_complete(config, found.left_out)
     return found
@@ -143,7 +154,7 @@ def check_complete(config: IndexConfig, left_out: Sequence[LeftOut]) -> None:
     Raises:
         InvalidArgument: If files were left out.
     """
-    lists_nothing = config.contract == "immutable" and config.delta_version is None
+    lists_nothing = config.contract == "immutable" and config.state is None
     if not (lists_nothing and left_out):
         return
     first = left_out[0]
@@ -187,43 +198,56 @@ def _file(pair: tuple[FileId, _FileFacts]) -> FileId:
     return pair[0]
 
 
-def _facts_of(root: str, files: Sequence[FileId], columns: Sequence[str]) -> list[_FileFacts]:
+def _facts_of(
+    root: str, files: Sequence[FileId], columns: Sequence[_Column], table: ManagedTable | None
+) -> list[_FileFacts]:
     """Read the footers of files, in threads; a file that cannot be read is no error."""
     step = 1 if is_on_store(root) else _FILES_AT_ONCE
     batches = [files[at : at + step] for at in range(0, len(files), step)]
-    read = partial(_read_all, root, columns)
+    read = partial(_read_all, root, columns, table)
     jobs = _REMOTE_THREADS if is_on_store(root) else _LATENCY * default_jobs()
     with ThreadPoolExecutor(jobs, thread_name_prefix="bloomify") as pool:
         return [one for batch in pool.map(read, batches) for one in batch]
 
 
-def _read_all(root: str, columns: Sequence[str], files: Sequence[FileId]) -> list[_FileFacts]:
-    return [_read(location(root, file), columns) for file in files]
+def _read_all(
+    root: str, columns: Sequence[_Column], table: ManagedTable | None, files: Sequence[FileId]
+) -> list[_FileFacts]:
+    return [_read(location(root, file), columns, table) for file in files]
 
 
-def _read(path: str, columns: Sequence[str]) -> _FileFacts:
+def _read(path: str, columns: Sequence[_Column], table: ManagedTable | None) -> _FileFacts:
     try:
         path.encode()
         with open_data_file(path) as source:
             footer = read_footer(source)
-            return _facts(footer, columns)
+            return _facts(footer, columns, table)
     except UnicodeEncodeError:
         return _FileFacts(problem="its name is no UTF-8")
     except Exception as error:  # noqa: BLE001  whatever it is, other files can be indexed
         return _FileFacts(problem=clause(error))
 
 
-def _facts(footer: Footer, columns: Sequence[str]) -> _FileFacts:
+def _facts(footer: Footer, columns: Sequence[_Column], table: ManagedTable | None) -> _FileFacts:
     return _FileFacts(
-        problem="",
+        problem="" if table is None else _why_unlike(table, footer, columns),
         num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
         leaves=footer.leaves,
-        columns=tuple(_column(footer, name) for name in columns),
+        columns=tuple(_column(footer, one) for one in columns),
     )
 
 
-def _column(footer: Footer, name: str) -> _ColumnFacts:
-    leaf = resolve_column(footer.leaves, name)
+def _why_unlike(table: ManagedTable, footer: Footer, columns: Sequence[_Column]) -> str:
+    """Return why lookups could take values of a file for others; then it has no filters."""
+    for name, field_id in columns:
+        leaf = find_column(footer, name, field_id)
+        if not isinstance(leaf, str) and (why := table.why_unlike(footer, name, leaf)):
+            return why
+    return ""
+
+
+def _column(footer: Footer, column: _Column) -> _ColumnFacts:
+    leaf = find_column(footer, *column)
     if isinstance(leaf, str):
         return _ColumnFacts(problem=leaf)
     problem = why_unreadable(footer, leaf)
@@ -280,12 +304,21 @@ def _check_files(files: Sequence[FileId], facts: Sequence[_FileFacts]) -> None:
         raise InvalidArgument(problem, remedy="Check that they are Parquet files, and whole.")
 
 
-def _check_column(name: str, facts: Sequence[_FileFacts], at: int) -> None:
-    """Raise if a column can be indexed in no file, with the reason that most files give."""
+def _check_column(name: str, facts: Sequence[_FileFacts], at: int, *, is_known: bool) -> None:
+    """Raise if a column can be indexed in no file, with the reason that most files give.
+
+    Args:
+        name: The column's.
+        facts: Of all files that can be read.
+        at: The column's position among those of the index.
+        is_known: Whether the table has the column, for certain.
+    """
     problems = [one.columns[at].problem for one in facts]
     if not all(problems):
         return
     known = [problem for problem in problems if problem != missing(name)]
+    if not known and is_known:
+        raise InvalidArgument(f'no file has the column "{name}" yet', remedy="Leave it out.")
     if not known:
         select_columns(facts[0].leaves, [name])
     commonest = max(known or problems, key=(known or problems).count)

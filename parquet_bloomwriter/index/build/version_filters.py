@@ -98,6 +98,7 @@ def make_plan(
                 if column.name in num_distinct
                 else None
             ),
+            field_id=config.field_id(column.name),
         )
         for column in config.columns
     )

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.filters.columns import why_no_filter
+from parquet_bloomwriter.iceberg.schema import leaves_by_id
 from parquet_bloomwriter.metadata import Leaf, PhysicalType, Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField
+from parquet_bloomwriter.metadata.tree import column_tree, has_ids
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Footer
@@ -44,12 +46,36 @@ def resolve_column(leaves: tuple[Leaf, ...], name: str) -> Leaf | str:
         return f'{len(found)} columns are named "{name}" if case does not matter'
     if not found:
         return _why_missing(leaves, name)
-    (leaf,) = found
+    return _indexable(found[0])
+
+
+def _indexable(leaf: Leaf) -> Leaf | str:
     if Repetition.REPEATED in leaf.repetitions:
         return "lists and maps are not indexed: its values repeat"
     if leaf.physical_type == PhysicalType.INT96:
         return "INT96 timestamps are not indexed: readers do not look them up"
     return why_no_filter(leaf) or leaf
+
+
+def find_column(footer: Footer, name: str, field_id: int | None) -> Leaf | str:
+    """Find the leaf column that an indexed column is in a file.
+
+    Args:
+        footer: The file's.
+        name: The indexed column's dotted path.
+        field_id: By which a table knows the column, whatever its name is in the file; None: by
+            name.
+
+    Returns:
+        The leaf; or why it cannot be indexed, a clause.
+    """
+    if field_id is None:
+        return resolve_column(footer.leaves, name)
+    root = column_tree(footer)
+    if not has_ids(root):
+        return "the file has no field ids, by which an index knows columns of an Iceberg table"
+    leaf = leaves_by_id(root).get(field_id)
+    return missing(name) if leaf is None else _indexable(leaf)
 
 
 def missing(name: str) -> str:

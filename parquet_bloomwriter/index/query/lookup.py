@@ -14,13 +14,8 @@ import numpy as np
 
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import FileProblem, IndexNotFound, InvalidArgument, Proposal, Way
+from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.changes import current_files, positions, relative_to
-from parquet_bloomwriter.index.delta_tables import (
-    check_named,
-    delta_files,
-    is_delta,
-    last_version,
-)
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
@@ -33,6 +28,16 @@ from parquet_bloomwriter.index.layout import (
     not_found,
     table_root,
 )
+from parquet_bloomwriter.index.managed_tables import (
+    DeltaState,
+    IcebergState,
+    IcebergTableAt,
+    check_named,
+    delta_table,
+    delta_table_at_end,
+    iceberg_table,
+    is_delta,
+)
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
 from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from parquet_bloomwriter.index.managed_tables import ManagedTable
     from parquet_bloomwriter.predicate.expression import Expression
 
     StrPath = str | os.PathLike[str]
@@ -60,26 +66,66 @@ def look_up(  # noqa: PLR0913  as `index.lookup`
     home: StrPath | None,
     files: StrPath | Sequence[StrPath] | None,
     version: int | None = None,
+    snapshot: int | None = None,
+    branch: str | None = None,
 ) -> LookupReport:
     """Look files up; see `index.lookup`."""
     expression = parse(filters)
+    managed: ManagedTable | None = None
+    if is_iceberg(table):
+        check_named(files)
+        managed = iceberg_table(str(table), snapshot_id=snapshot, branch=branch)
+        table = managed.root
+    elif snapshot is not None or branch is not None:
+        raise InvalidArgument(
+            "only an Iceberg table has snapshots and branches",
+            path=os.fspath(table),
+            remedy="Name it as iceberg://CATALOG/NAMESPACE.TABLE.",
+        )
+    return look_up_in(
+        table, expression, managed=managed, name=name, home=home, files=files, version=version
+    )
+
+
+def look_up_in(  # noqa: PLR0913  as `look_up`
+    table: StrPath,
+    expression: Expression,
+    *,
+    managed: ManagedTable | None,
+    name: str | None,
+    home: StrPath | None,
+    files: StrPath | Sequence[StrPath] | None = None,
+    version: int | None = None,
+) -> LookupReport:
+    """Look files up.
+
+    Args:
+        table: Path or URL of the table.
+        expression: The predicate.
+        managed: The table at the state that is asked about, if that is known.
+        name: As for `look_up`.
+        home: As for `look_up`.
+        files: As for `look_up`.
+        version: As for `look_up`.
+    """
     path = absolute_path(table)
     if not is_on_store(path):
         table_root(table)  # raises if there is no such table
     folders = _folders(table, name, home)
     opened = dict(open_snapshots(folders, [path], with_files=False, reads_logs=True))
-    is_table = _is_delta(path, version, files, opened.values())
-    if is_table and version is None:
-        version = last_version(path)
+    if managed is None or version is not None:
+        managed = _managed(path, version, files, opened.values())
+    if managed is not None:
+        opened = {folder: _if_about(managed, one, expression) for folder, one in opened.items()}
     report = None
-    if files is None:
-        report = _by_slices(table, name, opened, expression, version)
+    if files is None and not _is_part(managed):
+        report = _by_slices(table, name, opened, expression, managed)
     if report is not None:
         return report
     root = _root_of(path, opened.values())
     opened = {folder: _with_files(folder, one) for folder, one in opened.items()}
-    if is_table:
-        found: list[FileId] | None = delta_files(path, version)[1]
+    if managed is not None:
+        found: list[FileId] | None = managed.files()
     else:
         found = _promised_files(table, root, files, opened.values())
     was_listed = found is None and files is None
@@ -112,23 +158,52 @@ def look_up(  # noqa: PLR0913  as `index.lookup`
     )
 
 
-def _is_delta(
+def _managed(
     path: str,
     version: int | None,
     files: object,
     opened: Iterable[Snapshot | Reason],
-) -> bool:
-    """Return whether the log of a table says which files are asked about.
+) -> ManagedTable | None:
+    """Return the table at the state that is asked about, if metadata say which files it has.
 
     Raises:
         InvalidArgument: If a version is asked for of what is no Delta table.
     """
-    if any(isinstance(one, Snapshot) and one.delta_version is not None for one in opened):
+    states = [one.table_state for one in opened if isinstance(one, Snapshot)]
+    if version is not None:
+        if not is_delta(path):
+            raise InvalidArgument("only a Delta table has versions", path=path)
         check_named(files)
-        return True
-    if version is not None and not is_delta(path):
-        raise InvalidArgument("only a Delta table has versions", path=path)
-    return version is not None
+        return delta_table(path, version)
+    for state in states:
+        if state is not None:
+            check_named(files)
+            return _at_end(path, state)
+    return None
+
+
+def _at_end(path: str, state: DeltaState | IcebergState) -> ManagedTable:
+    return delta_table_at_end(path) if isinstance(state, DeltaState) else iceberg_table(state.name)
+
+
+def _if_about(
+    table: ManagedTable, opened: Snapshot | Reason, expression: Expression
+) -> Snapshot | Reason:
+    """Return an index that means the columns of a table, or why it does not."""
+    if isinstance(opened, Reason) or opened.table_state is None:
+        return opened
+    asked = {name.lower() for name in columns_of(expression)}
+    own = [column.name for column in opened.entry.columns]
+    why = opened.table_state.why_silent(table, [one for one in own if one.lower() in asked])
+    if why is None:
+        return opened
+    text = f'the index "{opened.entry.name}" says nothing about the table: {why}'
+    return Reason(code=Code.TABLE_FORMAT, text=text)
+
+
+def _is_part(managed: ManagedTable | None) -> bool:
+    """Return whether only some files of a table are asked about."""
+    return isinstance(managed, IcebergTableAt) and managed.planned is not None
 
 
 def _root_of(path: str, opened: Iterable[Snapshot | Reason]) -> str:
@@ -165,14 +240,14 @@ def _by_slices(
     name: str | None,
     opened: Mapping[str, Snapshot | Reason],
     expression: Expression,
-    version: int | None,
+    managed: ManagedTable | None,
 ) -> LookupReport | None:
     """Look files up in the slices of the table's only index, without a look at all its files.
 
     Returns:
         None if that cannot be done: there are several indexes, the contract is not "immutable",
-        the index is of another version of a Delta table, only a part of the table is asked
-        about, or slices do not tell.
+        the index is of another state of a Delta or Iceberg table, only a part of the table is
+        asked about, or slices do not tell.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
     if len(snapshots) != 1:
@@ -181,7 +256,11 @@ def _by_slices(
     entry = snapshot.entry
     if path != snapshot.root or entry.contract != "immutable" or not entry.num_files:
         return None
-    if snapshot.delta_version != version:
+    state = snapshot.table_state
+    if managed is None or state is None:
+        if managed is not None or state is not None:
+            return None
+    elif not state.is_of(managed):
         return None
     kept = snapshot.matching_files(expression)
     if kept is None:

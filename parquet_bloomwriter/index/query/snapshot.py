@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,13 +23,13 @@ import numpy as np
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProblem
-from parquet_bloomwriter.index.config import delta_version_of
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
 from parquet_bloomwriter.index.layout import LOG, root_of
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
+from parquet_bloomwriter.index.managed_tables import state_of
 from parquet_bloomwriter.index.query.column_filters import gather_filters
 from parquet_bloomwriter.index.query.conditions import columns_in, scope_of
 from parquet_bloomwriter.index.query.join_filter import JoinFilters
@@ -48,10 +48,12 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.format.manifest import FileTable
     from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+    from parquet_bloomwriter.index.managed_tables import TableState
     from parquet_bloomwriter.index.query.conditions import Scope
     from parquet_bloomwriter.index.query.join_filter import JoinFilter
     from parquet_bloomwriter.metadata import Leaf
     from parquet_bloomwriter.predicate.expression import Expression
+    from parquet_bloomwriter.replace.external_references import ReferenceKind
     from parquet_bloomwriter.sbbf import Sbbf
 
 T = TypeVar("T")
@@ -82,13 +84,13 @@ def open_snapshots(
         folders: Those of the indexes, absolute.
         asked: The folders and files that the query is about, absolute.
         with_files: As for `open_snapshot`.
-        reads_logs: Whether the query takes the files of a Delta table from its log. If not,
-            indexes of such tables are not used.
+        reads_logs: Whether the query takes the files of a Delta or Iceberg table from its metadata.
+            If not, indexes of such tables are not used.
 
     Yields:
         The index's folder, and its newest stable version; or why it must not be used.
     """
-    reasons: dict[tuple[str, bool], Reason | None] = {}
+    reasons: dict[tuple[str, ReferenceKind | None], Reason | None] = {}
     folders = list(folders)
     if len(folders) > 1 and is_on_store(folders[0]):
         with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
@@ -97,10 +99,11 @@ def open_snapshots(
         opened = [open_snapshot(folder, with_files=with_files) for folder in folders]
     for folder, snapshot in zip(folders, opened, strict=True):
         if isinstance(snapshot, Snapshot):
-            is_delta = reads_logs and snapshot.delta_version is not None
-            key = snapshot.root, is_delta
+            state = snapshot.table_state if reads_logs else None
+            known = None if state is None else state.kind
+            key = snapshot.root, known
             if key not in reasons:
-                reasons[key] = _why_not_plain(snapshot, asked, is_delta=is_delta)
+                reasons[key] = _why_not_plain(snapshot, asked, known=known)
             yield folder, reasons[key] or snapshot
         else:
             yield folder, snapshot
@@ -165,10 +168,10 @@ class Snapshot:
         self._join_filters: JoinFilters | None = None
         self._sliced = SlicedIndex(entry, folder, self._read_files)
 
-    @property
-    def delta_version(self) -> int | None:
-        """The version of the Delta table that the index was made of."""
-        return delta_version_of(self.entry.options)
+    @cached_property
+    def table_state(self) -> TableState | None:
+        """The state of the Delta or Iceberg table that the index was made of."""
+        return state_of(self.entry.options)
 
     @property
     def files(self) -> FileTable:
@@ -416,9 +419,11 @@ def _state_of(folder: str) -> Hashable:
     return storage_of(folder).log_state(os.path.join(folder, LOG))
 
 
-def _why_not_plain(snapshot: Snapshot, asked: Iterable[str], *, is_delta: bool) -> Reason | None:
+def _why_not_plain(
+    snapshot: Snapshot, asked: Iterable[str], *, known: ReferenceKind | None
+) -> Reason | None:
     try:
-        return why_not_plain(snapshot.root, asked, is_delta=is_delta)
+        return why_not_plain(snapshot.root, asked, known=known)
     except (OSError, FileProblem) as error:
         return _reason_of(error, snapshot.folder)
 

@@ -99,7 +99,7 @@ def test_versions_are_of_delta_only(tmp_path: Path) -> None:
 
 
 def test_named_files_are_refused(table: Path) -> None:
-    with pytest.raises(InvalidArgument, match="log of a Delta table"):
+    with pytest.raises(InvalidArgument, match="Delta or Iceberg table"):
         index.lookup(table, "id = 1", files=next(iter(files_of(table))))
 
 

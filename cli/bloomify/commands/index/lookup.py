@@ -42,6 +42,8 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
     """All options."""
 
     version: int | None
+    snapshot: int | None
+    branch: str | None
 
 
 @click.command(
@@ -54,6 +56,17 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
     type=click.IntRange(0),
     metavar="N",
     help="Of a Delta table: the version asked about.  [default: the last]",
+)
+@click.option(
+    "--snapshot",
+    type=click.IntRange(1),
+    metavar="ID",
+    help="Of an Iceberg table: the snapshot asked about.  [default: the last]",
+)
+@click.option(
+    "--branch",
+    metavar="NAME",
+    help="Of an Iceberg table: the branch asked about.  [default: main]",
 )
 @paths_options(help_="Print just the paths that might match, one per line.")
 @printing_options
@@ -82,6 +95,8 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
             name=options["name"],
             home=options["home"],
             version=options["version"],
+            snapshot=options["snapshot"],
+            branch=options["branch"],
         )
 
     report = run.attempt(look_up)
