@@ -61,6 +61,7 @@ Exit codes:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,

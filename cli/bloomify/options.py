@@ -35,7 +35,7 @@ def parse_rate(text: str) -> float:
         ValueError: If the number is not between 0 and 1, both excluded.
     """
     try:
-        rate = float(text)
+        rate = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
         rate = 0.0
     if not 0 < rate < 1:
@@ -334,7 +334,7 @@ printing_options = all_of(
     _other(
         "--json", "as_json", is_flag=True, help="Print one JSON object: docs/reference/output.md."
     ),
-    _other("--quiet", is_flag=True, help="Print errors only."),
+    _other("-q", "--quiet", is_flag=True, help="Print errors only."),
 )
 
 
@@ -424,6 +424,7 @@ def _seed_of_drafts(context: click.Context, _parameter: click.Parameter, given: 
 def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
     """Add `--columns` to a verb that works on all columns by default."""
     return section(section_)(
+        "-c",
         "--columns",
         metavar="NAME,...",
         multiple=True,

@@ -44,7 +44,7 @@ def test_an_ambiguous_unit_gets_a_hint() -> None:
         parse_size("1MB")
 
 
-@pytest.mark.parametrize("typed", ["0", "1", "-0.1", "nan", "inf", "1%", ""])
+@pytest.mark.parametrize("typed", ["0", "1", "-0.1", "nan", "inf", "101%", ""])
 def test_what_is_no_probability_is_refused(typed: str) -> None:
     with pytest.raises(ValueError, match="not a probability"):
         parse_rate(typed)
@@ -109,3 +109,15 @@ def test_wrong_options_are_usage_errors(
     assert result.stderr.count("\n") == 1
     assert message in result.stderr
     assert events.read_bytes() == before
+
+
+def test_short_options_and_rates_in_percent(events: Path, invoke: Invoke) -> None:
+    long = invoke(str(events), "--columns", "id", "--fpp", "0.01", "--dry-run", "--json")
+    short = invoke(str(events), "-c", "id", "--fpp", "id=1%", "--dry-run", "--json")
+    assert (short.exit_code, short.stdout) == (0, long.stdout)
+    assert invoke(str(events), "-c", "id", "-q").stdout == ""
+    assert invoke("-V").stdout == invoke("--version").stdout
+    for rate in ("100%", "0%", "%", "1%%"):
+        refused = invoke(str(events), "-c", "id", "--fpp", rate)
+        assert refused.exit_code == 2
+        assert "is not a probability" in refused.stderr

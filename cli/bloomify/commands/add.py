@@ -51,6 +51,7 @@ _MURMUR3 = (
 
 _filter_options = all_of(
     _which(
+        "-c",
         "--columns",
         metavar="NAME,...",
         multiple=True,

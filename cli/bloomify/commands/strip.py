@@ -39,6 +39,7 @@ class StripOptions(WritingOptions, CommitOptions):
 @click.command("strip", cls=Verb, short_help="Take filters out again, byte for byte.")
 @inputs_argument
 @section("Which filters")(
+    "-c",
     "--columns",
     metavar="NAME,...",
     multiple=True,

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 OTHER_OPTIONS = "Other options"
-_OWN_OPTIONS = ("--help", "-h", "--version")
+_OWN_OPTIONS = ("--help", "-h", "--version", "-V")
+
+_START = """\
+bloomify adds Bloom filters to existing Parquet files, and uses them.
+
+  bloomify advise FILE                      says which columns deserve filters
+  bloomify FILE --columns id --dry-run      says what would be added
+  bloomify FILE --columns id                adds filters, and changes no data
+  bloomify probe FILE --where "id = 42"     says which row groups might match
+  bloomify --help                           says the rest
+
+FILE may be a folder, a pattern, a Delta table, or a URL on a store."""
 _FIRST = "bloomify.first"
 """Key in the context of click: the first argument, if it names no command."""
 
@@ -83,7 +94,13 @@ class Verbs(LazyGroup):
     default = "add"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default command before arguments that do not begin with a command."""
+        """Put the default command before arguments that do not begin with a command.
+
+        Without any, say how to begin.
+        """
+        if not args and not ctx.resilient_parsing:
+            click.echo(_START, err=True)
+            ctx.exit(ExitCode.USAGE)
         if args and args[0] not in self.modules and args[0] not in _OWN_OPTIONS:
             ctx.meta[_FIRST] = args[0]
             args = [self.default, *args]

@@ -75,6 +75,7 @@ _which = section("What is indexed")
 
 _filter_options = all_of(
     _which(
+        "-c",
         "--columns",
         metavar="NAME,...",
         multiple=True,
