@@ -15,7 +15,7 @@ from tests.support.iceberg_tables import ROWS, append, rows_of_append
 if TYPE_CHECKING:
     from tests.support.iceberg_tables import Row, Warehouse
 
-KINDS = ("append", "delete", "delete-a-file", "overwrite", "expire", "second")
+KINDS = ("append", "delete", "delete-a-file", "overwrite", "compact", "expire", "second")
 NAME = "raced"
 
 
@@ -60,6 +60,8 @@ def meddle(warehouse: Warehouse, kind: str, longest_s: float, seed: str) -> str:
             changed = rows_of_append(0)[42] | {"email": "new"}
             data = pa.Table.from_pylist([changed], schema=table.schema().as_arrow())
             table.overwrite(data, overwrite_filter="id == 42")
+        elif kind == "compact":
+            table.overwrite(table.scan().to_arrow())  # one file in the place of all
         elif kind == "expire":
             refs = {one.snapshot_id for one in table.metadata.refs.values()}
             old = [one.snapshot_id for one in table.metadata.snapshots]

@@ -55,11 +55,11 @@ class Iceberg(Campaign):
     title = "Iceberg tables that others write to"
     text = """
 Three commits replace the three files of a table in a catalog of SQLite, while pyiceberg appends,
-deletes rows or a file, overwrites or expires snapshots, or a second run replaces the same files; or
-the answer of one commit is lost, of a commit that was made or of one that was not. Afterwards the
-rows are those that the other's commit leaves, each once, as DuckDB and a reader of the tests have
-them; no file is missing; each snapshot that was reported is there, once; and the next run completes
-the filters. The other program may lose, and say so.
+deletes rows or a file, overwrites rows, writes all rows into one file, or expires snapshots, or a
+second run replaces the same files; or the answer of one commit is lost, of a commit that was made
+or of one that was not. Afterwards the rows are those that the other's commit leaves, each once, as
+DuckDB and a reader of the tests have them; no file is missing; each snapshot that was reported is
+there, once; and the next run completes the filters. The other program may lose, and say so.
 """
 
     readers: ClassVar[tuple[Callable[[Table], list[Row]], ...]] = (by_specification, by_duckdb)
