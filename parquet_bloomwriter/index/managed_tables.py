@@ -49,6 +49,9 @@ _TABLE, _UUID, _SNAPSHOT, _FIELDS = (
 )
 """Options of an entry."""
 
+_COMPLETE, _YES = "has_all_files", "yes"
+"""The option of an entry whose version knows all files of the state that it was made of."""
+
 _NAME_NO_FILES = "Name no files."
 
 
@@ -364,9 +367,23 @@ def state_of(options: Mapping[str, str]) -> TableState | None:
     )
 
 
+def with_completeness(options: Mapping[str, str], *, is_complete: bool) -> dict[str, str]:
+    """Return options of an entry that say whether its version knows all files of its state.
+
+    A file that could not be read is left out of a version, and lookups must keep it.
+    """
+    others = {name: text for name, text in options.items() if name != _COMPLETE}
+    return others | {_COMPLETE: _YES} if is_complete else others
+
+
+def is_complete(options: Mapping[str, str]) -> bool:
+    """Return whether a version certainly knows all files of the state that it was made of."""
+    return options.get(_COMPLETE) == _YES
+
+
 def without_state(options: Mapping[str, str]) -> dict[str, str]:
     """Return options of an entry without the state of a table."""
-    ours = (_DELTA_VERSION, _TABLE, _UUID, _SNAPSHOT, _FIELDS)
+    ours = (_DELTA_VERSION, _TABLE, _UUID, _SNAPSHOT, _FIELDS, _COMPLETE)
     return {name: text for name, text in options.items() if name not in ours}
 
 

@@ -23,6 +23,7 @@ from parquet_bloomwriter.index.layout import root_of
 from parquet_bloomwriter.index.log.entry import GlobalFilter, IndexFile, State
 from parquet_bloomwriter.index.log.transaction import run_transaction
 from parquet_bloomwriter.index.log.version_files import files_of, unreferenced
+from parquet_bloomwriter.index.managed_tables import with_completeness
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.text import percent
 
@@ -102,6 +103,10 @@ def build_version(
                 with_slices(transaction, column, files, stop=next_file_id) for column in columns
             )
         entry = _written(transaction, files, columns, next_file_id=next_file_id)
+        left_out = (*request.survey.left_out, *result.left_out)
+        if request.config.state is not None:
+            options = with_completeness(entry.options, is_complete=not left_out)
+            entry = replace(entry, options=options)
         remove_unreferenced(transaction, entry)
         final = transaction.commit(entry)
     return report_on(
@@ -110,7 +115,7 @@ def build_version(
         action=begin.action,
         appended=len(result.tasks),
         deleted=request.num_forgotten,
-        left_out=(*request.survey.left_out, *result.left_out),
+        left_out=left_out,
         unindexed=result.unindexed,
     )
 

@@ -36,6 +36,7 @@ from parquet_bloomwriter.index.managed_tables import (
     delta_table,
     delta_table_at_end,
     iceberg_table,
+    is_complete,
     is_delta,
 )
 from parquet_bloomwriter.index.query.snapshot import Snapshot, open_snapshots, with_files
@@ -247,7 +248,7 @@ def _by_slices(
     Returns:
         None if that cannot be done: there are several indexes, the contract is not "immutable",
         the index is of another state of a Delta or Iceberg table, only a part of the table is
-        asked about, or slices do not tell.
+        asked about, the index does not know all files of it, or slices do not tell.
     """
     snapshots = [one for one in opened.values() if isinstance(one, Snapshot)]
     if len(snapshots) != 1:
@@ -260,7 +261,7 @@ def _by_slices(
     if managed is None or state is None:
         if managed is not None or state is not None:
             return None
-    elif not state.is_of(managed):
+    elif not state.is_of(managed) or not is_complete(entry.options):
         return None
     kept = snapshot.matching_files(expression)
     if kept is None:

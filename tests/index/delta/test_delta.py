@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -11,9 +11,6 @@ from deltalake import DeltaTable
 
 from parquet_bloomwriter import InvalidArgument, bloomify_table, index
 from tests.support.delta_tables import append, make_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -107,3 +104,18 @@ def test_a_part_of_a_table_is_refused(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", partition_by=["day"])
     with pytest.raises(InvalidArgument, match="Delta"):
         index.create(table / "day=1", "id", name="ids")
+
+
+def test_slices_do_not_forget_files_that_were_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parquet_bloomwriter.index.format.slice_file.MIN_FILTERS", 2)
+    table = make_table(tmp_path / "events", num_files=5)
+    victim = Path(min(files_of(table)))
+    data = victim.read_bytes()
+    victim.write_bytes(bytes(len(data)))
+    assert len(index.create(table, "id", name="ids").left_out) == 1
+    victim.write_bytes(data)
+    assert os.fspath(victim) in index.lookup(table, "id = 100000000").paths
+    index.refresh(table, name="ids")
+    assert index.lookup(table, "id = 100000000").paths == ()

@@ -261,6 +261,24 @@ def test_scans_of_pyiceberg(table: Table, url: str) -> None:
             assert reader.to_table(tasks).to_pylist() == reader.to_table(planned).to_pylist()
 
 
+def test_slices_do_not_forget_files_that_were_left_out(
+    table: Table, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parquet_bloomwriter.index.format.slice_file.MIN_FILTERS", 2)
+    victim = Path(min(holders(table, "id", 250)))
+    data = victim.read_bytes()
+    victim.write_bytes(bytes(len(data)))
+    report = index.create(url, "id", name="ids")
+    assert len(report.left_out) == 1
+    assert report.columns[0].slice_bytes
+    victim.write_bytes(data)
+    assert set(found(url, "id = 250").paths) == {str(victim)}
+    assert set(found(url, "id = 50").paths) == {str(victim)} | holders(table, "id", 50)
+    index.refresh(url, name="ids")
+    assert set(found(url, "id = 50").paths) == holders(table, "id", 50)
+    assert set(found(url, "id = 250").paths) == {str(victim)}
+
+
 def test_what_makes_no_sense_is_refused(table: Table, url: str, tmp_path: Path) -> None:
     index.create(url, "id", name="ids")
     folder = table.location().removeprefix("file://")
