@@ -13,6 +13,7 @@ from hypothesis import core, settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.stores.hdfs import Hdfs
     from tests.stores.proxy import Proxy
     from tests.stores.servers import SeaweedFS, Store
     from tests.support.iceberg_tables import Warehouse
@@ -159,6 +160,15 @@ def private_store(tmp_path: Path) -> Iterator[SeaweedFS]:
     from tests.stores.servers import SeaweedFS
 
     with SeaweedFS(tmp_path / "private-store") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """Run a name node and a data node of HDFS; this user may do everything there."""
+    from tests.stores.hdfs import Hdfs
+
+    with Hdfs(tmp_path_factory.mktemp("hdfs") / "server") as server:
         yield server
 
 

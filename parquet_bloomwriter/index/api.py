@@ -60,7 +60,7 @@ def create(  # noqa: PLR0913  all by keyword
 
     Args:
         table: The table's folder, or a single file; or the URL of a prefix or object on S3,
-            GCS or Azure, such as `s3://bucket/prefix`; or iceberg://CATALOG/NAMESPACE.TABLE.
+            GCS, Azure or HDFS, such as `s3://bucket/prefix`; or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Dotted paths of leaf columns; each gets filters of its own.
         name: One segment of a path: letters, digits, `_`, `.` and `-`.
         home: Folder or URL for the index instead of `_bloom_index` in the table's folder (of an

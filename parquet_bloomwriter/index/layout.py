@@ -36,8 +36,8 @@ HOME = "_bloom_index"
 
 _NAME = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]{0,127}")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?=/)")
-_ON_STORE = re.compile(r"(s3[an]?|gc?s|abfss?)://[^/]*", re.IGNORECASE)
-"""The bucket, or container and account, of a URL."""
+_ON_STORE = re.compile(r"(s3[an]?|gc?s|abfss?|hdfs)://[^/]*", re.IGNORECASE)
+"""The bucket, container and account, or name node, of a URL."""
 _HERE = ("", "localhost")
 _SHOWN = 5
 """Names that an error lists."""
@@ -71,7 +71,7 @@ def local_path(given: str | os.PathLike[str]) -> str:
     url = urlsplit(text)
     if url.scheme.lower() != "file" or url.netloc not in _HERE:
         raise InvalidArgument(
-            f'"{text}" is not a local path, and indexes are kept on disks, S3, GCS or Azure',
+            f'"{text}" is not a local path, and indexes are kept on disks, S3, GCS, Azure or HDFS',
             remedy="Mount the store, or add Bloom filters to the files themselves.",
         )
     return os.path.abspath(unquote(text[text.index(":") + 1 :].removeprefix(f"//{url.netloc}")))

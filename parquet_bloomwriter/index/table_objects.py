@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument
 from parquet_bloomwriter.index.files import ObjectId, relative_path
 from parquet_bloomwriter.index.managed_tables import LoggedFile
+from parquet_bloomwriter.source.hdfs import HdfsSource
 from parquet_bloomwriter.source.listing import is_listed
 from parquet_bloomwriter.stores.buckets import open_place
 from parquet_bloomwriter.stores.conditional import ConditionalSource, etag_of
@@ -169,6 +170,8 @@ def is_state_of(source: Source, file: FileId) -> bool:
         return source.size == file.size
     if isinstance(source, ConditionalSource):
         etag = etag_of(source.state) or ""
+    elif isinstance(source, HdfsSource):
+        etag = source.version.etag
     else:
         etag = cast("S3Source", source).state.etag
     return source.size == file.size and _bare(etag) == file.etag

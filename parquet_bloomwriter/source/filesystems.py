@@ -72,6 +72,11 @@ def is_url(path: str) -> bool:
     return ":" in path and _URL.match(path) is not None
 
 
+def is_hdfs(path: str) -> bool:
+    """Whether this is a URL of HDFS."""
+    return path[:7].lower() == "hdfs://"
+
+
 def is_far(given: StrPath) -> bool:
     """Whether this is a URL of a store: no `file:` URL, and nothing here has that very name."""
     path = os.fsdecode(given)
@@ -111,6 +116,11 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
     import pyarrow as pa
     import pyarrow.fs as pafs
 
+    if is_hdfs(url):
+        from parquet_bloomwriter.source.hdfs import file_system, is_installed
+
+        if is_installed():
+            return file_system(url)
     url = re.sub(r"^s3[an]://", "s3://", url)
     key = ""
     if url.startswith("s3://") and not {"?", "@"} & set(url):
@@ -125,10 +135,9 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
         if _NO_JAVA.search(str(error)) is None:
             raise
         raise InvalidArgument(
-            f'"{without_secrets(url)}" cannot be opened: HDFS is read by Java and Hadoop\'s '
-            "libhdfs, which were not both found here",
-            remedy="Install Java and Hadoop, and set JAVA_HOME, HADOOP_HOME and CLASSPATH (to what "
-            "`hadoop classpath --glob` prints).",
+            f'"{without_secrets(url)}" cannot be opened: HDFS is read by hdfs-native, or by Java '
+            "and Hadoop's libhdfs, which were not both found here",
+            remedy="Install it: pip install hdfs-native.",
         ) from error
     return filesystem, path + key
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
     from fsspec import AbstractFileSystem
 
-    from parquet_bloomwriter.source.base import Range
+    from parquet_bloomwriter.source.base import Range, Source
 
 _THREADS = 16
 """Requests at the same time for one file."""
@@ -248,7 +248,7 @@ class FsspecSource(RangeReader):
 @contextmanager
 def open_fsspec(
     filesystem: AbstractFileSystem, path: str, *, name: str, found: Mapping[str, Any] | None = None
-) -> Iterator[FsspecSource]:
+) -> Iterator[Source]:
     """Prepare to read a file on an fsspec file system. Nothing stays open.
 
     Args:
@@ -275,8 +275,12 @@ def open_fsspec(
         raise UnsupportedFile("this is a directory", path=name, remedy="Name a file in it.")
     if found.get("size") is None:
         raise UnsupportedFile("its size is not known", path=name, remedy="Make a copy of it first.")
+    open_source = getattr(filesystem, "open_source", None)  # HDFS: one version for all reads
     try:
-        yield FsspecSource(filesystem, path, name=name, found=found)
+        if open_source is None:
+            yield FsspecSource(filesystem, path, name=name, found=found)
+        else:
+            yield open_source(path, name=name)
     except FileProblem as error:
         blame(error, name)
         raise

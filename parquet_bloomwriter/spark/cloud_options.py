@@ -1,4 +1,4 @@
-"""What Spark's configuration says of Google Cloud Storage and Azure, and what it means for obstore.
+"""What Spark's configuration says of Google Cloud Storage, Azure and HDFS, and what it means here.
 
     fs.gs.storage.root.url                          the endpoint, for emulators
     fs.gs.auth.type                                 SERVICE_ACCOUNT_JSON_KEYFILE, UNAUTHENTICATED;
@@ -20,11 +20,20 @@
                                                     each machine; others are refused
     fs.azure.account.oauth2.client.endpoint, .id, .secret
 
+    fs.defaultFS                                    the file system of hdfs:///path
+    dfs.nameservices, dfs.ha.namenodes.*, dfs.namenode.rpc-address.*, dfs.client.failover.*
+                                                    name nodes
+    hadoop.security.authentication, dfs.data.transfer.protection, hadoop.security.key.provider.path
+    dfs.client.use.datanode.hostname
+                                                    what else hdfs-native needs; it signs in by the
+                                                    ticket or the tokens of each machine
+
 Names of Azure's may end with the host of an account (`.ACCOUNT.dfs.core.windows.net`), and count
 for that account then, before those without it. A way to sign in that is not known here is refused
 when a bucket is opened, not when a session has its name for other buckets.
 
-Sources: Hadoop, "Hadoop Azure Support: ABFS"; hadoop-connectors, "gcs/CONFIGURATION.md".
+Sources: Hadoop, "Hadoop Azure Support: ABFS", hdfs-default.xml; hadoop-connectors,
+"gcs/CONFIGURATION.md"; hdfs-native, "Supported HDFS Settings".
 """
 
 from __future__ import annotations
@@ -39,6 +48,7 @@ from parquet_bloomwriter.stores.cloud_settings import (
     AzureConnection,
     ClientCredentials,
     GoogleConnection,
+    HdfsConnection,
 )
 
 if TYPE_CHECKING:
@@ -46,10 +56,15 @@ if TYPE_CHECKING:
 
 JAVA_PATTERN = (
     r"^(fs\.gs\.(storage\.root\.url|auth\..*)|google\.cloud\.auth\..*"
-    r"|fs\.azure\.(abfs\.endpoint|always\.use\.https|account\..*|sas\..*))$"
+    r"|fs\.azure\.(abfs\.endpoint|always\.use\.https|account\..*|sas\..*)"
+    r"|fs\.defaultFS|dfs\.nameservices|dfs\.ha\.namenodes\..*|dfs\.namenode\.rpc-address.*"
+    r"|dfs\.client\.failover\..*|dfs\.client\.use\.datanode\.hostname"
+    r"|dfs\.data\.transfer\.protection"
+    r"|hadoop\.security\.(authentication|key\.provider\.path))$"
 )
 """Names of what counts."""
 
+_OF_HDFS = re.compile(r"fs\.defaultFS|dfs\.|hadoop\.")
 _KEY_TEXT = "the key of a service account"
 """Name under which the contents of a key file travel."""
 
@@ -89,6 +104,15 @@ def with_key_file(options: dict[str, str]) -> dict[str, str]:
         return {**options, _KEY_TEXT: Path(path.removeprefix("file://")).read_text("utf-8")}
     except (OSError, ValueError):
         return options
+
+
+def hdfs_connection(options: Mapping[str, str]) -> HdfsConnection | None:
+    """Return how name nodes are reached; None where only what is on each machine counts."""
+    settings = {name: text.strip() for name, text in options.items() if _OF_HDFS.match(name)}
+    if not any(settings.values()):
+        return None
+    given = tuple(sorted((name, text) for name, text in settings.items() if text))
+    return HdfsConnection(default=settings.get("fs.defaultFS"), settings=given)
 
 
 # Google Cloud Storage.

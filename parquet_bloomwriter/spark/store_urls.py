@@ -5,14 +5,15 @@
     s3a://bucket/key, s3n://..., s3://...     s3://bucket/key
     gs://bucket/key                           gs://bucket/key
     abfss://container@host/key, abfs://...    abfss://container@host/key
+    hdfs://host:port/key                      hdfs://host:port/key
 
 Hadoop writes a path as it is; `inputFiles()` and `_metadata.file_path` are URIs, with escapes.
-Other stores (`hdfs`, `wasbs` ...) hold no indexes, and have no name here. Executors read without
-Spark, so HDFS would need libhdfs on each of them; `wasbs` gave way to `abfss`, for the same data.
+Other stores (`wasbs`, `viewfs` ...) hold no indexes, and have no name here: `wasbs` gave way to
+`abfss`, for the same data.
 
 Of the configuration of Hadoop's connector, `fs.s3a.*`, the endpoint, the region, the keys and the
 providers of credentials are taken, for all buckets or for one (`fs.s3a.bucket.NAME.*`, which win).
-What counts of `fs.gs.*` and `fs.azure.*`, `spark.cloud_options` says.
+What counts of `fs.gs.*`, `fs.azure.*` and of HDFS, `spark.cloud_options` says.
 They travel to executors within the tasks, so that these need nothing of the driver's environment.
 Where the configuration names neither an endpoint, a region nor keys, each machine uses what boto3
 finds there. Keys are never shown.
@@ -44,6 +45,8 @@ _FILE = re.compile(r"file:/+", re.IGNORECASE)
 _S3 = re.compile(r"(s3[an]?)://(?=[^/])", re.IGNORECASE)
 _GOOGLE = re.compile(r"gs://(?=[^/])", re.IGNORECASE)
 _AZURE = re.compile(r"abfss?://(?=[^/]+@[^/])", re.IGNORECASE)
+_HDFS = re.compile(r"hdfs://(?=[^/])", re.IGNORECASE)
+_STORES = ((_S3, "s3"), (_GOOGLE, "gs"), (_AZURE, "abfss"), (_HDFS, "hdfs"))
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 _PREFIX = "fs.s3a."
@@ -90,7 +93,7 @@ def from_hadoop(path: str) -> str | None:
     local = _FILE.match(path)
     if local is not None:
         return f"/{path[local.end() :]}"
-    for pattern, scheme in ((_S3, "s3"), (_GOOGLE, "gs"), (_AZURE, "abfss")):
+    for pattern, scheme in _STORES:
         match = pattern.match(path)
         if match is not None:
             return f"{scheme}://{path[match.end() :]}".rstrip("/")
@@ -119,7 +122,7 @@ class StoreSettings:
     """By name, without `fs.s3a.`."""
 
     clouds: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Of GCS and Azure, by their whole names."""
+    """Of GCS, Azure and HDFS, by their whole names."""
 
     def of_bucket(self, name: str) -> BucketSettings | None:
         """Return the settings of a bucket; None where those that boto3 finds count.
@@ -146,7 +149,8 @@ class StoreSettings:
         install(self.of_bucket if self.options else None)
         clouds = self.clouds
         cloud_settings.install(
-            (lambda base: cloud_options.connection(clouds, base)) if clouds else None
+            (lambda base: cloud_options.connection(clouds, base)) if clouds else None,
+            hdfs=cloud_options.hdfs_connection(clouds),
         )
 
 

@@ -3,9 +3,11 @@
     s3://bucket/key                                         boto3      `s3.bucket`
     gs://bucket/key                                         obstore    `conditional`
     abfss://container@account.dfs.core.windows.net/key      obstore    `conditional`
+    hdfs://host:port/key                                    hdfs-native  `hdfs`
 
-All of them honour conditions, give every object an ETag, and list ETags. `CloudBucket` gives stores
-of obstore's the methods of `S3Bucket` that tables and indexes need.
+All of them create an object only if there is none, give every object an ETag, and list ETags; that
+of HDFS is made of time and size. `StoreBucket` gives the other stores the methods of `S3Bucket`
+that tables and indexes need.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
+from parquet_bloomwriter.source.filesystems import is_hdfs
 from parquet_bloomwriter.stores import conditional
-from parquet_bloomwriter.stores.cloud_settings import connection_of
+from parquet_bloomwriter.stores.cloud_settings import connection_of, hdfs_connection
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
+from parquet_bloomwriter.stores.hdfs import HdfsStore, split_hdfs
 from parquet_bloomwriter.stores.s3 import client
 from parquet_bloomwriter.stores.s3.answers import Listed, quoted
 from parquet_bloomwriter.stores.s3.answers import is_forbidden as s3_forbids
@@ -33,14 +37,19 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from parquet_bloomwriter.source.base import Source
-    from parquet_bloomwriter.stores.cloud_settings import AzureConnection, GoogleConnection
+    from parquet_bloomwriter.stores.cloud_settings import (
+        AzureConnection,
+        GoogleConnection,
+        HdfsConnection,
+    )
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.whole import FileState
 
-    Bucket: TypeAlias = "S3Bucket | CloudBucket"
+    Bucket: TypeAlias = "S3Bucket | StoreBucket"
 
 _MAX_BUCKETS = 64
 _NS_PER_MS = 1_000_000
+_VARIABLES = ("GOOGLE_", "AZURE_", "HADOOP_")
 
 
 class State(Protocol):
@@ -74,6 +83,8 @@ def normal_url(url: str) -> str:
     """
     if is_s3(url):
         return str(parse_url(url)).rstrip("/")
+    if is_hdfs(url):
+        return "".join(split_hdfs(url)).rstrip("/")
     base, key = split_url(url)
     if base.startswith("abfs"):
         base = f"abfss://{base.partition('://')[2]}"
@@ -91,12 +102,14 @@ def open_place(url: str) -> Place:
     Raises:
         InvalidArgument: If what the store needs is not installed, or its settings are unusable.
     """
+    if is_hdfs(url):
+        base, path = split_hdfs(url)
+        return Place(_buckets(base, hdfs_connection(), _environment()), path.strip("/"))
     if not is_conditional(url):
         place = parse_url(url)
         return Place(client.open_bucket(place.bucket), place.key)
     base, key = split_url(url)
-    found = _clouds(base, connection_of(base), _environment())
-    return Place(found, key)
+    return Place(_buckets(base, connection_of(base), _environment()), key)
 
 
 @contextmanager
@@ -109,7 +122,7 @@ def open_source(url: str) -> Iterator[Source]:
         StoreProblem: If the store refuses, or does not answer.
     """
     bucket, key = open_place(url)
-    if not isinstance(bucket, CloudBucket):
+    if not isinstance(bucket, StoreBucket):
         with open_object(bucket, key) as source:
             yield source
         return
@@ -128,11 +141,12 @@ def open_source(url: str) -> Iterator[Source]:
 
 def is_forbidden(error: BaseException) -> bool:
     """Whether an error says that a store forbids a request."""
-    return s3_forbids(error) or conditional.is_forbidden(error)
+    is_denied = isinstance(error.__cause__, PermissionError)
+    return is_denied or s3_forbids(error) or conditional.is_forbidden(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CloudState:
+class StoreState:
     """See `State`."""
 
     size: int
@@ -140,12 +154,15 @@ class CloudState:
     changed_ns: int
 
 
-class CloudBucket:
-    """A bucket on GCS or a container on Azure, with the methods of `S3Bucket`. Safe in threads."""
+class StoreBucket:
+    """A bucket on GCS, a container on Azure, or an HDFS, with the methods of `S3Bucket`.
+
+    Safe in threads.
+    """
 
     def __init__(self, base: str) -> None:
         """Open it."""
-        self.store = ConditionalStore(base)
+        self.store = HdfsStore(base) if is_hdfs(base) else ConditionalStore(base)
         self.endpoint = self.store.endpoint
         self.name = base
 
@@ -153,14 +170,14 @@ class CloudBucket:
         """Return the URL of an object."""
         return self.store.spell(key)
 
-    def head(self, key: str) -> CloudState | None:
+    def head(self, key: str) -> StoreState | None:
         """Return the state of an object; None if there is none."""
         found = self.store.state(key)
         return None if found is None else _state_of(found)
 
     def read(
         self, key: str, start: int, stop: int, *, if_match: str | None = None
-    ) -> tuple[bytes, CloudState]:
+    ) -> tuple[bytes, StoreState]:
         """Return the bytes [start, stop) of an object, and its state.
 
         Raises:
@@ -169,7 +186,7 @@ class CloudBucket:
         """
         found = self.store.read_version(key, start, stop, if_match)
         etag, changed_ns = _quoted(found.etag), found.changed_ms * _NS_PER_MS
-        return found.data, CloudState(size=found.size, etag=etag, changed_ns=changed_ns)
+        return found.data, StoreState(size=found.size, etag=etag, changed_ns=changed_ns)
 
     def objects(self, prefix: str, *, start_after: str = "") -> Iterator[Listed]:
         """Yield the objects whose keys begin with a prefix, which may end within a name."""
@@ -181,7 +198,7 @@ class CloudBucket:
     def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
         """Whether any key begins so, and ends with `suffix`; the prefix is a name or a folder."""
         if not prefix:
-            return any(key.endswith(suffix) for key, _ in self.store.objects(""))
+            return any(one.key.endswith(suffix) for one in self.store.listed(""))
         return self.store.has_prefix(prefix, suffix=suffix)
 
     def folders(self, prefix: str) -> Iterator[str]:
@@ -193,10 +210,10 @@ class CloudBucket:
         key: str,
         data: bytes,
         *,
-        attempt: str,  # noqa: ARG002  obstore's store makes one of its own
+        attempt: str,  # noqa: ARG002  these stores make one of their own
         replaces: None,
         unconditional: bool = False,
-    ) -> CloudState:
+    ) -> StoreState:
         """Create an object, if there is none.
 
         Raises:
@@ -206,7 +223,7 @@ class CloudBucket:
         del replaces, unconditional
         return _state_of(self.store.create(key, data))
 
-    def put_file(self, key: str, fd: int, size: int) -> CloudState:
+    def put_file(self, key: str, fd: int, size: int) -> StoreState:
         """Create an object of the bytes of an open file.
 
         Raises:
@@ -221,10 +238,15 @@ class CloudBucket:
         """Delete an object. None need be there."""
         self.store.remove(key)
 
+    def remove_empty(self, key: str) -> None:
+        """Remove a folder with nothing in it, where the store has folders."""
+        if isinstance(self.store, HdfsStore):
+            self.store.remove_empty(key)
 
-def _state_of(state: FileState) -> CloudState:
+
+def _state_of(state: FileState) -> StoreState:
     etag = _quoted(conditional.etag_of(state) or "")
-    return CloudState(size=state.size, etag=etag, changed_ns=state.changed_ns)
+    return StoreState(size=state.size, etag=etag, changed_ns=state.changed_ns)
 
 
 def _quoted(etag: str) -> str:
@@ -233,18 +255,18 @@ def _quoted(etag: str) -> str:
 
 
 def _environment() -> tuple[tuple[str, str], ...]:
-    """Return what obstore reads of the environment."""
-    return tuple(one for one in os.environ.items() if one[0].startswith(("GOOGLE_", "AZURE_")))
+    """Return what obstore and hdfs-native read of the environment."""
+    return tuple(one for one in os.environ.items() if one[0].startswith(_VARIABLES))
 
 
 @lru_cache(_MAX_BUCKETS)
-def _clouds(
+def _buckets(
     base: str,
-    given: AzureConnection | GoogleConnection | None,
+    given: AzureConnection | GoogleConnection | HdfsConnection | None,
     environment: tuple[tuple[str, str], ...],
-) -> CloudBucket:
+) -> StoreBucket:
     del given, environment  # they are found again; another value is another bucket
-    return CloudBucket(base)
+    return StoreBucket(base)
 
 
-register(_clouds.cache_clear)
+register(_buckets.cache_clear)

@@ -4,8 +4,9 @@
                          instant. There is no condition: size and time of the old file are looked at
                          just before, and what another program writes between that look and the
                          rename is lost.
-    HDFS, WebHDFS, SMB,  a rename that fails if there is a file, or, on FTP, replaces it in unknown
-    FTP                  ways. pyarrow deletes the old file on HDFS first. So new names only.
+    WebHDFS, SMB, FTP,   a rename that fails if there is a file, or, on FTP, replaces it in unknown
+    HDFS by libhdfs      ways. pyarrow deletes the old file on HDFS first. So new names only;
+                         `stores.hdfs` replaces files there.
     memory, zip, HTTP,   no rename at all, or none that is one step. New names only, written
     all else             directly: where a store shows files before they are complete, readers
                          see a part.
@@ -65,7 +66,7 @@ def store_of(place: ResolvedPath) -> FileSystemStore:
     """Return the store that a resolved URL lies on."""
     filesystem: Any = place.filesystem
     if not is_fsspec(filesystem):
-        return (HdfsStore if filesystem.type_name == "hdfs" else ArrowStore)(place)
+        return (LibhdfsStore if filesystem.type_name == "hdfs" else ArrowStore)(place)
     if type(filesystem).__module__ == "fsspec.implementations.sftp":
         return SftpStore(place)
     protocol = filesystem.protocol
@@ -246,8 +247,14 @@ class FileSystemStore(WholeStore):
     def _make_folder(self, folder: str) -> None:
         self._fs.makedirs(folder, exist_ok=True)
 
-    def _create(self, path: str) -> Any:  # noqa: ANN401  a file object
-        """Open a file for writing that must not be there, where the file system can tell."""
+    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
+        """Open a file for writing that must not be there, where the file system can tell.
+
+        Args:
+            path: Where.
+            like: The file whose attributes it will get.
+        """
+        del like
         try:
             return self._fs.open(path, "xb")
         except (NotImplementedError, ValueError):
@@ -332,7 +339,7 @@ class NewNameStore(FileSystemStore):
         temporary = temporary_beside(path)
         try:
             with self.named(temporary):
-                with self._create(temporary) as file:
+                with self._create(temporary, like) as file:
                     if like is not None:
                         self._hide(temporary, like)
                     self._send(data, file)
@@ -520,7 +527,8 @@ class SftpStore(NewNameStore):
             attributes={"mode": found.st_mode, "owner": (found.st_uid, found.st_gid)},
         )
 
-    def _create(self, path: str) -> Any:  # noqa: ANN401  a file object
+    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
+        del like
         return self._fs.ftp.open(path, "wx")
 
     def _send(self, data: LocalFile, file: Any) -> None:  # noqa: ANN401  a file of paramiko's
@@ -623,15 +631,16 @@ class ArrowStore(FileSystemStore):
     def _make_folder(self, folder: str) -> None:
         self._fs.create_dir(folder, recursive=True)
 
-    def _create(self, path: str) -> Any:  # noqa: ANN401  a file object
+    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
+        del like
         return self._fs.open_output_stream(path)
 
     def _remove(self, path: str) -> None:
         self._fs.delete_file(path)
 
 
-class HdfsStore(ArrowStore, NewNameStore):
-    """HDFS, through pyarrow and libhdfs."""
+class LibhdfsStore(ArrowStore, NewNameStore):
+    """HDFS through pyarrow and libhdfs, where `hdfs-native` is missing; see `stores.hdfs`."""
 
     why_not = "pyarrow deletes the old file there before it renames the new one"
 

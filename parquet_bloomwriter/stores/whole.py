@@ -225,7 +225,7 @@ class LocalFile:
         if self._data is None:
             self._file = tempfile.NamedTemporaryFile(prefix="bloomify-", buffering=0)  # noqa: SIM115  closed by close
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes | mmap.mmap) -> None:
         """Write `data` at the end.
 
         Raises:

@@ -89,10 +89,10 @@ def test_a_url(refuses: Callable[..., str], verb: str) -> None:
         "create": ["--columns", "id", *NAME],
         "lookup": ["--where", "id = 1"],
     }.get(verb, [])
-    message = refuses("index", verb, "hdfs://host/events", *options)
+    message = refuses("index", verb, "sftp://host/events", *options)
     assert message == (
-        '"hdfs://host/events" is not a local path, and indexes are kept on disks, '
-        "S3, GCS or Azure. Mount the store, or add Bloom filters to the files themselves."
+        '"sftp://host/events" is not a local path, and indexes are kept on disks, '
+        "S3, GCS, Azure or HDFS. Mount the store, or add Bloom filters to the files themselves."
     )
 
 

@@ -260,12 +260,13 @@ def test_hdfs_without_java_or_hadoop_says_what_to_install(
             raise OSError(said)
 
     monkeypatch.setattr("pyarrow.fs.FileSystem", Hdfs)
+    monkeypatch.setattr("parquet_bloomwriter.source.hdfs.is_installed", lambda: False)
     for url in ("hdfs://host:9000/a.parquet", "viewfs://cluster/a.parquet"):
         with pytest.raises(InvalidArgument) as caught:
             locate(url)
         assert "dlopen" not in str(caught.value)
         assert "libhdfs, which were not both found" in str(caught.value)
-        assert "Install Java and Hadoop, and set JAVA_HOME, HADOOP_HOME" in str(caught.value)
+        assert "pip install hdfs-native" in str(caught.value)
     said = "HDFS does not answer"
     with pytest.raises(OSError, match="does not answer"):
         locate("hdfs://host:9000/a.parquet")

@@ -298,7 +298,7 @@ def test_wishes_are_checked_before_any_work(spark: SparkSession, tmp_path: Path)
         for output in (None, tmp_path / "u"):
             with pytest.raises(error):
                 bloomify_table(spark, table, output=output, **wishes)
-    for place in ("hdfs://host/t", tmp_path / "nothing"):
+    for place in ("viewfs://cluster/t", tmp_path / "nothing"):
         with pytest.raises(InvalidArgument):
             bloomify_table(spark, place, ["id"])
     assert states(tmp_path) == before

@@ -33,7 +33,9 @@ KEYS = {"access.key": "A", "secret.key": "S"}
         ("abfss://account/k", None),
         ("wasbs://c@account.blob.core.windows.net/k", None),
         ("gs://b/k", "gs://b/k"),
-        ("hdfs://host/k", None),
+        ("hdfs://host:8020/a b#c", "hdfs://host:8020/a b#c"),
+        ("hdfs:///k", None),
+        ("viewfs://cluster/k", None),
     ],
 )
 def test_names(given: str, ours: str | None) -> None:

@@ -50,7 +50,7 @@ _START_SECONDS = 60
 _ATTEMPTS = 5
 """Starts, each with other ports: one may be taken between being found free and being used."""
 
-_GUARDED = '{ "$@"; kill -9 0; } & read -r _; kill -9 0'
+GUARDED = '{ "$@"; kill -9 0; } & read -r _; kill -9 0'
 """Ends its process group when the server ends, or when whoever started it ends in whatever way."""
 
 
@@ -220,7 +220,7 @@ class SeaweedFS:
         (self._folder / "s3.json").write_text(json.dumps(self._identities()))
         with (self._folder / "weed.log").open("ab") as log:
             self._process = subprocess.Popen(
-                ("/bin/sh", "-c", _GUARDED, "sh", *self._command()),
+                ("/bin/sh", "-c", GUARDED, "sh", *self._command()),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

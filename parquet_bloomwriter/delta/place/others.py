@@ -1,8 +1,8 @@
 """Tables on stores whose files are read and written as a whole (`stores.whole`).
 
 GCS, Azure   an entry of the log is put under the condition that there is none
-SFTP         it is written beside its place, and renamed, which fails if the name is taken;
-             whether the server keeps to that is tried with two files of random names
+HDFS, SFTP   it is written beside its place, and renamed, which fails if the name is taken;
+             whether a server of SFTP keeps to that is tried with two files of random names
 all else     read only: nothing there creates a file only if there is none
 """
 

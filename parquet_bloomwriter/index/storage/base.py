@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LOG = "_log"
 """Folder of the log, in the index's."""
 
-SCHEMES = ("s3://", "gs://", "abfss://")
+SCHEMES = ("s3://", "gs://", "abfss://", "hdfs://")
 """What the absolute path of an object or prefix begins with; see `stores.buckets`."""
 
 

@@ -1,4 +1,4 @@
-"""Indexes on S3, on stores that speak its language, on GCS and on Azure.
+"""Indexes on S3, on stores that speak its language, on GCS, on Azure and on HDFS.
 
     log       an entry is put with `If-None-Match: *`: of two writers the store refuses one. It
               carries the attempt of the action, so that a lost answer is not taken for a conflict.
@@ -42,7 +42,7 @@ from parquet_bloomwriter.index.storage.object_file import (
     problem_of,
 )
 from parquet_bloomwriter.source.stream import BufferSource
-from parquet_bloomwriter.stores.buckets import CloudBucket, is_forbidden, open_place
+from parquet_bloomwriter.stores.buckets import StoreBucket, is_forbidden, open_place
 from parquet_bloomwriter.stores.object_cache import NewKept
 from parquet_bloomwriter.stores.s3.conditions import abilities_of
 from parquet_bloomwriter.stores.s3.new_object import NewObject
@@ -63,6 +63,7 @@ _THREADS = 16
 
 _PIECE_BYTES = 4 << 20
 _VERSION = re.compile(r"v__=(0|[1-9][0-9]*)/")
+_IN_VERSION = re.compile(r"/v__=(?:0|[1-9][0-9]*)/[^/]+(?:/[^/]+)?$")
 _MAX_LISTED = 100_000
 _MAX_ENTRIES = 4096
 """Entries of logs that are kept in memory."""
@@ -250,9 +251,11 @@ class ObjectStorage:
                 bucket.delete(key)
             forget(bucket, key)
 
+        paths = list(paths)
         with ThreadPoolExecutor(_THREADS) as pool:
             for _ in pool.map(remove, paths):
                 pass
+        _remove_empty_folders(paths)
 
     def finish_removal(self, folder: str, *, before: int) -> None:
         """Do nothing: a store has no folders, and what was deleted is gone."""
@@ -307,7 +310,7 @@ class ObjectNewFile:
         bucket, key = _place(self._path)
         size = os.fstat(self.fd).st_size
         state: State
-        if isinstance(bucket, CloudBucket):
+        if isinstance(bucket, StoreBucket):
             with _as_problems(self._path):
                 state = bucket.put_file(key, self.fd, size)
         else:
@@ -342,13 +345,23 @@ class ObjectNewFile:
             raise
 
 
+def _remove_empty_folders(paths: list[str]) -> None:
+    """Remove the folders of versions that files were removed from, where a store has folders."""
+    folders = {path.rpartition("/")[0] for path in paths if _IN_VERSION.search(path)}
+    folders |= {one.rpartition("/column=")[0] for one in folders} - {""}
+    for folder in sorted(folders, reverse=True):  # from within
+        bucket, key = _place(folder)
+        if isinstance(bucket, StoreBucket):
+            bucket.remove_empty(key)
+
+
 def _place(url: str) -> Place:
     return open_place(url)
 
 
 def _has_conditions(bucket: Bucket, key: str) -> bool:
     """Whether of two writers the store refuses one."""
-    return isinstance(bucket, CloudBucket) or abilities_of(bucket, key).conditions
+    return isinstance(bucket, StoreBucket) or abilities_of(bucket, key).conditions
 
 
 @contextmanager

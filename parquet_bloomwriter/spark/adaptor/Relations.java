@@ -132,11 +132,11 @@ final class Relations {
         if (scheme.matches("abfss?")) {
             return bucket.contains("@") ? "abfss" : null;
         }
-        return scheme.equals("gs") ? "gs" : null;
+        return scheme.matches("gs|hdfs") ? scheme : null;
     }
 
     static boolean isOnStore(String name) {
-        return name.matches("(?s)(s3|gs|abfss)://.*");
+        return name.matches("(?s)(s3|gs|abfss|hdfs)://.*");
     }
 
     /** Return a relation with the same attributes over other files. */

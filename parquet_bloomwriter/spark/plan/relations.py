@@ -44,7 +44,9 @@ _ALIAS = f"{_LOGICAL}.SubqueryAlias"
 _SEEN_THROUGH = (f"{_LOGICAL}.Filter", f"{_LOGICAL}.Project", _ALIAS)
 _CLIENT_SEEN_THROUGH = ("filter", "subquery_alias")
 _GLOB = "*?[{\\"
-_ELSEWHERE = "its files are neither on a local or mounted disk nor on S3, GCS or Azure (abfss)"
+_ELSEWHERE = (
+    "its files are neither on a local or mounted disk nor on S3, GCS, Azure (abfss) or HDFS"
+)
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 

@@ -81,10 +81,10 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     `_bloomify`.
 
     The files must lie on disks that the driver (on Spark Connect: the server) and all executors
-    reach by the same path, or on S3 (`s3a://`), GCS (`gs://`) or Azure (`abfss://`). The files
-    of a table are those that Spark reads: with any suffix, but not below names that begin with `.`
-    or `_`. Files that are not Parquet are left in place, or copied unchanged. Of the hidden files
-    only `_SUCCESS` is copied, at the end, if no file failed.
+    reach by the same path, or on S3 (`s3a://`), GCS (`gs://`), Azure (`abfss://`) or HDFS. The
+    files of a table are those that Spark reads: with any suffix, but not below names that begin
+    with `.` or `_`. Files that are not Parquet are left in place, or copied unchanged. Of the
+    hidden files only `_SUCCESS` is copied, at the end, if no file failed.
 
     On stores, executors use the keys and endpoints of Spark's configuration. There the output
     must be an empty prefix: a run with an output cannot be continued. Objects that are not Parquet
@@ -297,7 +297,7 @@ def _place(path: StrPath) -> str:
     except InvalidArgument:
         raise InvalidArgument(
             f'"{os.fspath(path)}" is not a local path, and tables are rewritten on local or '
-            "mounted disks, S3, GCS (gs://) or Azure (abfss://)",
+            "mounted disks, S3, GCS (gs://), Azure (abfss://) or HDFS",
             remedy="Mount the store; or rewrite files one by one: bloomify takes other URLs.",
         ) from None
 

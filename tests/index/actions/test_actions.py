@@ -226,7 +226,7 @@ def test_names_that_are_none(table: Path, name: str) -> None:
         ({"origin": "thin air"}, "not an origin"),
         ({"max_file_bytes": 1}, "at least 64 bytes"),
         ({"max_total_bytes": 100}, "bytes"),
-        ({"table": "hdfs://host/events"}, "not a local path"),
+        ({"table": "sftp://host/events"}, "not a local path"),
         ({"table": "/no/such/folder"}, "there is no folder or file"),
         ({"files": []}, "no Parquet files"),
     ],

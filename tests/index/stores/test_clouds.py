@@ -123,6 +123,12 @@ def test_spellings() -> None:
     host = "account.dfs.core.windows.net"
     assert absolute_path("gcs://b/k/") == "gs://b/k"
     assert absolute_path(f"ABFS://c@{host}/k") == f"abfss://c@{host}/k"
-    for url in ("abfss://container/k", "az://c/k", "hdfs://host/k", "wasbs://c@host/k"):
+    for url in (
+        "abfss://container/k",
+        "az://c/k",
+        "hdfs:///k",
+        "hdfs://me@host/k",
+        "wasbs://c@host/k",
+    ):
         with pytest.raises(InvalidArgument):
             absolute_path(url)

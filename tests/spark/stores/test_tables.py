@@ -82,7 +82,7 @@ def test_a_table_of_delta_gets_a_commit(
 
 def test_other_places_are_refused(session: SparkSession, events: Events, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="not a local path"):
-        bloomify_table(session, "hdfs://host/t", ["id"])
+        bloomify_table(session, "viewfs://cluster/t", ["id"])
     with pytest.raises(InvalidArgument, match="is not"):
         bloomify_table(session, events.url, ["id"], output=tmp_path / "u")
     with pytest.raises(InvalidArgument, match="not apart"):

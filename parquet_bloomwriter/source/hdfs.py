@@ -1,0 +1,307 @@
+"""HDFS by `hdfs-native`, which needs neither Java nor Hadoop: clients, and files in one version.
+
+Blocks of HDFS are never changed once a file is closed. Whoever has opened a file reads the blocks
+that it had then; if it was replaced meanwhile they are there a while longer, and then gone. So a
+file that is the same before and after it was opened is read in one version, or not at all.
+
+A file is told from another of its name by size and time of change, which HDFS keeps in
+milliseconds.
+
+Name nodes, whether there are several of them, Kerberos and encryption are found in Hadoop's
+configuration (HADOOP_CONF_DIR, HADOOP_HOME), and the user in HADOOP_USER_NAME or a ticket.
+
+Source: Hadoop, "HDFS Architecture"; hdfs-native, `Client`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from parquet_bloomwriter.caches import register
+from parquet_bloomwriter.errors import (
+    BloomwriterError,
+    FileChanged,
+    InvalidArgument,
+    StoreProblem,
+    UnsupportedFile,
+)
+from parquet_bloomwriter.source.base import REMOTE_BYTES, RangeReader
+from parquet_bloomwriter.source.filesystems import is_hdfs
+from parquet_bloomwriter.source.identity import is_settled
+from parquet_bloomwriter.source.stream import as_arrow_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import hdfs_native
+
+    from parquet_bloomwriter.source.base import Range
+
+_THREADS = 16
+"""Requests at the same time for one file."""
+
+_TRIES = 3
+_CLIENTS = 16
+_NS_PER_MS = 1_000_000
+_JAVA_STACK = re.compile(r"(?:\\n|\n)\s*(?:\\t)?\s*at .*", re.DOTALL)
+_RPC_ERROR = re.compile(r'^\w+Error\("[\w.$]+", "|"\)$')
+_DENIED = "security.AccessControlException"
+_MAX_WORDS = 300
+_VARIABLES = ("HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_USER_NAME", "HADOOP_PROXY_USER")
+
+
+class HdfsUrl(NamedTuple):
+    """The URL of a file on HDFS, in two parts."""
+
+    base: str
+    """`hdfs://host:port`, or `hdfs://nameservice`."""
+
+    path: str
+    """As it is, without escapes; begins with a slash."""
+
+
+class Version(NamedTuple):
+    """What tells a file from others that had its name."""
+
+    size: int
+    """Bytes."""
+
+    changed_ms: int
+    """When it was closed, milliseconds since 1970 UTC."""
+
+    @classmethod
+    def of(cls, status: hdfs_native.FileStatus) -> Version:
+        """Take it from what a name node says of a file."""
+        return cls(status.length, status.modification_time)
+
+    @property
+    def etag(self) -> str:
+        """One word, without quotes."""
+        return f"{self.changed_ms:x}-{self.size:x}"
+
+    @property
+    def changed_ns(self) -> int:
+        """When it was closed, nanoseconds since 1970 UTC."""
+        return self.changed_ms * _NS_PER_MS
+
+
+def is_installed() -> bool:
+    """Whether `hdfs-native` is here."""
+    return find_spec("hdfs_native") is not None
+
+
+def split_url(url: str, *, default: str | None = None) -> HdfsUrl:
+    """Split a URL. `hdfs:///path` is on the file system that is Hadoop's default.
+
+    Args:
+        url: The URL.
+        default: `fs.defaultFS`, where it is known; else it is looked up in `core-site.xml`.
+
+    Raises:
+        InvalidArgument: If it names no name node, and there is no default; or if a user is in it.
+    """
+    address, _, path = url[len("hdfs://") :].partition("/")
+    if "@" in address:
+        raise InvalidArgument(
+            "the URL has a user in it", remedy="Leave it out, and set HADOOP_USER_NAME."
+        )
+    if not address:
+        base = (default or _default_file_system()).rstrip("/")
+        if not is_hdfs(base):
+            raise InvalidArgument(
+                f'"{url}" names no name node, and Hadoop\'s configuration has no default one',
+                remedy="Name it as hdfs://host:port/path, or set HADOOP_CONF_DIR.",
+            )
+        address = base[len("hdfs://") :]
+    return HdfsUrl(f"hdfs://{address}", f"/{path}")
+
+
+def open_client(base: str, settings: tuple[tuple[str, str], ...] = ()) -> hdfs_native.Client:
+    """Return a client of a name node or of several. Nothing is asked yet.
+
+    Args:
+        base: `hdfs://host:port` or `hdfs://nameservice`.
+        settings: Names and values that count before those of Hadoop's configuration.
+
+    Raises:
+        InvalidArgument: If `hdfs-native` is missing, or the address cannot be used.
+    """
+    if not is_installed():
+        raise InvalidArgument(
+            "HDFS is read and written with hdfs-native, which is not installed",
+            remedy="Install it: pip install hdfs-native.",
+        )
+    environment = tuple(os.environ.get(name) for name in _VARIABLES)
+    return _client(base, settings, environment)
+
+
+@lru_cache(_CLIENTS)
+def _client(
+    base: str, settings: tuple[tuple[str, str], ...], environment: tuple[str | None, ...]
+) -> hdfs_native.Client:
+    from hdfs_native import Client
+
+    del environment  # it is read again; other values are another client
+    try:
+        return Client(base, dict(settings))
+    except Exception as error:
+        raise InvalidArgument(
+            f'hdfs-native cannot open "{base}": {words_of(error)}',
+            remedy="Check the address; for the name of several name nodes, HADOOP_CONF_DIR.",
+        ) from error
+
+
+register(_client.cache_clear)
+
+
+def open_version(client: hdfs_native.Client, path: str, *, name: str) -> HdfsSource:
+    """Open a file for reading, in the version that it has now.
+
+    Args:
+        client: Of its name node.
+        path: Begins with a slash.
+        name: What to call it in messages.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        UnsupportedFile: If it is a folder.
+        FileChanged: If it was replaced again and again meanwhile.
+        StoreProblem: If the name node refuses or does not answer.
+    """
+    with naming(name):
+        before = client.get_file_info(path)
+        for _ in range(_TRIES):
+            if before.isdir:
+                raise UnsupportedFile("this is a directory", path=name, remedy="Name a file in it.")
+            reader = client.read(path)
+            after = client.get_file_info(path)
+            if Version.of(before) == Version.of(after) and len(reader) == after.length:
+                return HdfsSource(client, path, reader, Version.of(after), name=name)
+            before = after
+    raise FileChanged("another program wrote the file meanwhile", path=name, remedy="Try again.")
+
+
+class HdfsSource(RangeReader):
+    """One version of a file."""
+
+    gap: ClassVar[int] = REMOTE_BYTES
+    tail_bytes: ClassVar[int] = REMOTE_BYTES
+
+    def __init__(
+        self,
+        client: hdfs_native.Client,
+        path: str,
+        reader: hdfs_native.FileReader,
+        version: Version,
+        *,
+        name: str,
+    ) -> None:
+        """Read a file that was opened in a version."""
+        known = (client, path, version) if is_settled(version.changed_ns) else None
+        super().__init__(version.size, name=name, identity=known)
+        self.version = version
+        self.count: Callable[[int], None] | None = None
+        """Is told how many bytes were read."""
+        self._client, self._path, self._reader = client, path, reader
+
+    def _fetch(self, start: int, stop: int) -> bytes:
+        stop = min(stop, self.size)  # hdfs-native panics when it reads past the end
+        if start >= stop:
+            return b""
+        try:
+            with naming(self.name or self._path):
+                data = self._reader.read_range(start, stop - start)
+        except StoreProblem as error:
+            with naming(self.name or self._path):
+                now = Version.of(self._client.get_file_info(self._path))
+            if now != self.version:
+                raise FileChanged(
+                    "another program replaced the file while it was read",
+                    path=self.name,
+                    remedy="Try again.",
+                ) from error
+            raise
+        if self.count is not None:
+            self.count(len(data))
+        return data
+
+    def _fetch_all(self, ranges: list[Range]) -> list[bytes]:
+        if len(ranges) == 1:
+            return super()._fetch_all(ranges)
+        with ThreadPoolExecutor(min(_THREADS, len(ranges))) as pool:
+            return list(pool.map(lambda bounds: self._fetch(*bounds), ranges))
+
+    def for_arrow(self) -> object:
+        """Return a file of pyarrow's that reads through this source."""
+        return as_arrow_file(self)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Turn what hdfs-native raises into errors that name the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file or folder.
+        FileExistsError: If there is one that must not be there.
+        StoreProblem: For all else.
+    """
+    try:
+        yield
+    except (BloomwriterError, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno or 2, os.strerror(2), name) from error
+    except FileExistsError as error:
+        raise FileExistsError(error.errno or 17, os.strerror(17), name) from error
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        if isinstance(error, PermissionError) or _DENIED in str(error):
+            raise StoreProblem(
+                f"HDFS forbids it: {words_of(error)}",
+                path=name,
+                remedy="Check the rights to the file and to its folder; the user is that of "
+                "HADOOP_USER_NAME or of the Kerberos ticket.",
+            ) from PermissionError(words_of(error))
+        raise StoreProblem(f"HDFS does not do it: {words_of(error)}", path=name) from error
+
+
+def words_of(error: BaseException) -> str:
+    """Return what a name node says, in one line, without the stack of Java."""
+    text = _RPC_ERROR.sub("", _JAVA_STACK.sub("", str(error)))
+    return " ".join(text.split())[:_MAX_WORDS] or type(error).__name__
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """Return a file system of fsspec's for a URL, and the path on it.
+
+    Raises:
+        InvalidArgument: If the URL names no name node.
+    """
+    from parquet_bloomwriter.source.hdfs_fsspec import HdfsFileSystem
+
+    base, path = split_url(url)
+    return HdfsFileSystem(base=base), path
+
+
+def _default_file_system() -> str:
+    """Return `fs.defaultFS` of Hadoop's configuration; "" if it says nothing."""
+    from xml.etree import ElementTree as ET
+
+    home = os.environ.get("HADOOP_HOME")
+    folder = os.environ.get("HADOOP_CONF_DIR") or (home and f"{home}/etc/hadoop")
+    try:
+        root = ET.parse(Path(folder or "", "core-site.xml")).getroot()  # noqa: S314  the user's own
+    except (OSError, ET.ParseError):
+        return ""
+    for one in root.iter("property"):
+        if (one.findtext("name") or "").strip() == "fs.defaultFS":
+            return (one.findtext("value") or "").strip()
+    return ""

@@ -1,0 +1,309 @@
+"""HDFS: files are written beside their place, and take it by one step of the name node.
+
+    a new file          the rename fails if there is a file of that name
+    in place of one     the rename replaces it at one instant. There is no condition: size and time
+                        of the old file are looked at just before, and what another program writes
+                        between that look and the rename is lost
+
+A new version gets permissions, owner and group, replication, size of blocks and access list of the
+old one. Changing the owner needs a superuser; what could not be kept, the report says.
+
+Source: Hadoop, "The Hadoop FileSystem API Definition", `rename`; HDFS, `FSDirRenameOp`.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from parquet_bloomwriter.errors import StoreProblem
+from parquet_bloomwriter.source.hdfs import (
+    HdfsUrl,
+    Version,
+    naming,
+    open_client,
+    open_version,
+    split_url,
+)
+from parquet_bloomwriter.stores.cloud_settings import hdfs_connection
+from parquet_bloomwriter.stores.conditional import ListedObject, VersionedBytes
+from parquet_bloomwriter.stores.file_systems import NewNameStore
+from parquet_bloomwriter.stores.whole import FileState, FolderFile, LocalFile, WholeStore
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Hashable, Iterator
+
+    import hdfs_native
+
+    from parquet_bloomwriter.source.hdfs import HdfsSource
+
+_TRIES = 3
+_PRIVATE = 0o600
+_TO_ALL = 0o644
+
+
+def split_hdfs(url: str) -> HdfsUrl:
+    """Split a URL of HDFS; one without an address is on the default file system.
+
+    Raises:
+        InvalidArgument: If there is no default, or a user is in the URL.
+    """
+    given = hdfs_connection()
+    return split_url(url, default=None if given is None else given.default)
+
+
+class HdfsStore(NewNameStore):
+    """A name node, or several that are one file system. Paths may begin with a slash or not."""
+
+    why_not = ""
+    is_replacing = True
+    reads_name_version = True
+
+    def __init__(self, base: str) -> None:
+        """Use it. Nothing is asked yet.
+
+        Args:
+            base: `hdfs://host:port` or `hdfs://nameservice`.
+
+        Raises:
+            InvalidArgument: If `hdfs-native` is missing.
+        """
+        WholeStore.__init__(self)
+        given = hdfs_connection()
+        self._client = open_client(base, () if given is None else given.settings)
+        self._base = base
+        self._notes: list[str] = []
+        self.kind = "HDFS"
+        self.endpoint = self.kind
+        self.name = base
+
+    def spell(self, path: str) -> str:
+        """Return the URL of a file."""
+        return self._base + _rooted(path)
+
+    def place(self, path: str) -> Hashable:
+        """Return where a file is."""
+        return self.endpoint, self.name, _rooted(path)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what could not be kept, a clause each."""
+        return tuple(dict.fromkeys(self._notes))
+
+    @contextmanager
+    def named(self, path: str) -> Iterator[None]:
+        """Turn what hdfs-native raises into errors that name the file."""
+        with naming(self.spell(path)):
+            yield
+
+    # ------------------------------------------------------------ reading
+
+    def state(self, path: str) -> FileState | None:
+        """Return the state of a file; None if there is none."""
+        self.traffic.add("stat")
+        try:
+            with self.named(path):
+                found = self._client.get_file_info(_rooted(path))
+        except FileNotFoundError:
+            return None
+        if found.isdir:
+            raise StoreProblem("this is a folder", path=self.spell(path))
+        return _state_of(found)
+
+    @contextmanager
+    def open(self, path: str, state: FileState) -> Iterator[HdfsSource]:
+        """Open a file in the version that was found."""
+        source = self._opened_as(path)
+        if (source.version.etag, None) != state.token:
+            raise self.changed(path)
+        yield source
+
+    def _opened_as(self, path: str) -> HdfsSource:
+        self.traffic.add("open")
+        source = open_version(self._client, _rooted(path), name=self.spell(path))
+        source.count = self.traffic.add_down
+        return source
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[HdfsSource]:
+        yield self._opened_as(path)
+
+    def read_version(self, path: str, start: int, stop: int, etag: str | None) -> VersionedBytes:
+        """Return the bytes [start, stop) of a file, and what it is.
+
+        Raises:
+            FileChanged: If it has another ETag than the one that is given.
+            FileNotFoundError: If there is no file.
+        """
+        source = self._opened_as(path)
+        version = source.version
+        if etag is not None and etag.strip('"') != version.etag:
+            raise self.changed(path)
+        data = source.read_at(start, min(stop, source.size)) if start < source.size else b""
+        return VersionedBytes(data, version.size, version.etag, version.changed_ms)
+
+    def listed(self, prefix: str, *, offset: str = "") -> Iterator[ListedObject]:
+        """Yield the files below a folder by their names, which begin without a slash.
+
+        Args:
+            prefix: The folder, without a slash at its end.
+            offset: Leave out names up to this one.
+        """
+        found = (
+            ListedObject(
+                one.path.lstrip("/"), one.length, Version.of(one).etag, one.modification_time
+            )
+            for one in self._walk(prefix)
+        )
+        yield from sorted(one for one in found if one.key > offset)
+
+    def _walk(self, folder: str) -> list[hdfs_native.FileStatus]:
+        """Return the files in a folder and in those below, as it is at some moment."""
+        root = _rooted(folder)
+        self.traffic.add("list")
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                with self.named(folder):
+                    listed = list(self._client.list_status(root, recursive=True))
+            except FileNotFoundError:
+                if not tries_left or not self._exists(folder):
+                    return []
+                continue  # a folder below it went meanwhile
+            return [one for one in listed if not one.isdir and one.path != root]
+        return []
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return the names of the folders right below a folder, sorted."""
+        return sorted(_name(one) for one in self._entries(prefix) if one.isdir)
+
+    def _entries(self, folder: str) -> list[hdfs_native.FileStatus]:
+        self.traffic.add("list")
+        try:
+            with self.named(folder):
+                return list(self._client.list_status(_rooted(folder)))
+        except FileNotFoundError:
+            return []
+
+    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+        """Whether there is such a file, or a folder with anything in it."""
+        if not prefix.endswith("/"):
+            return self._exists(prefix)
+        return any(_name(one).endswith(suffix) for one in self._entries(prefix))
+
+    def _exists(self, path: str) -> bool:
+        try:
+            with self.named(path):
+                self._client.get_file_info(_rooted(path))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _names(self, folder: str) -> list[str]:
+        return [_name(one) for one in self._entries(folder)]
+
+    def _listed(self, folder: str) -> Iterator[FolderFile]:
+        for one in self._client.list_status(_rooted(folder)):
+            if not one.isdir:
+                yield FolderFile(_name(one), one.length, one.modification_time)
+
+    # ------------------------------------------------------------ writing
+
+    def remove_empty(self, folder: str) -> None:
+        """Remove a folder, if nothing is in it."""
+        with suppress(Exception):
+            self._client.delete(_rooted(folder), recursive=False)
+
+    def create(self, path: str, data: bytes | mmap.mmap) -> FileState:
+        """Write a file where there is none.
+
+        Raises:
+            FileChanged: If there is one.
+            OutcomeUnknown: If it cannot be found out whether the file was written.
+        """
+        local = LocalFile(len(data))
+        try:
+            local.append(data)
+            return self.publish(path, local, replaces=None, like=None)
+        finally:
+            local.close()
+
+    def why_not_exclusive(self, folder: str) -> str:
+        """Return "": a rename fails if there is a file."""
+        del folder
+        return ""
+
+    def _make_folder(self, folder: str) -> None:
+        self._client.mkdirs(_rooted(folder), create_parent=True)
+
+    def _publish(
+        self, path: str, data: LocalFile, replaces: FileState | None, like: FileState | None
+    ) -> FileState:
+        """Write a file that has the access list of the one it replaces."""
+        if replaces is not None and like is not None:
+            like = replace(like, attributes={**like.attributes, "access": self._access(path)})
+        return super()._publish(path, data, replaces, like)
+
+    def _access(self, path: str) -> list[hdfs_native.AclEntry]:
+        with suppress(Exception):  # name nodes need not keep such lists
+            return self._client.get_acl_status(_rooted(path)).entries
+        return []
+
+    def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
+        from hdfs_native import WriteOptions
+
+        options = WriteOptions(overwrite=False, create_parent=True)
+        if like is not None:
+            options.permission = _PRIVATE
+            options.block_size = like.attributes.get("block_size")
+            options.replication = like.attributes.get("replication")
+        return self._client.create(_rooted(path), options)
+
+    def _carry_over(self, temporary: str, like: FileState) -> None:
+        path, told = _rooted(temporary), like.attributes
+        found = self._client.get_file_info(path)
+        owner = told.get("owner", (found.owner, found.group))
+        if (found.owner, found.group) != owner:
+            with self._noting("owner and group could not be kept"):
+                self._client.set_owner(path, *owner)
+        if told.get("access"):
+            with self._noting("the access list could not be kept"):
+                self._client.modify_acl_entries(path, told["access"])
+        # The last, since in front of an access list the bits of the group limit all its entries.
+        self._client.set_permission(path, told.get("permission", _TO_ALL))
+
+    @contextmanager
+    def _noting(self, note: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception:  # noqa: BLE001  whatever it was
+            self._notes.append(note)
+
+    def _rename(self, temporary: str, path: str, *, replaces: bool) -> None:
+        self._client.rename(_rooted(temporary), _rooted(path), overwrite=replaces)
+
+    def _remove(self, path: str) -> None:
+        self._client.delete(_rooted(path))
+
+
+def _state_of(found: hdfs_native.FileStatus) -> FileState:
+    version = Version.of(found)
+    return FileState(
+        size=found.length,
+        token=(version.etag, None),
+        changed_ns=version.changed_ns,
+        attributes={
+            "owner": (found.owner, found.group),
+            "permission": found.permission,
+            "block_size": found.blocksize,
+            "replication": found.replication,
+        },
+    )
+
+
+def _rooted(path: str) -> str:
+    return f"/{path.strip('/')}"
+
+
+def _name(one: hdfs_native.FileStatus) -> str:
+    return one.path.rstrip("/").rpartition("/")[2]
