@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.report import FileProbe, ProbeReport
     from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
     from parquet_bloomwriter.reports.advice import AdviseReport
+    from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport, Use
     from parquet_bloomwriter.reports.inspection import FileFilters, FilterFacts, InspectReport
     from parquet_bloomwriter.reports.rewriting import (
         AddReport,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.verbs.add import bloomify
     from parquet_bloomwriter.verbs.advise import advise, merge_advice
     from parquet_bloomwriter.verbs.bloom_file import BloomFile
+    from parquet_bloomwriter.verbs.check_engine import check_engine
     from parquet_bloomwriter.verbs.for_each_file import FileOutcome, for_each_file
     from parquet_bloomwriter.verbs.inspect import inspect
     from parquet_bloomwriter.verbs.probe import probe
@@ -80,6 +82,8 @@ __all__ = [
     "ChunkReport",
     "ColumnNotFound",
     "ColumnReport",
+    "EngineCheck",
+    "EngineReport",
     "Evidence",
     "FileChanged",
     "FileFilters",
@@ -105,6 +109,7 @@ __all__ = [
     "UnsafeTarget",
     "UnsupportedFile",
     "UnsupportedTable",
+    "Use",
     "Verdict",
     "VerificationFailed",
     "VerifyReport",
@@ -112,6 +117,7 @@ __all__ = [
     "advise",
     "bloomify",
     "bloomify_table",
+    "check_engine",
     "clear_cache",
     "dataset",
     "find_files",
@@ -133,6 +139,8 @@ _HOMES = {
     "bloomify": "verbs.add",
     **dict.fromkeys(("advise", "merge_advice"), "verbs.advise"),
     "AdviseReport": "reports.advice",
+    "check_engine": "verbs.check_engine",
+    **dict.fromkeys(("EngineCheck", "EngineReport", "Use"), "reports.engines"),
     "BloomFile": "verbs.bloom_file",
     "inspect": "verbs.inspect",
     **dict.fromkeys(("FileFilters", "FilterFacts", "InspectReport"), "reports.inspection"),

@@ -15,7 +15,7 @@ from bloomify.console.console import PROGRAM, color, complain, discard
 from bloomify.console.help import Verbs
 from parquet_bloomwriter import __version__
 
-VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "index")
+VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "check-engine", "index")
 """The commands in the order of the help page."""
 
 _SHOW_WARNING = warnings.showwarning
@@ -34,6 +34,7 @@ Examples:
   bloomify verify warehouse/ --sample 10%
   bloomify probe warehouse/ --where "email = 'ada@mail.example'"
   bloomify probe warehouse/ --where "id = 42" --files -0 | xargs -0 -r ls -l
+  bloomify check-engine events.parquet --engine duckdb,spark
   bloomify index create warehouse/ --columns id,email --name ids
   bloomify index lookup warehouse/ --where "id = 42"
 
@@ -54,7 +55,7 @@ Exit codes:
 @click.group(
     PROGRAM,
     cls=Verbs,
-    modules={verb: f"bloomify.commands.{verb}" for verb in VERBS},
+    modules={verb: f"bloomify.commands.{verb.replace('-', '_')}" for verb in VERBS},
     epilog=_EPILOG,
     subcommand_metavar="[COMMAND] INPUT... [OPTIONS]",
     options_metavar="",

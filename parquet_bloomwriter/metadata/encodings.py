@@ -28,6 +28,7 @@ from parquet_bloomwriter.kernels.layout import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
     START,
+    STOP,
 )
 from parquet_bloomwriter.metadata.fields import ChunkField
 
@@ -51,6 +52,10 @@ _STATS = StructSchema.of(
         ),
     }
 )
+_LIST_HEADER = bytes((1 << 4 | LIST,))
+"""Field 1, a list: makes a struct of its contents, with 0 behind them."""
+
+_PLAIN = 0
 _MOST_KEPT_BYTES = 64
 
 
@@ -76,11 +81,28 @@ def is_certainly_dictionary_encoded(footer: Footer, row_group: int, column: int)
     )
 
 
+def without_dictionaries(footer: Footer) -> bytes:
+    """Return a footer of the same length that says of all data pages that they are PLAIN.
+
+    Readers then do not take the values of dictionaries for all that there are.
+    """
+    data = bytearray(footer.data)
+    spans = footer.chunks.spans[..., ChunkField.ENCODING_STATS, START:].reshape(-1, 2).tolist()
+    for start, stop in spans:
+        if start < 0:
+            continue
+        table = scan(_LIST_HEADER + footer.data[start:stop] + b"\x00", _STATS)
+        stats = table.kinds == _STATS.names.index("PageEncodingStats")
+        for row, span in zip(table.values[stats], table.spans[stats, _ENCODING], strict=True):
+            if row[_PAGE_TYPE] in {DATA_PAGE, DATA_PAGE_V2} and span[STOP] - span[START] == 1:
+                data[start + int(span[START]) - len(_LIST_HEADER)] = _PLAIN
+    return bytes(data)
+
+
 def _refer_to_dictionary(encoded: bytes) -> bool:
     """Return whether there are data pages in a list of PageEncodingStats, all with dictionaries."""
-    list_header = bytes((1 << 4 | LIST,))
     try:
-        table = scan(list_header + encoded + b"\x00", _STATS)
+        table = scan(_LIST_HEADER + encoded + b"\x00", _STATS)
     except MalformedFile:  # A list, but not of the structs that it should hold.
         return False
     stats = table.values[table.kinds == _STATS.names.index("PageEncodingStats")]

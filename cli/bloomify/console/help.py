@@ -81,7 +81,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.modules:
             return None
         module = import_module(self.modules[cmd_name])
-        attribute = f"{cmd_name}_" if hasattr(builtins, cmd_name) else cmd_name
+        name = cmd_name.replace("-", "_")
+        attribute = f"{name}_" if hasattr(builtins, name) else name
         return cast("click.Command", getattr(module, attribute))
 
 

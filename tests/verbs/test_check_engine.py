@@ -1,0 +1,142 @@
+"""Proof that engines use filters: what is told of real ones, and of invented ones."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from parquet_bloomwriter import InvalidArgument, Use, bloomify, check_engine, probe
+from parquet_bloomwriter.metadata.encodings import (
+    is_fully_dictionary_encoded,
+    without_dictionaries,
+)
+from parquet_bloomwriter.metadata.footer import parse_footer
+from parquet_bloomwriter.source.open import opened_with_footer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS = ["id", "email", "kind"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Write a file with filters; all values of `kind` are in dictionaries."""
+    rng = np.random.default_rng(5)
+    ids = rng.choice(1_000_000, 40_000, replace=False)
+    table = pa.table(
+        {
+            "plain": ids,
+            "id": ids,
+            "email": [f"o'user {i}@mail.example" for i in ids],
+            "kind": [f"kind {i % 50}" for i in ids],
+        }
+    )
+    path = tmp_path / "it's a file #1.parquet"
+    pq.write_table(table, path, row_group_size=10_000)
+    bloomify(path, COLUMNS)
+    return path
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion", "clickhouse", "bloomify"])
+def test_these_use_the_filters(file: Path, engine: str, column: str) -> None:
+    before = file.read_bytes()
+    report = check_engine(file, engine, column=column)
+    (check,) = report.checks
+    assert (check.engine, check.use, check.reason) == (engine, Use.USED, "")
+    assert check.version
+    assert report.all_use
+    assert (report.column, report.num_row_groups) == (column, 4)
+    assert not probe(file, [(column, "==", report.value)]).might_match
+    assert report.value not in pq.read_table(file).column(column).to_pylist()
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("engine", ["polars", "pyarrow", "pandas"])
+def test_these_do_not(file: Path, engine: str) -> None:
+    report = check_engine(file, engine)
+    (check,) = report.checks
+    assert check.use is Use.NOT_USED
+    assert check.reason.startswith("it reads data pages: ")
+    assert not report.all_use
+
+
+@pytest.mark.spark
+@pytest.mark.shares
+def test_spark_uses_them(file: Path) -> None:
+    (check,) = check_engine(file, "spark", column="kind").checks
+    assert check.use is Use.USED
+
+
+READS = f"{sys.executable} -c " + shlex.quote(
+    "import sys, pyarrow.parquet as p; p.read_table(sys.argv[1], columns=[sys.argv[2]]); print(0)"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "use", "reason"),
+    [
+        ("echo 0; : {file}", Use.UNDECIDED, "answers without filters as well"),
+        ("echo 7 {file} 7", Use.UNDECIDED, "counts 7 rows"),
+        (": {file}; echo no >&2; exit 3", Use.UNDECIDED, "cannot read the file itself: no"),
+        (": {file}; kill -9 $$", Use.UNDECIDED, "cannot read the file itself: it was ended by sig"),
+        (": {file}; sleep 60", Use.UNDECIDED, "it did not answer within 3 s"),
+        (f"{READS} '{{file}}' {{column}}", Use.NOT_USED, "it reads data pages"),
+    ],
+)
+def test_commands(file: Path, command: str, use: Use, reason: str) -> None:
+    plain = file.rename(file.with_name("plain.parquet"))
+    (check,) = check_engine(plain, command=command, timeout_s=3).checks
+    assert (check.engine, check.use) == (command, use)
+    assert reason in check.reason
+
+
+def test_a_command_that_asks_the_filters(file: Path) -> None:
+    plain = file.rename(file.with_name("plain.parquet"))
+    script = "import sys, duckdb; print(duckdb.execute(sys.argv[1]).fetchone()[0])"
+    query = "SELECT count(*) FROM '{file}' WHERE {column} = {value}"
+    command = f'{sys.executable} -c {shlex.quote(script)} "{query}"'
+    for column in ("id", "kind"):
+        (check,) = check_engine(plain, command=command, column=column).checks
+        assert (check.use, check.reason) == (Use.USED, "")
+
+
+def test_what_cannot_be_asked(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match='Did you mean "duckdb"'):
+        check_engine(file, "duckbd")
+    with pytest.raises(InvalidArgument, match="has no Bloom filters"):
+        check_engine(file, "duckdb", column="plain")
+    with pytest.raises(InvalidArgument, match="where the file goes"):
+        check_engine(file, command="true")
+    with pytest.raises(InvalidArgument, match="is a URL"):
+        check_engine("s3://bucket/key", "duckdb")
+    dense = tmp_path / "dense.parquet"
+    pq.write_table(pa.table({"id": range(1000)}), dense, row_group_size=100)
+    bloomify(dense, ["id"])
+    with pytest.raises(InvalidArgument, match="no question is found"):
+        check_engine(dense, "duckdb")
+
+
+def test_an_engine_that_is_missing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parquet_bloomwriter.verbs.check_engine.find_spec", lambda _: None)
+    with pytest.raises(InvalidArgument, match="pip install chdb"):
+        check_engine(file, "clickhouse")
+
+
+def test_footers_lose_their_dictionaries(file: Path) -> None:
+    with opened_with_footer(file) as (_, footer):
+        pass
+    kind = footer.leaves[-1].ordinal
+    assert is_fully_dictionary_encoded(footer, 0, kind)
+    data = without_dictionaries(footer)
+    assert len(data) == len(footer.data)
+    other = parse_footer(data, start=footer.start)
+    assert not is_fully_dictionary_encoded(other, 0, kind)
+    assert sum(a != b for a, b in zip(data, footer.data, strict=True)) <= 16
