@@ -47,7 +47,7 @@ def test_the_page_of_the_command_has_every_option() -> None:
     assert (DOCS / "reference/command.md").read_text("utf-8").count(COMMANDS) == 1
     sections = dict(
         re.findall(
-            r"^#+ (bloomify [\w ]+)\n(.*?)(?=^#+ |\Z)",
+            r"^#+ (bloomify [\w -]+)\n(.*?)(?=^#+ |\Z)",
             "\n".join(commands()),
             re.MULTILINE | re.DOTALL,
         )
