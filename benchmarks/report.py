@@ -24,6 +24,9 @@ in the disk cache. What is compared runs in turn, in one go; ratios are of the s
 several runs. Whole processes, start of the interpreter included, unless the line says otherwise;
 `bloomify` flushes its output to disk (fsync) and verifies it, the other writers do neither.
 
+What filters save is the mean of 20 queries in one process: processor time of all its threads, and
+what its system calls read, be it from the disk cache.
+
 Looking up and reading are timed within one process, after a first run that loaded
 whatever it needs. "The first time" means that no footers are kept from before, and for DataFusion
 that the context is new; the files are in the disk cache throughout.

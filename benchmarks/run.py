@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import (
     dictionaries,
+    effect,
     index_figures,
     lookup_figures,
     polars_scans,
@@ -186,6 +187,7 @@ def kernels() -> str:
 
 
 SECTIONS: dict[str, tuple[str, Callable[[int], Iterator[Figure]]]] = {
+    "effect": ("What filters save, and what adding them costs", effect.figures),
     "build": ("Building", build),
     "dictionaries": ("Building from dictionaries", dictionaries.figures),
     "copy": ("Against the limits", copy),

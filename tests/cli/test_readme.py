@@ -122,3 +122,13 @@ def test_files_that_pages_name_are_there(page: str) -> None:
 def _anchor(heading: str) -> str:
     """What GitHub makes of a heading."""
     return re.sub(r"[^\w -]", "", heading.lstrip("#").strip().lower()).replace(" ", "-")
+
+
+def test_figures_are_those_of_the_benchmarks() -> None:
+    """What the tables at the beginning say was measured, `make bench` has measured."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    section = page.partition("## What filters save")[2].partition("\n## ")[0]
+    tables = README.partition("Measured on one file")[2].partition("Install it")[0]
+    figures = re.findall(r"\d[\d,.]* (?:ms|s|MB|%)", tables)
+    assert len(figures) >= 18
+    assert [figure for figure in figures if figure not in section] == []
