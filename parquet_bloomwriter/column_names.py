@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -34,19 +35,40 @@ EVERY_COLUMN = "*"
 """The name that stands for all columns that are not named."""
 
 _ORDINAL = "#"
+_WILD = re.compile(r"[*?]")
 
 
 def select_columns(leaves: Sequence[C], names: str | Iterable[str]) -> tuple[C, ...]:
     """Find leaf columns by one name or several, in the order of the names, each once.
 
     A name is a leaf's dotted path, the dotted path of a group (for all leaves in it), or `#` and a
-    0-based leaf ordinal, which is unambiguous where paths are not.
+    0-based leaf ordinal, which is unambiguous where paths are not. If nothing has the name, it is a
+    pattern of dotted paths, where `*` stands for any letters, dots among them, and `?` for one.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or two leaves of the same path.
         InvalidArgument: If a name is not text.
     """
     return tuple(dict.fromkeys(leaf for name in names_of(names) for leaf in _select(leaves, name)))
+
+
+def choose_columns(
+    leaves: Sequence[C], names: str | Iterable[str] | None, exclude: str | Iterable[str] = ()
+) -> tuple[C, ...]:
+    """Find the leaf columns that are named, None for all, but for those that are excluded.
+
+    Raises:
+        ColumnNotFound: If a name, in either list, matches nothing, or two leaves of the same path.
+        InvalidArgument: If all that are named are excluded.
+    """
+    chosen = tuple(leaves) if names is None else select_columns(leaves, names)
+    excluded = set(select_columns(leaves, exclude))
+    kept = tuple(leaf for leaf in chosen if leaf not in excluded)
+    if chosen and not kept:
+        raise InvalidArgument(
+            "all columns that are chosen are excluded, too", remedy="Exclude fewer."
+        )
+    return kept
 
 
 def settle_per_column(
@@ -71,7 +93,10 @@ def settle_per_column(
     for name, value in given.items():
         if name == EVERY_COLUMN:
             continue
-        for leaf in select_columns(leaves, [name]):
+        named = select_columns(leaves, [name])
+        if _is_pattern(leaves, name):
+            named = tuple(leaf for leaf in named if leaf in values) or named
+        for leaf in named:
             if leaf not in values:
                 raise InvalidArgument(
                     f'a value is given for "{name}", which is none of the columns chosen',
@@ -99,6 +124,9 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
     inside = [leaf for leaf in leaves if leaf.name.startswith(f"{name}.")]
     if inside:
         return inside
+    matching = _matching(leaves, name)
+    if matching:
+        return matching
     typed = {
         leaf.name: f"'{_ORDINAL}{leaf.ordinal}' ({leaf.name})"
         for leaf in leaves
@@ -106,6 +134,20 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
     }
     remedy = suggestion(name, (leaf.name for leaf in leaves), typed=typed)
     raise ColumnNotFound(f'there is no column "{name}"', name=name, remedy=remedy)
+
+
+def _matching(leaves: Sequence[C], pattern: str) -> Sequence[C]:
+    """Return the columns that a pattern matches; none if it is a plain name."""
+    if not _WILD.search(pattern):
+        return []
+    letters = {"*": ".*", "?": "."}
+    expression = re.compile("".join(letters.get(one, re.escape(one)) for one in pattern), re.DOTALL)
+    return [leaf for leaf in leaves if expression.fullmatch(leaf.name)]
+
+
+def _is_pattern(leaves: Sequence[Column], name: str) -> bool:
+    """Whether a name is a pattern, and no column has it."""
+    return bool(_WILD.search(name)) and all(leaf.name != name for leaf in leaves)
 
 
 def can_be_listed(name: str) -> bool:

@@ -116,6 +116,11 @@ class Bar:
     ) -> None:
         self.close()
 
+    @property
+    def num_bytes_done(self) -> int:
+        """Bytes of the files that are done; 0 if they are not known."""
+        return self._bytes[0]
+
     def begin(self, *, num_files: int, num_bytes: int) -> None:
         """Set the total, and start anew; 0 bytes if they are not known."""
         with self._lock:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from parquet_bloomwriter import ColumnNotFound
-from parquet_bloomwriter.column_names import select_columns
+from parquet_bloomwriter import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.column_names import choose_columns, select_columns, settle_per_column
 from parquet_bloomwriter.text import nearest
 from tests.verbs.files import footer_of, written
 
@@ -103,3 +103,53 @@ def test_the_nearest_name(wrong: str, expected: str | None) -> None:
 )
 def test_a_name_that_is_not_near_enough(wrong: str, names: list[str], expected: str | None) -> None:
     assert nearest(wrong, names) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*", list(range(10))),
+        ("point.*", [0, 1]),
+        ("point*", [0, 1, 9]),
+        ("?ase", [7, 8]),
+        ("*.?", [0, 1, 5]),
+        ("s*", [3, 4]),
+        ("#*", [6]),
+    ],
+)
+def test_patterns(pattern: str, expected: list[int]) -> None:
+    assert ordinals(pattern) == expected
+
+
+def test_a_name_wins_over_a_pattern() -> None:
+    table = pa.table({"a*": [1], "ab": [2], "a[b]": [3], "aXb]": [4]})
+    leaves = footer_of(written(table)).leaves
+    assert [leaf.name for leaf in select_columns(leaves, "a*")] == ["a*"]
+    assert [leaf.name for leaf in select_columns(leaves, "a?*")] == ["a*", "ab", "a[b]", "aXb]"]
+    assert [leaf.name for leaf in select_columns(leaves, "a[*")] == ["a[b]"]
+
+
+def test_a_pattern_that_matches_nothing() -> None:
+    with pytest.raises(ColumnNotFound, match=r'no column "x\*"'):
+        ordinals("x*")
+
+
+def test_columns_that_are_excluded() -> None:
+    def chosen(names: list[str] | None, *exclude: str) -> list[int]:
+        return [leaf.ordinal for leaf in choose_columns(LEAVES, names, exclude)]
+
+    assert chosen(None, "#3", "#4", "point") == [2, 5, 6, 7, 8, 9]
+    assert chosen(["point*"], "point.y") == [0, 9]
+    assert chosen(["tags"]) == [2]
+    with pytest.raises(ColumnNotFound):
+        chosen(["tags"], "nothing")
+    with pytest.raises(InvalidArgument, match="are excluded, too"):
+        chosen(["point.x"], "point")
+
+
+def test_values_by_pattern_are_for_chosen_columns() -> None:
+    point = select_columns(LEAVES, ["point", "points"])
+    values = settle_per_column(LEAVES, point[:2], {"*": 1, "point*": 2}, default=0)
+    assert list(values.values()) == [2, 2]
+    with pytest.raises(InvalidArgument, match="none of the columns chosen"):
+        settle_per_column(LEAVES, point, {"ca*": 2}, default=0)

@@ -34,7 +34,7 @@ Examples:
   bloomify verify warehouse/ --sample 10%
   bloomify probe warehouse/ --where "email = 'ada@mail.example'"
   bloomify probe warehouse/ --where "id = 42" --files -0 | xargs -0 -r ls -l
-  bloomify check-engine events.parquet --engine duckdb,spark
+  bloomify check-engine indexed.parquet --engine duckdb
   bloomify index create warehouse/ --columns id,email --name ids
   bloomify index lookup warehouse/ --where "id = 42"
 

@@ -283,6 +283,7 @@ class WritingOptions(TypedDict):
     plan: bool
     as_json: bool
     quiet: bool
+    verbose: bool
 
 
 destination_options = all_of(
@@ -335,6 +336,7 @@ printing_options = all_of(
         "--json", "as_json", is_flag=True, help="Print one JSON object: docs/reference/output.md."
     ),
     _other("-q", "--quiet", is_flag=True, help="Print errors only."),
+    _other("-v", "--verbose", is_flag=True, help="Say how long it took, too."),
 )
 
 
@@ -352,6 +354,7 @@ class ReadingOptions(StateOptions):
     jobs: int | None
     as_json: bool
     quiet: bool
+    verbose: bool
 
 
 state_options = all_of(

@@ -345,7 +345,8 @@ class _Run(Generic[R]):
         if self.as_json:
             lists = {"files": self.documents, "failed": self.failures.documents}
             facts = {**self.view.overall(), **table_documents(self.tables)}
-            self.console.result(json_text(self.view.command, **facts, **lists))
+            seconds = round(self.console.seconds, 3)
+            self.console.result(json_text(self.view.command, seconds=seconds, **facts, **lists))
         elif not self.console.is_quiet and (self.is_together or not self.is_single):
             self._sum_up(num_files)
         return exit_code_of_run(self.failures.codes, num_files=num_files, passed=self.view.passed)

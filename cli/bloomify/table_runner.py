@@ -181,6 +181,7 @@ def _show(
 
     if options["as_json"]:
         document = None if report is None else table_document(report)
-        console.result(json_text(command, table=document, failed=failed))
+        seconds = round(console.seconds, 3)
+        console.result(json_text(command, seconds=seconds, table=document, failed=failed))
     elif report is not None and not options["quiet"]:
         console.result(table_text(report, columns=console.columns))

@@ -95,6 +95,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     table: str | os.PathLike[str],
     columns: str | Sequence[str] | None = None,
     *,
+    exclude: str | Sequence[str] = (),
     branch: str | None = None,
     fpp: float | Mapping[str, float] | None = None,
     ndv: int | None = None,
@@ -123,7 +124,9 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         table: Path or URL of a Delta table's folder, or iceberg://CATALOG/NAMESPACE.TABLE.
         columns: Columns as the table names them, groups for all columns in them; None for those for
             which the table's properties ask: `bloomify.columns` of Delta tables, and
-            `write.parquet.bloom-filter-enabled.column.NAME` of Iceberg tables.
+            `write.parquet.bloom-filter-enabled.column.NAME` of Iceberg tables. Patterns as for
+            `bloomify`.
+        exclude: Columns, in the same words, that get no filter.
         branch: Of an Iceberg table; None for its main branch.
         fpp: False positive probability in (0, 1), for all columns, or by name; None for what the
             table's properties say, else 0.01.
@@ -158,7 +161,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         if number is not None and number < 1:
             raise InvalidArgument(f"{name} of {number} leaves nothing to do")
     opened = open_table(table, branch=branch)
-    wish = wish_of(opened, columns, fpp, max_bytes)
+    wish = wish_of(opened, columns, fpp, max_bytes, exclude=exclude)
     records = Records(opened.id)
     choice = Chooser(opened, records, asked=tuple(wish.rates)).lacking(rebuilds=replace)
     tasks = in_order(choice.tasks, newest_first=newest_first)

@@ -40,6 +40,8 @@ def wish_of(
     names: str | Sequence[str] | None,
     fpp: float | Mapping[str, float] | None,
     max_bytes: int | None,
+    *,
+    exclude: str | Sequence[str] = (),
 ) -> Wish:
     """Return what is asked for.
 
@@ -51,6 +53,7 @@ def wish_of(
             else 1 %.
         max_bytes: Largest bitset; None for what the table's properties have, else the largest that
             readers take.
+        exclude: Columns that are not asked for, whatever names them.
 
     Raises:
         InvalidArgument: If nothing is asked for, or a property or an argument makes no sense.
@@ -67,6 +70,12 @@ def wish_of(
             )
     names = names_of(names)
     chosen = leaves_of(table.columns, None if EVERY_COLUMN in names else names)
+    excluded = table.columns.select(names_of(exclude))
+    if chosen and not set(chosen) - set(excluded):
+        raise InvalidArgument(
+            "all columns that are chosen are excluded, too", remedy="Exclude fewer."
+        )
+    chosen = tuple(name for name in chosen if name not in excluded)
     # The properties may have rates of other columns than those that are named now.
     asked_rates = {
         name: rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, get_args
 
-from parquet_bloomwriter.column_names import select_columns, settle_per_column
+from parquet_bloomwriter.column_names import choose_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.filters.columns import notes_on
@@ -34,6 +34,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
     columns: str | Sequence[str] | None = None,
     *,
+    exclude: str | Sequence[str] = (),
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] = 0.01,
     ndv: int | Mapping[str, int] | None = None,
@@ -61,7 +62,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     Args:
         source: A path, a URL (`s3://bucket/key`, `gs://...`, `sftp://...`), or the file's bytes.
         columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
-            ordinal; None takes every column that can have filters.
+            ordinal; None takes every column that can have filters. If no column has a name, `*` and
+            `?` in it stand for any letters, as in "*_id".
+        exclude: Columns, in the same words, that get no filter.
         output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
             new version is in the report.
         fpp: False positive probability in (0, 1), for all columns, or by name as in `columns`;
@@ -123,7 +126,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     with rewrite_session(source, destination, progress=wrote) as session:
         layout = session.layout
         leaves = layout.footer.leaves
-        chosen = leaves if columns is None else select_columns(leaves, columns)
+        chosen = choose_columns(leaves, columns, exclude)
         options = FilterOptions(max_bytes=max_bytes, sizing=sizing, hash_kind=kind)
         if not dry_run:
             session.place.choose_target()

@@ -65,3 +65,18 @@ def test_in_a_shell(events: Path) -> None:
     _, status = os.waitpid(process, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert events.read_bytes() == before
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+@pytest.mark.usefixtures("events")
+def test_in_other_shells(command: Command, shell: str) -> None:
+    variable = "_BLOOMIFY_COMPLETE"
+    script = command(**{variable: f"{shell}_source"})
+    assert script.returncode == 0
+    assert f"{shell}_complete" in script.stdout
+    last = {"COMP_CWORD": "2" if shell == "zsh" else "--max"}
+    words = {"COMP_WORDS": "bloomify add --max", **last}
+    result = command(**words, **{variable: f"{shell}_complete"})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "--max-bytes-rewritten" in result.stdout
+    assert "--jobs" not in result.stdout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -114,10 +116,43 @@ def test_wrong_options_are_usage_errors(
 def test_short_options_and_rates_in_percent(events: Path, invoke: Invoke) -> None:
     long = invoke(str(events), "--columns", "id", "--fpp", "0.01", "--dry-run", "--json")
     short = invoke(str(events), "-c", "id", "--fpp", "id=1%", "--dry-run", "--json")
-    assert (short.exit_code, short.stdout) == (0, long.stdout)
+    assert short.exit_code == 0
+    assert json.loads(short.stdout)["files"] == json.loads(long.stdout)["files"]
     assert invoke(str(events), "-c", "id", "-q").stdout == ""
     assert invoke("-V").stdout == invoke("--version").stdout
     for rate in ("100%", "0%", "%", "1%%"):
         refused = invoke(str(events), "-c", "id", "--fpp", rate)
         assert refused.exit_code == 2
         assert "is not a probability" in refused.stderr
+
+
+def test_patterns_and_what_is_excluded(events: Path, invoke: Invoke) -> None:
+    def chosen(*options: str) -> list[str]:
+        done = invoke(str(events), *options, "--dry-run", "--json")
+        assert done.exit_code == 0
+        return [one["name"] for one in json.loads(done.stdout)["files"][0]["columns"]]
+
+    assert chosen("-c", "*d,em?il") == ["id", "email"]
+    assert chosen("-c", "*", "--exclude", "act*") == ["id", "email"]
+    assert chosen("--all-columns", "--exclude", "email") == ["id", "active"]
+    assert chosen("-c", "id,email", "--fpp", "*=0.01", "--fpp", "*m*=0.001") == ["id", "email"]
+    refused = invoke(str(events), "-c", "*_id")
+    assert refused.exit_code == 2
+    assert 'there is no column "*_id". The columns are: id, email, active.' in refused.stderr
+    refused = invoke(str(events), "-c", "id", "--exclude", "i*")
+    assert "all columns that are chosen are excluded, too" in refused.stderr
+
+
+@pytest.mark.parametrize("verb", [["-c", "id"], ["inspect"], ["probe", "--where", "id = 1"]])
+def test_how_long_it_took(events: Path, invoke: Invoke, verb: list[str]) -> None:
+    plain = invoke(*verb, str(events))
+    assert " in " not in plain.stderr
+    told = invoke(*verb, str(events), "--verbose")
+    assert told.exit_code == 0
+    line = told.stderr.splitlines()[-1]
+    assert re.fullmatch(r"bloomify: (done|[\d,.]+ \w+) in \d+\.\d s(, [\d,.]+ \w+/s)?\.", line)
+    if verb == ["-c", "id"]:
+        assert "/s." in line
+    failed = invoke(*verb, "nothing.parquet", "-v")
+    assert failed.exit_code
+    assert "done" not in failed.stderr

@@ -336,7 +336,17 @@ def test_help_has_every_option(invoke: Invoke, verb: str | None) -> None:
 def test_help_has_every_command(invoke: Invoke) -> None:
     text = invoke("--help").stdout.partition("Commands:")[2].partition("Which filters:")[0]
     listed = [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
-    assert listed == ["add", "strip", "repair", "advise", "inspect", "verify", "probe", "index"]
+    assert listed == [
+        "add",
+        "strip",
+        "repair",
+        "advise",
+        "inspect",
+        "verify",
+        "probe",
+        "check-engine",
+        "index",
+    ]
 
 
 def test_the_examples_work(invoke: Invoke, orders: Path) -> None:
@@ -345,7 +355,7 @@ def test_the_examples_work(invoke: Invoke, orders: Path) -> None:
         (orders.parent / name).write_bytes(orders.read_bytes())
     text = invoke("--help").stdout.partition("Examples:")[2].partition("Exit codes:")[0]
     commands = [line.strip() for line in text.splitlines() if line.strip()]
-    assert len(commands) == 11
+    assert len(commands) == 12
     function = f'bloomify() {{ "{sys.executable}" -m bloomify "$@"; }}\n'
     for command in commands:
         result = subprocess.run(["/bin/sh", "-c", function + command], check=False)

@@ -56,10 +56,17 @@ _filter_options = all_of(
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
-        help="Columns by dotted path, groups for all columns in them, or #N for the N-th column "
-        "from 0. Repeatable.",
+        help="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or #N "
+        "for the N-th column from 0. Repeatable.",
     ),
     _which("--all-columns", is_flag=True, help="All columns that can have filters."),
+    _which(
+        "--exclude",
+        metavar="NAME,...",
+        multiple=True,
+        callback=split_columns,
+        help="Columns that get none, in the same words. Repeatable.",
+    ),
     _which(
         "--fpp",
         metavar="[NAME=]P",
@@ -119,6 +126,7 @@ class AddOptions(WritingOptions, BudgetOptions, CommitOptions):
 
     columns: tuple[str, ...]
     all_columns: bool
+    exclude: tuple[str, ...]
     fpp: dict[str, float]
     ndv: dict[str, int]
     max_bytes: int
@@ -147,7 +155,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     """
     from bloomify.views.add import AddView
 
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     table = table_among(inputs, options)
     if table is not None:
         ctx.exit(_add_to_table(ctx, table, options, console))
@@ -167,6 +175,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
         return bloomify(
             path,
             None if options["all_columns"] else options["columns"],
+            exclude=options["exclude"],
             fpp=options["fpp"],
             ndv=options["ndv"],
             max_bytes=options["max_bytes"],
@@ -211,6 +220,7 @@ def _add_to_table(
         return bloomify_table(
             table,
             "*" if options["all_columns"] else options["columns"] or None,
+            exclude=options["exclude"],
             branch=options["branch"],
             fpp=options["fpp"] or None,
             ndv=ndv.get("*"),

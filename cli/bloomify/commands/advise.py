@@ -72,7 +72,7 @@ def advise(
     """
     from bloomify.views.advise import AdviseView
 
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     view = AdviseView(inputs=tuple(map(shown, inputs)))
     if options["write"]:
         _check_table(ctx, inputs)

@@ -63,6 +63,7 @@ class CheckEngineOptions(TypedDict):
     timeout: float
     as_json: bool
     quiet: bool
+    verbose: bool
 
 
 @click.command("check-engine", cls=Reading, short_help="Prove which engines use the filters.")
@@ -79,7 +80,7 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
     """
     from parquet_bloomwriter.verbs.check_engine import check_engine
 
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     report = check_engine(
         file,
         options["engines"] or None,

@@ -71,7 +71,7 @@ def inspect(
 
     if options["html"] is not None:
         check_writable(options["html"], overwrite=options["overwrite"])
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     view = InspectView(glyphs=console.glyphs, every_filter=options["row_groups"])
 
     def look(location: Location, _jobs: int, _progress: FileProgress) -> FileFilters:

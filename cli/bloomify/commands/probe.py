@@ -64,6 +64,7 @@ class ProbeOptions(ConditionOptions, PathsOptions, StateOptions):
     murmur3_seed: int
     row_groups: bool
     quiet: bool
+    verbose: bool
 
 
 @click.command("probe", cls=Reading, short_help="Say which files and row groups might match.")
@@ -88,7 +89,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
         from bloomify.commands.columns import show_conditions
 
         show_conditions(ctx, _first(inputs, as_of(options)), given=inputs[0])
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     with interruptible(console.bar):
         condition = condition_of(options)
         found = find(inputs, as_of(options))

@@ -49,7 +49,7 @@ def repair(
         return repair(path, progress=begin_writing(path, progress), **destination)
 
     view = RepairView(with_plan=options["plan"])
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     ctx.exit(rewrite_files(inputs, fill_in, view, options, console))
 
 

@@ -58,7 +58,7 @@ def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Stri
     """
     from bloomify.views.strip import StripView
 
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     table = table_among(inputs, options)
     if table is not None:
         limits = limits_of(options["commit_every"])

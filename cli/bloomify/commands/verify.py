@@ -73,7 +73,7 @@ def verify(
     """
     from bloomify.views.verify import VerifyView
 
-    console = Console.open(is_quiet=options["quiet"])
+    console = Console.open(options)
     view = VerifyView()
 
     def check(location: Location, jobs: int, progress: FileProgress) -> VerifyReport:

@@ -13,10 +13,11 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -24,7 +25,7 @@ from bloomify.console.glyphs import Glyphs, glyphs_for
 from bloomify.console.messages import STANDARD_OUTPUT
 from bloomify.exits import ExitCode
 from parquet_bloomwriter.progress import Bar
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import safe, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
 
 PROGRAM = "bloomify"
 
+_TOLD_FROM_S = 1.0
+"""Seconds from which the time of a command is told on terminals."""
+
+
+class PrintingOptions(TypedDict):
+    """What is printed: `options.printing_options`."""
+
+    as_json: bool
+    quiet: bool
+    verbose: bool
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Console:
@@ -40,14 +52,47 @@ class Console:
 
     bar: Bar
     is_quiet: bool = False
+    began: float = field(default_factory=time.perf_counter)
+    """Seconds."""
+
+    _errors: list[str] = field(default_factory=list, repr=False)
+    """Lines that were printed of errors."""
 
     @classmethod
-    def open(cls, *, is_quiet: bool) -> Console:
-        """Return the console of this process. The bar is drawn on terminals only."""
+    def open(cls, options: PrintingOptions) -> Console:
+        """Return the console of this process. The bar is drawn on terminals only.
+
+        At the end of the command the time is told: with --verbose, and on terminals if it was long.
+        """
+        is_quiet = options["quiet"]
         if is_quiet:
             warnings.filterwarnings("ignore", "the C kernels are not compiled")
         is_watched = not is_quiet and sys.stderr.isatty()
-        return cls(bar=Bar(sys.stderr if is_watched else None), is_quiet=is_quiet)
+        console = cls(bar=Bar(sys.stderr if is_watched else None), is_quiet=is_quiet)
+        if is_watched or options["verbose"]:
+            least = 0.0 if options["verbose"] else _TOLD_FROM_S
+            click.get_current_context().call_on_close(lambda: console.tell_time(least))
+        return console
+
+    @property
+    def seconds(self) -> float:
+        """Since the command began."""
+        return time.perf_counter() - self.began
+
+    def tell_time(self, least: float) -> None:
+        """Print how long the command took, and how many bytes per second that were.
+
+        Args:
+            least: Seconds; less is not told.
+        """
+        took, num_bytes = self.seconds, self.bar.num_bytes_done
+        if took < least or self._errors or sys.exception() is not None:
+            return
+        self._line(
+            f"{size(num_bytes)} in {took:.1f} s, {size(round(num_bytes / took))}/s."
+            if num_bytes
+            else f"done in {took:.1f} s."
+        )
 
     @property
     def columns(self) -> int | None:
@@ -89,6 +134,7 @@ class Console:
 
     def error(self, text: str) -> None:
         """Print one line to standard error."""
+        self._errors.append(text)
         self._line(text, fg="red")
 
     def _line(self, text: str, fg: str | None = None) -> None:

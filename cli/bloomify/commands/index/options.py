@@ -19,6 +19,7 @@ class IndexOptions(TypedDict):
     home: str | None
     as_json: bool
     quiet: bool
+    verbose: bool
 
 
 class NamedOptions(IndexOptions):

@@ -98,7 +98,7 @@ class IndexRun:
             table=table,
             name=default if name is None else name,
             options=options,
-            console=Console.open(is_quiet=options["quiet"]),
+            console=Console.open(options),
         )
 
     @property
