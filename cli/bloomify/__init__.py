@@ -1,1 +1,21 @@
-"""The command `bloomify`: parse, call one verb, print one report."""
+"""The command `bloomify`: parse, call one verb, print one report.
+
+Whoever imports `bloomify` in Python means the library: its names are those of
+`parquet_bloomwriter`, which is imported when the first of them is asked for.
+"""
+
+
+def __getattr__(name: str) -> object:
+    """Return what the library has under a name."""
+    import parquet_bloomwriter
+
+    try:
+        return getattr(parquet_bloomwriter, name)
+    except AttributeError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    import parquet_bloomwriter
+
+    return [*globals(), *parquet_bloomwriter.__all__]
