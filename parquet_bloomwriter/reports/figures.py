@@ -50,7 +50,7 @@ class ColumnFigures:
     name: str
     """Dotted path."""
 
-    physical_types: tuple[str, ...]
+    types: tuple[str, ...]
     """More than one if files disagree."""
 
     num_row_groups: int
@@ -126,12 +126,12 @@ def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
             key = (column.name, seen[column.name])
             seen[column.name] += 1
             found.setdefault(key, []).extend(_placed(column, file=ordinal, start=start))
-            types.setdefault(key, {})[column.physical_type] = None
+            types.setdefault(key, {})[column.type] = None
         start += file.num_row_groups
     return tuple(
         ColumnFigures(
             name=key[0],
-            physical_types=tuple(types[key]),
+            types=tuple(types[key]),
             num_row_groups=start,
             filters=tuple(sorted(filters, key=lambda one: one.position)),
         )

@@ -103,6 +103,9 @@ class ColumnFilters:
     physical_type: str
     """Name of the physical type in parquet.thrift."""
 
+    type: str
+    """Name of the type as schemas write it, such as STRING or DECIMAL(9,2)."""
+
     num_row_groups: int
     num_compressed_bytes: int
     """Compressed bytes of the column's chunks."""
@@ -184,7 +187,7 @@ class InspectReport:
 
 COLUMN_HEADINGS = (
     Heading(title="column", is_text=True),
-    Heading(title="type", is_text=True, hint="Physical type"),
+    Heading(title="type", is_text=True, hint="Logical type, or the physical one"),
     Heading(title="row groups", hint="With a filter, of all"),
     Heading(title="NDV", hint="Distinct values per row group, estimated from the bits, summed"),
     Heading(title="bytes", hint="Headers and bitsets"),
@@ -245,7 +248,7 @@ def _row(column: ColumnFigures) -> list[Content]:
     bits, fill = column.bits_per_value, column.mean_fill
     return [
         identifier(column.name),
-        ", ".join(column.physical_types),
+        ", ".join(column.types),
         f"{len(column.filters):,} of {column.num_row_groups:,}",
         quantity(column.ndv),
         f"{column.num_filter_bytes:,}",

@@ -9,6 +9,7 @@ import numpy as np
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.metadata import Repetition
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
+from parquet_bloomwriter.metadata.logical_types import type_name
 from parquet_bloomwriter.probing.bounds import null_counts
 from parquet_bloomwriter.reports.inspection import (
     ColumnFilters,
@@ -93,6 +94,7 @@ def _column(footer: Footer, leaf: Leaf, filters: Sequence[FilterFacts]) -> Colum
         name=leaf.name,
         ordinal=leaf.ordinal,
         physical_type=leaf.physical_type.name,
+        type=type_name(leaf),
         num_row_groups=footer.num_row_groups,
         num_compressed_bytes=int(np.maximum(sizes, 0).sum()),
         filters=tuple(filters),

@@ -58,6 +58,7 @@ def column(name: str, filters: Iterable[FilterFacts], *, ordinal: int = 0) -> Co
         name=name,
         ordinal=ordinal,
         physical_type="INT64",
+        type="INT64",
         num_row_groups=len(known),
         num_compressed_bytes=100_000,
         filters=known,

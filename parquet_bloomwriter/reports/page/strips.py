@@ -348,7 +348,7 @@ def _metrics(columns: Sequence[ColumnFigures]) -> tuple[Metric, ...]:
 
 def _row(column: ColumnFigures, metrics: Sequence[Metric], places: Places, *, most: int) -> Html:
     runs = runs_of(column, most=most)
-    label = [identifier(column.name), element("small", ", ".join(column.physical_types))]
+    label = [identifier(column.name), element("small", ", ".join(column.types))]
     cells = [
         element(
             "div",
