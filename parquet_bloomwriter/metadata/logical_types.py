@@ -220,26 +220,29 @@ _ANNOTATED: Final[dict[int, str]] = {
 def type_name(leaf: Leaf) -> str:
     """Return the name of a column's type as schemas are usually written.
 
-    Such as `STRING`, `UINT8`, `DECIMAL(9,2)` or `TIMESTAMP(MICROS,UTC)`. The physical type stands for
-    columns without a logical type, and for those whose logical type does not fit it: `BYTE_ARRAY`,
-    `FIXED_LEN_BYTE_ARRAY(16)`.
+    Such as `STRING`, `UINT8`, `DECIMAL(9,2)` or `TIMESTAMP(MICROS,UTC)`. The physical type, such as
+    `BYTE_ARRAY` or `FIXED_LEN_BYTE_ARRAY(16)`, stands for columns without a logical type, and for
+    those whose logical type does not fit it.
     """
     column_type = type_of(leaf)
+    name = ""
     match column_type.kind:
         case Kind.INTEGER:
-            return f"{'' if column_type.is_signed else 'U'}INT{column_type.bits}"
+            name = f"{'' if column_type.is_signed else 'U'}INT{column_type.bits}"
         case Kind.DECIMAL:
-            return f"DECIMAL({column_type.precision},{column_type.scale})"
+            name = f"DECIMAL({column_type.precision},{column_type.scale})"
         case Kind.FLOATING:
-            return _FLOATING_NAMES[column_type.bits]
+            name = _FLOATING_NAMES[column_type.bits]
         case Kind.TIME | Kind.TIMESTAMP:
             clock = ",UTC" if column_type.is_adjusted else ""
-            return f"{column_type.kind.name}({_UNIT_NAMES[column_type.unit]}{clock})"
+            name = f"{column_type.kind.name}({_UNIT_NAMES[column_type.unit]}{clock})"
         case Kind.UUID | Kind.DATE:
-            return column_type.kind.name
+            name = column_type.kind.name
         case Kind.TEXT | Kind.BINARY:
-            return _annotation(leaf) or _physical_name(leaf)
-    return _annotation(leaf) if _has_no_equality(leaf) else _physical_name(leaf)
+            name = _annotation(leaf)
+        case Kind.UNDEFINED if _has_no_equality(leaf):
+            name = _annotation(leaf)
+    return name or _physical_name(leaf)
 
 
 def _annotation(leaf: Leaf) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -124,6 +124,22 @@ class ColumnFilters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroupSpan:
+    """The place of one row group in its file, by its footer."""
+
+    start: int
+    """First byte of its column chunks, absolute."""
+
+    stop: int
+    """Byte after its column chunks, absolute. Filters may lie in between."""
+
+    num_bytes: int
+    """Compressed bytes of all its column chunks."""
+
+    num_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileFilters:
     """The filters of one file."""
 
@@ -136,6 +152,12 @@ class FileFilters:
     num_rows: int
     num_row_groups: int
     created_by: str
+    row_groups: tuple[RowGroupSpan, ...] = field(repr=False)
+    """In order, with filters or without."""
+
+    footer_start: int
+    """Absolute position of the footer, bytes; it ends with the file."""
+
     columns: tuple[ColumnFilters, ...]
     """The columns with filters, and all columns that were asked for by name, in the order of the
     schema."""

@@ -311,7 +311,7 @@ def panel(columns: Sequence[ColumnFigures], places: Places) -> list[Html]:
     rows = [_row(column, metrics, places, most=most) for column in drawn]
     parts = [
         element("p", _reading(places, most=most), class_="quiet"),
-        element("p", *_keys(is_grouped=places.total > most)),
+        element("p", *_keys(is_grouped=places.total > most), class_="keys"),
         scrollable(_head(metrics), *rows, label="Plots by column", class_="strips"),
     ]
     if left_out := len(columns) - len(drawn):
