@@ -1,7 +1,7 @@
 """The notebooks of docs/notebooks as pages of the site: text, code, and what the code shows.
 
-Outputs are those that `python -m docs.notebooks.run` wrote; nothing is run here. Tables of reports are
-HTML, and stay as they are; plain text stands in a box.
+Outputs are those that `python -m docs.notebooks.run` wrote; nothing is run here. Tables of reports
+are HTML, and stay as they are; plain text stands in a box.
 """
 
 from __future__ import annotations

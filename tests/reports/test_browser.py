@@ -9,6 +9,7 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
+from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.reports.inspection import COLUMN_HEADINGS, InspectReport
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.page import page
@@ -267,6 +268,25 @@ def test_screen_readers_get_a_name_for_every_plot(browser: Browser) -> None:
 def with_role(browser: Browser, role: str) -> list[str]:
     nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     return [node["name"]["value"] for node in nodes if node["role"]["value"] == role]
+
+
+def test_advice_in_a_notebook_fits_1000_pixels(browser: Browser) -> None:
+    advice = ColumnAdvice(
+        name="customer_email_address", ordinal=0, physical_type="INT64",
+        type="TIMESTAMP(MICROS,UTC)", verdict=Advice.HAS_FILTER,
+        reason="about 4 distinct values per row group, all in dictionaries: " * 2,
+        num_row_groups=400, num_filters=0, num_values=10**9, num_compressed_bytes=10**10,
+        ndv=123_456_789.0, num_filter_bytes=1_234_567_890, read_by_statistics=0.1234,
+        holding=0.1, skipped_present=0.88, skipped_absent=0.999_999_96,
+    )  # fmt: skip
+    report = AdviseReport(
+        paths=("events.parquet",), num_files=1, size=10**11, num_rows=10**9, num_row_groups=400,
+        fpp=0.01, columns=(advice,),
+    )  # fmt: skip
+    host = f"<!DOCTYPE html><body style='font:14px sans-serif'>{notebook_html(report)}</body>"
+    browser.show(host, width=1_000)
+    overflow = "const e = document.querySelector('.parquet-bloomwriter'); "
+    assert browser.run(overflow + "return e.scrollWidth - e.clientWidth") == 0
 
 
 @pytest.mark.parametrize(
