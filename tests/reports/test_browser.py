@@ -136,10 +136,10 @@ def test_the_strip_of_a_file_is_to_scale(browser: Browser) -> None:
     assert "filters, 195.3 KiB" in " ".join(keys.split())
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_tables_fit_a_window_of_1000_pixels(browser: Browser, shape: dict[str, int]) -> None:
+@pytest.mark.parametrize("shape", ["few", "files"])
+def test_tables_fit_a_window_of_1000_pixels(browser: Browser, shape: str) -> None:
     for width in (1_000, 420):
-        browser.show(page(matrix(**shape)), width=width)
+        browser.show(page(matrix(**SHAPES[shape])), width=width)
         browser.run("document.querySelector('details').open = true")
         widths = browser.run("""
             const all = [...document.querySelectorAll('.scroll')];
