@@ -2,6 +2,7 @@
 
 - The page of the command is made from click, and so never differs from `--help`.
 - CHANGELOG.md, CONTRIBUTING.md and SECURITY.md become pages; links between them and docs/ are kept.
+- The notebooks become pages (`docs.notebook_pages`).
 - Drawings (SVG) become part of their page, so that they follow its colours, light or dark.
 - A page that would load anything from another server fails the build.
 """
@@ -18,6 +19,7 @@ import click
 
 from bloomify.console.help import OTHER_OPTIONS, Option
 from bloomify.main import cli
+from docs.notebook_pages import FOLDER, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +45,13 @@ _OUTSIDE = re.compile(
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of files that lie beside docs/."""
-    from mkdocs.structure.files import File
+    """Add the pages of notebooks, and of files that lie beside docs/."""
+    from mkdocs.structure.files import File, InclusionLevel
 
+    for notebook in sorted(FOLDER.glob("*.ipynb")):
+        uri, content = f"notebooks/{notebook.stem}.md", page_of(notebook.stem)
+        file = File.generated(config, uri, content=content, inclusion=InclusionLevel.INCLUDED)
+        files.append(file)
     for name, page in ROOT_PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text("utf-8")))
     return files
@@ -63,7 +69,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
             return posixpath.relpath(ROOT_PAGES[target], home or ".")
         if is_of_root:
             return posixpath.relpath(target.removeprefix("docs/"), home)
-        return match[1]
+        return re.sub(r"\.ipynb$", ".md", match[1])
 
     return _LINK.sub(moved, markdown).replace(COMMANDS, "\n".join(commands()))
 

@@ -203,3 +203,67 @@ def _parametrized(member: int, fields: Mapping[int, int]) -> Types:
         return make(_UNITS[unit], is_adjusted=bool(fields[LogicalTypeField.IS_ADJUSTED_TO_UTC]))
     except (KeyError, ValueError):
         return {}
+
+
+_UNIT_NAMES: Final = {_MILLIS: "MILLIS", _MICROS: "MICROS", 1: "NANOS"}
+_FLOATING_NAMES: Final = {16: "FLOAT16", 32: "FLOAT", 64: "DOUBLE"}
+_ANNOTATED: Final[dict[int, str]] = {
+    ConvertedType.UTF8: "STRING",
+    ConvertedType.ENUM: "ENUM",
+    ConvertedType.JSON: "JSON",
+    ConvertedType.BSON: "BSON",
+    ConvertedType.INTERVAL: "INTERVAL",
+}
+"""Names of converted types whose `ColumnType` does not tell them apart."""
+
+
+def type_name(leaf: Leaf) -> str:
+    """Return the name of a column's type as schemas are usually written.
+
+    Such as `STRING`, `UINT8`, `DECIMAL(9,2)` or `TIMESTAMP(MICROS,UTC)`. The physical type, such as
+    `BYTE_ARRAY` or `FIXED_LEN_BYTE_ARRAY(16)`, stands for columns without a logical type, and for
+    those whose logical type does not fit it.
+    """
+    column_type = type_of(leaf)
+    name = ""
+    match column_type.kind:
+        case Kind.INTEGER:
+            name = f"{'' if column_type.is_signed else 'U'}INT{column_type.bits}"
+        case Kind.DECIMAL:
+            name = f"DECIMAL({column_type.precision},{column_type.scale})"
+        case Kind.FLOATING:
+            name = _FLOATING_NAMES[column_type.bits]
+        case Kind.TIME | Kind.TIMESTAMP:
+            clock = ",UTC" if column_type.is_adjusted else ""
+            name = f"{column_type.kind.name}({_UNIT_NAMES[column_type.unit]}{clock})"
+        case Kind.UUID | Kind.DATE:
+            name = column_type.kind.name
+        case Kind.TEXT | Kind.BINARY:
+            name = _annotation(leaf)
+        case Kind.UNDEFINED if _has_no_equality(leaf):
+            name = _annotation(leaf)
+    return name or _physical_name(leaf)
+
+
+def _annotation(leaf: Leaf) -> str:
+    """Return the name of the logical or converted type; "" if the column has none."""
+    if leaf.logical_type:
+        return LogicalType(leaf.logical_type_id).name
+    return "" if leaf.converted_type is None else _ANNOTATED[leaf.converted_type]
+
+
+def _has_no_equality(leaf: Leaf) -> bool:
+    """Tell whether the logical type is known, but says nothing about which values are equal."""
+    if leaf.logical_type:
+        return leaf.logical_type_id in (
+            LogicalType.UNKNOWN,
+            LogicalType.VARIANT,
+            LogicalType.GEOMETRY,
+            LogicalType.GEOGRAPHY,
+        )
+    return leaf.is_interval
+
+
+def _physical_name(leaf: Leaf) -> str:
+    length = f"({leaf.type_length})" if leaf.type_length else ""
+    return f"{leaf.physical_type.name}{length}"

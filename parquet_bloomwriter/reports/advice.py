@@ -54,6 +54,9 @@ class ColumnAdvice:
     physical_type: str
     """Name of the physical type in parquet.thrift."""
 
+    type: str
+    """Name of the type as schemas write it, such as STRING or DECIMAL(9,2)."""
+
     verdict: Advice
     reason: str
     """One clause."""
@@ -221,7 +224,7 @@ def _as_path(path: str) -> str:
 
 _HEADINGS = (
     Heading(title="column", is_text=True),
-    Heading(title="type", is_text=True, hint="Physical type"),
+    Heading(title="type", is_text=True, hint="Logical type, or the physical one"),
     Heading(title="advice", is_text=True),
     Heading(title="NDV", hint="Distinct values per row group, estimated from a sample"),
     Heading(title="bytes", hint="Headers and bitsets that would be added"),
@@ -244,7 +247,7 @@ def _headline(report: AdviseReport) -> str:
 def _row(column: ColumnAdvice) -> list[Content]:
     return [
         identifier(column.name),
-        column.physical_type,
+        column.type,
         column.verdict.value,
         quantity(column.ndv),
         "-" if column.num_filter_bytes is None else f"{column.num_filter_bytes:,}",

@@ -1,20 +1,23 @@
 """Figures of columns, summed over all row groups of all files, in the order of the files.
 
-A lookup of a value that is absent from a row group reads the row group nevertheless with the
-probability `fpp` of its filter, and always where there is no filter that can be trusted. So of N
-row groups it reads the share
+A lookup of a value that is absent from row group i reads the row group nevertheless with a
+probability p(i): the exact rate of its filter, or 1 where there is no filter that can be trusted.
+So of N row groups, of b(i) bytes each, with F bytes of filters that can be trusted, it reads
 
-    (N - k + sum of the k exact rates) / N
+                                 row groups                bytes
+    without filters              N                         sum b(i)
+    with, the value is absent    sum p(i)                  F + sum p(i) b(i)
+    with, one row group has it   1 + (1 - 1/N) sum p(i)    F + sum b(i)/N + (1 - 1/N) sum p(i) b(i)
 
-where k is the number of filters that can be trusted. Statistics and dictionaries, which may spare
-some of these row groups, are not counted.
+on average, where each row group is equally likely to hold the value. Footers, which are read in any
+case, are not counted, and neither are statistics and dictionaries, which may spare row groups.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,17 +47,29 @@ class PlacedFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookupCost:
+    """What one lookup by equality reads, on average."""
+
+    row_groups: float
+    num_bytes: float
+    """Compressed bytes of all columns of these row groups, and of the filters that are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFigures:
     """The figures of one column in all files."""
 
     name: str
     """Dotted path."""
 
-    physical_types: tuple[str, ...]
+    types: tuple[str, ...]
     """More than one if files disagree."""
 
     num_row_groups: int
     """Row groups of all files, with filter or without."""
+
+    row_group_bytes: tuple[int, ...] = field(repr=False)
+    """Compressed bytes of each row group, all columns, by position."""
 
     filters: tuple[PlacedFilter, ...]
     """By position."""
@@ -94,31 +109,51 @@ class ColumnFigures:
         return max((rate for rate in rates if rate is not None), default=None)
 
     @property
-    def num_trusted(self) -> int:
-        """Filters that a lookup may rely on."""
-        return sum(one.is_trusted for one in self.filters)
-
-    @property
     def num_problems(self) -> int:
         """Filters that must not be trusted."""
         return sum(one.facts.problem is not None for one in self.filters)
 
     @property
-    def read_row_groups(self) -> float:
-        """Expected number of row groups that a lookup of an absent value reads."""
-        rates = sum(one.facts.fpp or 0.0 for one in self.filters if one.is_trusted)
-        return self.num_row_groups - self.num_trusted + rates
+    def without_filters(self) -> LookupCost:
+        """The cost if there were no filters."""
+        return LookupCost(row_groups=self.num_row_groups, num_bytes=sum(self.row_group_bytes))
+
+    @property
+    def absent(self) -> LookupCost:
+        """The cost if no row group holds the value."""
+        trusted = [one for one in self.filters if one.is_trusted]
+        spared = [(1 - (one.facts.fpp or 0.0), one) for one in trusted]
+        num_bytes = sum(share * self.row_group_bytes[one.position] for share, one in spared)
+        filters = sum(one.facts.length or 0 for one in trusted)
+        return LookupCost(
+            row_groups=self.num_row_groups - sum(share for share, _ in spared),
+            num_bytes=sum(self.row_group_bytes) - num_bytes + filters,
+        )
+
+    @property
+    def present(self) -> LookupCost:
+        """The cost if one row group holds the value."""
+        if not self.num_row_groups:
+            return self.without_filters
+        every, absent, number = self.without_filters, self.absent, self.num_row_groups
+        filters = sum(one.facts.length or 0 for one in self.filters if one.is_trusted)
+        by_mistake = (absent.num_bytes - filters) * (1 - 1 / number)
+        return LookupCost(
+            row_groups=1 + absent.row_groups * (1 - 1 / number),
+            num_bytes=filters + every.num_bytes / number + by_mistake,
+        )
 
     @property
     def read_share(self) -> float:
         """Share of row groups that a lookup of an absent value reads, in [0, 1]."""
-        return self.read_row_groups / self.num_row_groups if self.num_row_groups else 0.0
+        return self.absent.row_groups / self.num_row_groups if self.num_row_groups else 0.0
 
 
 def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
     """Sum up columns by name; columns of equal name in one file are distinguished by order."""
     found: dict[tuple[str, int], list[PlacedFilter]] = {}
     types: dict[tuple[str, int], dict[str, None]] = {}
+    sizes = tuple(span.num_bytes for file in files for span in file.row_groups)
     start = 0
     for ordinal, file in enumerate(files):
         seen: Counter[str] = Counter()
@@ -126,13 +161,14 @@ def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
             key = (column.name, seen[column.name])
             seen[column.name] += 1
             found.setdefault(key, []).extend(_placed(column, file=ordinal, start=start))
-            types.setdefault(key, {})[column.physical_type] = None
+            types.setdefault(key, {})[column.type] = None
         start += file.num_row_groups
     return tuple(
         ColumnFigures(
             name=key[0],
-            physical_types=tuple(types[key]),
+            types=tuple(types[key]),
             num_row_groups=start,
+            row_group_bytes=sizes,
             filters=tuple(sorted(filters, key=lambda one: one.position)),
         )
         for key, filters in found.items()

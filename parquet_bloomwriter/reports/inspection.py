@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -103,6 +103,9 @@ class ColumnFilters:
     physical_type: str
     """Name of the physical type in parquet.thrift."""
 
+    type: str
+    """Name of the type as schemas write it, such as STRING or DECIMAL(9,2)."""
+
     num_row_groups: int
     num_compressed_bytes: int
     """Compressed bytes of the column's chunks."""
@@ -121,6 +124,22 @@ class ColumnFilters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroupSpan:
+    """The place of one row group in its file, by its footer."""
+
+    start: int
+    """First byte of its column chunks, absolute."""
+
+    stop: int
+    """Byte after its column chunks, absolute. Filters may lie in between."""
+
+    num_bytes: int
+    """Compressed bytes of all its column chunks."""
+
+    num_rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileFilters:
     """The filters of one file."""
 
@@ -133,6 +152,12 @@ class FileFilters:
     num_rows: int
     num_row_groups: int
     created_by: str
+    row_groups: tuple[RowGroupSpan, ...] = field(repr=False)
+    """In order, with filters or without."""
+
+    footer_start: int
+    """Absolute position of the footer, bytes; it ends with the file."""
+
     columns: tuple[ColumnFilters, ...]
     """The columns with filters, and all columns that were asked for by name, in the order of the
     schema."""
@@ -184,7 +209,7 @@ class InspectReport:
 
 COLUMN_HEADINGS = (
     Heading(title="column", is_text=True),
-    Heading(title="type", is_text=True, hint="Physical type"),
+    Heading(title="type", is_text=True, hint="Logical type, or the physical one"),
     Heading(title="row groups", hint="With a filter, of all"),
     Heading(title="NDV", hint="Distinct values per row group, estimated from the bits, summed"),
     Heading(title="bytes", hint="Headers and bitsets"),
@@ -245,7 +270,7 @@ def _row(column: ColumnFigures) -> list[Content]:
     bits, fill = column.bits_per_value, column.mean_fill
     return [
         identifier(column.name),
-        ", ".join(column.physical_types),
+        ", ".join(column.types),
         f"{len(column.filters):,} of {column.num_row_groups:,}",
         quantity(column.ndv),
         f"{column.num_filter_bytes:,}",

@@ -91,6 +91,9 @@ class Look:
     most_rows: int
     """Rows that are shown; the number of all others stands below the table."""
 
+    has_labels: bool = False
+    """Whether each cell has the title of its heading as `data-label`, for narrow screens."""
+
     table: dict[str, str] = field(default_factory=dict)
     """Attributes of the element <table>; the other fields are those of its parts."""
 
@@ -132,7 +135,12 @@ def _row(headings: Sequence[Heading], cells: Sequence[Content], look: Look) -> H
         "tr",
         element("th", first, scope="row", **look.row_heading),
         *[
-            element("td", cell, **_cell(heading, look))
+            element(
+                "td",
+                cell,
+                data_label=heading.title if look.has_labels else None,
+                **_cell(heading, look),
+            )
             for heading, cell in zip(headings[1:], others, strict=True)
         ],
     )

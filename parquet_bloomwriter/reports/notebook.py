@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 _MOST_REMARKS = 20
 
 _LINE = "1px solid rgba(128,128,128,.4)"
-_CELL = "padding:.2em .7em;background:transparent;color:inherit;vertical-align:top;border:0"
+_CELL = "padding:.2em .5em;background:transparent;color:inherit;vertical-align:top;border:0"
 _RULED = f"{_CELL};border-bottom:{_LINE}"
 _FIGURES = "text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 _WORDS = "text-align:left;white-space:nowrap"
+_HEADING = "vertical-align:bottom;white-space:normal;font-weight:600"
 _WRAPPED = "text-align:left;white-space:normal;overflow-wrap:anywhere"
 _SCROLLED = "overflow-x:auto;scrollbar-width:thin;scrollbar-color:rgba(128,128,128,.6) transparent"
 _HIDDEN = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)"
@@ -30,13 +31,13 @@ _NOTEBOOK = Look(
     most_rows=MOST_ROWS,
     table={"style": "border-collapse:collapse;margin:.4em 0;color:inherit;border:0"},
     caption={"style": _HIDDEN},
-    text_heading={"style": f"{_RULED};{_WORDS};font-weight:600"},
-    number_heading={"style": f"{_RULED};{_FIGURES};font-weight:600"},
-    row_heading={"style": f"{_CELL};{_WRAPPED};min-width:9em;max-width:30em;font-weight:400"},
+    text_heading={"style": f"{_RULED};text-align:left;{_HEADING}"},
+    number_heading={"style": f"{_RULED};text-align:right;{_HEADING}"},
+    row_heading={"style": f"{_CELL};{_WRAPPED};min-width:7em;max-width:30em;font-weight:400"},
     text={"style": f"{_CELL};{_WORDS}"},
-    long_text={"style": f"{_CELL};{_WRAPPED};min-width:16em;max-width:40em"},
+    long_text={"style": f"{_CELL};{_WRAPPED};min-width:12em;max-width:40em"},
     number={"style": f"{_CELL};{_FIGURES}"},
-    rest={"style": "margin:.2em .7em;font-style:italic"},
+    rest={"style": "margin:.2em .5em;font-style:italic"},
 )
 
 

@@ -8,7 +8,7 @@ figures are estimates, as good as these values are like the others.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from parquet_bloomwriter.filters.stored import filters_of_columns
 from parquet_bloomwriter.metadata import PhysicalType, Repetition
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
+from parquet_bloomwriter.metadata.logical_types import type_name
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
@@ -93,7 +94,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
         advice = tuple(
-            _advice(leaf.name, leaf.ordinal, leaf.physical_type.name, evidence, fpp)
+            _advice(_Column.of(leaf), evidence, fpp)
             for leaf, evidence in survey.columns(chosen, num_jobs)
         )
         return AdviseReport(
@@ -148,7 +149,8 @@ def merge_advice(
 def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
     parts = [one.evidence for one in same if one.evidence is not None]
     first = same[0]
-    advice = _advice(first.name, first.ordinal, first.physical_type, merge_profiles(parts), fpp)
+    column = _Column(first.name, first.ordinal, first.physical_type, first.type)
+    advice = _advice(column, merge_profiles(parts), fpp)
     num_files = sum(one.num_files for one in same if one.ordinal == first.ordinal)
     return replace(advice, num_files=num_files)
 
@@ -160,14 +162,23 @@ def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
     return replace(column, notes=(*column.notes, _LEFT_OUT))
 
 
-def _advice(
-    name: str, ordinal: int, physical_type: str, evidence: ColumnProfile, fpp: float
-) -> ColumnAdvice:
+class _Column(NamedTuple):
+    """What the advice on a column says about its place in the schema."""
+
+    name: str
+    ordinal: int
+    physical_type: str
+    type: str
+
+    @classmethod
+    def of(cls, leaf: Leaf) -> _Column:
+        return cls(leaf.name, leaf.ordinal, leaf.physical_type.name, type_name(leaf))
+
+
+def _advice(column: _Column, evidence: ColumnProfile, fpp: float) -> ColumnAdvice:
     judgement = judge(evidence, fpp=fpp)
     return ColumnAdvice(
-        name=name,
-        ordinal=ordinal,
-        physical_type=physical_type,
+        **column._asdict(),
         verdict=judgement.verdict,
         reason=judgement.reason,
         notes=judgement.notes,

@@ -8,19 +8,21 @@ import numpy as np
 
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_all_bits
 from parquet_bloomwriter.metadata import Repetition
-from parquet_bloomwriter.metadata.fields import ChunkField, FileField
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField, RowGroupField
+from parquet_bloomwriter.metadata.logical_types import type_name
 from parquet_bloomwriter.probing.bounds import null_counts
 from parquet_bloomwriter.reports.inspection import (
     ColumnFilters,
     FileFilters,
     FilterFacts,
     FilterPlace,
+    RowGroupSpan,
 )
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import columns_of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,6 +67,8 @@ def inspect(
             num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
             num_row_groups=footer.num_row_groups,
             created_by=footer.created_by.decode(errors="backslashreplace"),
+            row_groups=tuple(_row_groups(footer)),
+            footer_start=footer.start,
             columns=tuple(
                 _column(footer, leaves[ordinal], found[ordinal])
                 for ordinal in sorted(found)
@@ -87,12 +91,25 @@ def values_and_nulls(footer: Footer) -> tuple[NDArray[np.int64], NDArray[np.int6
     return values, nulls
 
 
+def _row_groups(footer: Footer) -> Iterator[RowGroupSpan]:
+    """Yield where each row group lies; what the footer says is kept within the file."""
+    sizes = np.clip(footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE), 0, footer.start)
+    starts = np.minimum(footer.chunk_starts(), footer.start)
+    stops = np.minimum(starts + sizes, footer.start).max(axis=1, initial=0)
+    firsts = np.where(starts > 0, starts, footer.start).min(axis=1, initial=footer.start)
+    rows = np.maximum(footer.row_groups.value(RowGroupField.NUM_ROWS), 0)
+    columns = (np.minimum(firsts, stops), stops, sizes.sum(axis=1), rows)
+    for start, stop, num_bytes, num_rows in zip(*(one.tolist() for one in columns), strict=True):
+        yield RowGroupSpan(start=start, stop=stop, num_bytes=num_bytes, num_rows=num_rows)
+
+
 def _column(footer: Footer, leaf: Leaf, filters: Sequence[FilterFacts]) -> ColumnFilters:
     sizes = footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE)[:, leaf.ordinal]
     return ColumnFilters(
         name=leaf.name,
         ordinal=leaf.ordinal,
         physical_type=leaf.physical_type.name,
+        type=type_name(leaf),
         num_row_groups=footer.num_row_groups,
         num_compressed_bytes=int(np.maximum(sizes, 0).sum()),
         filters=tuple(filters),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 from collections import Counter
 from itertools import chain
@@ -13,7 +14,8 @@ import pytest
 
 from bloomify.main import cli
 from docs.hooks import COMMANDS, commands
-from tests.docs.page_blocks import DOCS, pages
+from docs.notebook_pages import FOLDER, page_of
+from tests.docs.page_blocks import DOCS, ROOT, pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,3 +72,28 @@ def test_drawings_say_in_words_what_they_show() -> None:
     drawings = {path.name for path in (DOCS / "how-it-works/drawings").iterdir()}
     assert set(used.values()) == drawings
     assert all(len(words) > 60 for words in used)  # a sentence
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.ipynb"))])
+def test_a_notebook_has_a_page_with_all_that_it_shows(name: str) -> None:
+    assert f": notebooks/{name}.md\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
+    page = page_of(name)
+    cells = json.loads((FOLDER / f"{name}.ipynb").read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    assert outputs
+    for cell in cells:
+        assert "".join(cell["source"]).rstrip() in page
+    for output in outputs:
+        data = output.get("data", {})
+        kind = "text/html" if "text/html" in data else "text/plain"
+        text = "".join(output.get("text", data.get(kind, "")))
+        for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", text) or text.splitlines():
+            assert cell in page
+
+
+def test_an_output_of_a_notebook_is_one_block_of_html() -> None:
+    blocks = re.findall(r'<div class="output">.*', page_of("which_columns"), re.DOTALL)
+    for block in blocks[0].split('<div class="output">')[1:]:
+        assert block.partition("\n\n")[0].endswith("</div>")
+    assert "<style" not in page_of("which_columns")
+    assert not re.search(r"<table(?![^>]* class=)", page_of("which_columns"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.metadata import PhysicalType
-from parquet_bloomwriter.metadata.logical_types import ColumnType, Kind, type_of
+from parquet_bloomwriter.metadata.logical_types import ColumnType, Kind, type_name, type_of
 from tests.support.binding import bare_leaf, leaf_of
 
 T = PhysicalType
@@ -66,6 +66,62 @@ WRITTEN = [
     (pa.decimal256(76, 76), decimal(76, 76)),
     (pa.null(), ColumnType(kind=Kind.UNDEFINED)),
 ]
+
+
+NAMES = [
+    (pa.bool_(), "BOOLEAN"),
+    (pa.int8(), "INT8"),
+    (pa.int64(), "INT64"),
+    (pa.uint32(), "UINT32"),
+    (pa.float16(), "FLOAT16"),
+    (pa.float32(), "FLOAT"),
+    (pa.float64(), "DOUBLE"),
+    (pa.string(), "STRING"),
+    (pa.json_(), "JSON"),
+    (pa.binary(), "BYTE_ARRAY"),
+    (pa.binary(5), "FIXED_LEN_BYTE_ARRAY(5)"),
+    (pa.uuid(), "UUID"),
+    (pa.date32(), "DATE"),
+    (pa.time32("ms"), "TIME(MILLIS)"),
+    (pa.timestamp("us"), "TIMESTAMP(MICROS)"),
+    (pa.timestamp("ns", "UTC"), "TIMESTAMP(NANOS,UTC)"),
+    (pa.decimal128(9, 2), "DECIMAL(9,2)"),
+    (pa.decimal256(76, 76), "DECIMAL(76,76)"),
+    (pa.null(), "UNKNOWN"),
+]
+
+
+@pytest.mark.parametrize(("kind", "expected"), NAMES, ids=[name for _, name in NAMES])
+def test_names_of_types(kind: pa.DataType, expected: str) -> None:
+    assert type_name(leaf_of(kind)) == expected
+
+
+@pytest.mark.parametrize(
+    ("converted_type", "physical_type", "expected"),
+    [
+        (0, T.BYTE_ARRAY, "STRING"),
+        (0, T.INT64, "INT64"),
+        (4, T.BYTE_ARRAY, "ENUM"),
+        (20, T.BYTE_ARRAY, "BSON"),
+        (10, T.INT64, "TIMESTAMP(MICROS,UTC)"),
+        (13, T.INT32, "UINT32"),
+        (3, T.INT32, "INT32"),
+        (99, T.INT32, "INT32"),
+        (None, T.INT96, "INT96"),
+    ],
+)
+def test_names_of_converted_types(
+    converted_type: int | None, physical_type: PhysicalType, expected: str
+) -> None:
+    leaf = replace(bare_leaf(physical_type), converted_type=converted_type)
+    assert type_name(leaf) == expected
+
+
+def test_names_of_types_that_do_not_fit() -> None:
+    interval = replace(bare_leaf(T.FIXED_LEN_BYTE_ARRAY), type_length=12, converted_type=21)
+    assert type_name(interval) == "INTERVAL"
+    assert type_name(replace(leaf_of(pa.string()), physical_type=T.INT32)) == "INT32"
+    assert type_name(replace(leaf_of(pa.string()), logical_type=b"\xff")) == "BYTE_ARRAY"
 
 
 @pytest.mark.parametrize(("kind", "expected"), WRITTEN, ids=[str(kind) for kind, _ in WRITTEN])

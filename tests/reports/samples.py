@@ -10,6 +10,7 @@ from parquet_bloomwriter.reports.inspection import (
     FilterFacts,
     FilterPlace,
     InspectReport,
+    RowGroupSpan,
 )
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def column(name: str, filters: Iterable[FilterFacts], *, ordinal: int = 0) -> Co
         name=name,
         ordinal=ordinal,
         physical_type="INT64",
+        type="INT64",
         num_row_groups=len(known),
         num_compressed_bytes=100_000,
         filters=known,
@@ -78,6 +80,11 @@ def file(
         num_rows=1_000 * num_row_groups,
         num_row_groups=num_row_groups,
         created_by=created_by,
+        row_groups=tuple(
+            RowGroupSpan(start=at, stop=at + 990_000, num_bytes=980_000, num_rows=1_000)
+            for at in range(4, 1_000_000 * num_row_groups, 1_000_000)
+        ),
+        footer_start=max(1_000_000 * num_row_groups - 5_000, 4),
         columns=tuple(columns),
     )
 

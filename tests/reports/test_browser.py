@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from parquet_bloomwriter.reports.inspection import InspectReport
+from parquet_bloomwriter.reports.advice import Advice, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.reports.inspection import COLUMN_HEADINGS, InspectReport
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.page import page
-from parquet_bloomwriter.text import name, percent, rate
+from parquet_bloomwriter.text import name, rate, size
 from tests.reports.samples import HOSTILE, column, facts, file, matrix
 from tests.reports.scripts import CONTRASTS, HEIGHTS, OVERFLOW, STRAY_MARKS, TABLES
 
@@ -68,9 +70,12 @@ def test_tables_tell_the_figures_of_the_report(browser: Browser) -> None:
     assert tables["Filters by column"]["rows"] == [
         ["id", "INT64", "2 of 4", "840", "1,126", "10.4", "42 %", "0.015", "0.02", "-"]
     ]
-    read = (2 + 0.03) / 4
-    (lookup,) = tables["Row groups that a lookup of an absent value reads, by column"]["rows"]
-    assert [lookup[0], *lookup[2:]] == ["id", percent(read), "2 of 4", "100 %"]
+    absent = 2 + 0.03
+    there = 1 + absent * 3 / 4
+    read = [4 * 980_000, 1_126 + there * 980_000, 1_126 + absent * 980_000]
+    (lookup,) = tables["What a lookup reads, by column"]["rows"]
+    sizes = [size(round(num_bytes)) for num_bytes in read]
+    assert [lookup[0], *lookup[2:]] == ["id", "4", "2.52", "2.03", *sizes]
     browser.run("document.querySelector('details').open = true")
     assert tables_of(browser)["Every filter"]["rows"] == [
         ["id", "1", "0", "4", "1,043", "column-chunk", "1,000", "800", "42 %", "0.02"],
@@ -103,6 +108,57 @@ def test_bars_are_as_long_as_the_share_that_is_read(browser: Browser) -> None:
         return ['.part', '.whole'].map(c => document.querySelector(c).getBoundingClientRect().width)
     """)
     assert widths[0] / widths[1] == pytest.approx((1 + 0.6) / 4, abs=0.005)
+
+
+def test_the_strip_of_a_file_is_to_scale(browser: Browser) -> None:
+    filters = [facts(i, offset=980_000 + i * 100_000, length=100_000) for i in range(2)]
+    filters.append(facts(2, offset=1_990_000, length=2))
+    made = file([column("id", filters)], num_row_groups=4)
+    browser.show(page(replace(made, footer_start=3_900_000)))
+    parts = browser.run("""
+        const svg = document.querySelector('svg.layout');
+        const all = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('.group, .filters, .footer')].map(part => {
+            const at = part.getBBox();
+            return [part.classList[0], at.x / all.width, at.width / all.width];
+        });
+    """)
+    expected = [
+        *[("group", at, 990_000) for at in range(4, 4_000_000, 1_000_000)],
+        ("filters", 980_000, 200_000),
+        ("filters", 1_990_000, 2),
+        ("footer", 3_900_000, 100_000),
+    ]
+    assert [one[0] for one in parts] == [one[0] for one in expected]
+    for part, (_, start, length) in zip(parts, expected, strict=True):
+        assert part[1:] == pytest.approx([start / 4e6, length / 4e6], abs=1e-5)
+    keys = browser.run("return document.querySelector('.keys').innerText")
+    assert "filters, 195.3 KiB" in " ".join(keys.split())
+
+
+@pytest.mark.parametrize("shape", ["few", "files"])
+def test_tables_fit_a_window_of_1000_pixels(browser: Browser, shape: str) -> None:
+    for width in (1_000, 420):
+        browser.show(page(matrix(**SHAPES[shape])), width=width)
+        browser.run("document.querySelector('details').open = true")
+        widths = browser.run("""
+            const all = [...document.querySelectorAll('.scroll')];
+            return all.map(one => one.scrollWidth - one.clientWidth);
+        """)
+        assert widths
+        assert set(widths) == {0}
+
+
+def test_narrow_windows_have_a_line_for_each_cell(browser: Browser) -> None:
+    browser.show(page(matrix(num_columns=1, num_row_groups=1)), width=420)
+    cells = browser.run("""
+        return [...document.querySelector('.scroll tbody tr').cells].map(one => [
+            getComputedStyle(one, '::before').content, one.getBoundingClientRect().width,
+        ]);
+    """)
+    labels = [heading.title for heading in COLUMN_HEADINGS]
+    assert [label for label, _ in cells[1:]] == [f'"{label}"' for label in labels[1:]]
+    assert min(width for _, width in cells) > 380
 
 
 def test_pointing_at_a_plot_tells_the_row_group(browser: Browser) -> None:
@@ -202,7 +258,7 @@ def test_the_keyboard_reaches_and_scrolls_what_scrolls(browser: Browser) -> None
 
 def test_screen_readers_get_a_name_for_every_plot(browser: Browser) -> None:
     browser.show(page(matrix(num_columns=2, num_row_groups=3)))
-    browser.wait_for(lambda: len(with_role(browser, "image")) == 2 * 4)
+    browser.wait_for(lambda: len(with_role(browser, "image")) == 2 * 4 + 1)
     named = with_role(browser, "image")
     assert "Exact FPP of id_0" in named
     assert all(named)
@@ -212,6 +268,25 @@ def test_screen_readers_get_a_name_for_every_plot(browser: Browser) -> None:
 def with_role(browser: Browser, role: str) -> list[str]:
     nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     return [node["name"]["value"] for node in nodes if node["role"]["value"] == role]
+
+
+def test_advice_in_a_notebook_fits_1000_pixels(browser: Browser) -> None:
+    advice = ColumnAdvice(
+        name="customer_email_address", ordinal=0, physical_type="INT64",
+        type="TIMESTAMP(MICROS,UTC)", verdict=Advice.HAS_FILTER,
+        reason="about 4 distinct values per row group, all in dictionaries: " * 2,
+        num_row_groups=400, num_filters=0, num_values=10**9, num_compressed_bytes=10**10,
+        ndv=123_456_789.0, num_filter_bytes=1_234_567_890, read_by_statistics=0.1234,
+        holding=0.1, skipped_present=0.88, skipped_absent=0.999_999_96,
+    )  # fmt: skip
+    report = AdviseReport(
+        paths=("events.parquet",), num_files=1, size=10**11, num_rows=10**9, num_row_groups=400,
+        fpp=0.01, columns=(advice,),
+    )  # fmt: skip
+    host = f"<!DOCTYPE html><body style='font:14px sans-serif'>{notebook_html(report)}</body>"
+    browser.show(host, width=1_000)
+    overflow = "const e = document.querySelector('.parquet-bloomwriter'); "
+    assert browser.run(overflow + "return e.scrollWidth - e.clientWidth") == 0
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parquet_bloomwriter.reports.figures import figures_of, mean, share_of_bytes
+from parquet_bloomwriter.reports.figures import LookupCost, figures_of, mean, share_of_bytes
 from tests.reports.samples import column, facts, file
 
 rates = st.lists(st.one_of(st.none(), st.floats(min_value=0, max_value=1)), min_size=1, max_size=30)
@@ -21,7 +22,7 @@ def test_a_lookup_reads_what_filters_let_pass_and_what_has_none(
     filters = [facts(i, fpp=fpp) for i, fpp in enumerate(row_groups) if fpp is not None]
     (figures,) = figures_of([file([column("id", filters)], num_row_groups=len(row_groups))])
     expected = [1.0 if fpp is None else fpp for fpp in row_groups]
-    assert figures.read_row_groups == pytest.approx(math.fsum(expected))
+    assert figures.absent.row_groups == pytest.approx(math.fsum(expected))
     assert figures.read_share == pytest.approx(math.fsum(expected) / len(expected))
     assert 0 <= figures.read_share <= 1 + 1e-12
 
@@ -29,9 +30,35 @@ def test_a_lookup_reads_what_filters_let_pass_and_what_has_none(
 def test_filters_that_must_not_be_trusted_spare_nothing() -> None:
     filters = [facts(0, fpp=0.0, problem="all zero"), facts(1, fpp=None), facts(2, fpp=0.01)]
     (figures,) = figures_of([file([column("id", filters)], num_row_groups=4)])
-    assert figures.read_row_groups == pytest.approx(3.01)
-    assert (figures.num_trusted, figures.num_problems) == (1, 1)
+    assert figures.absent.row_groups == pytest.approx(3.01)
+    assert figures.num_problems == 1
     assert (figures.mean_fpp, figures.worst_fpp) == (0.01, 0.01)
+
+
+def test_the_cost_of_a_lookup_by_enumeration() -> None:
+    """The formula equals the mean over all row groups that may hold the value."""
+    filters = [facts(0, fpp=0.25, length=100), facts(1, fpp=0.0, problem="all zero"), facts(3)]
+    own = file([column("id", filters)], num_row_groups=4)
+    sizes = [1_000, 2_000, 4_000, 8_000]
+    spans = [replace(one, num_bytes=b) for one, b in zip(own.row_groups, sizes, strict=True)]
+    (figures,) = figures_of([replace(own, row_groups=tuple(spans))])
+    passes = [0.25, 1, 1, 0.01]
+    read_filters = 100 + 1_024 + 19
+    assert figures.without_filters == LookupCost(row_groups=4, num_bytes=15_000)
+    assert figures.absent.row_groups == pytest.approx(math.fsum(passes))
+    by_mistake = math.fsum(p * b for p, b in zip(passes, sizes, strict=True))
+    assert figures.absent.num_bytes == pytest.approx(read_filters + by_mistake)
+    cases = [[1 if i == held else p for i, p in enumerate(passes)] for held in range(4)]
+    groups = [math.fsum(case) for case in cases]
+    read = [math.fsum(p * b for p, b in zip(case, sizes, strict=True)) for case in cases]
+    assert figures.present.row_groups == pytest.approx(mean(groups))
+    assert figures.present.num_bytes == pytest.approx(read_filters + (mean(read) or 0))
+
+
+def test_a_lookup_in_no_row_group_reads_nothing() -> None:
+    (figures,) = figures_of([file([column("id", [])], num_row_groups=0)])
+    nothing = LookupCost(row_groups=0, num_bytes=0)
+    assert (figures.without_filters, figures.present, figures.absent) == (nothing,) * 3
 
 
 def test_files_are_put_one_after_the_other() -> None:

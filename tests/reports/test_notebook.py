@@ -90,7 +90,7 @@ def test_filters_inspected() -> None:
     assert shown.text.startswith("buffer: 4 filters in 2 row groups, 4,160 bytes (")
     assert [row[:3] for row in shown.rows] == [
         ["id", "INT64", "2 of 2"],
-        ["email", "BYTE_ARRAY", "2 of 2"],
+        ["email", "STRING", "2 of 2"],
     ]
     worst = max(one.fpp or 0 for one in report.columns[0].filters)
     assert float(shown.rows[0][8]) == pytest.approx(worst, rel=0.05)

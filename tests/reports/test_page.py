@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from parquet_bloomwriter import __version__
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.page import page
 from tests.reports.parsing import Seen
@@ -43,6 +45,40 @@ def test_its_title(title: str | None) -> None:
     shown = "Bloom filters in part-00000.parquet" if title is None else "Filters of &lt;May&gt;"
     assert f"<title>{shown}</title>" in source
     assert f"<h1><bdi>{shown}</bdi></h1>" in source
+
+
+def test_it_names_the_data_set_the_time_and_the_program() -> None:
+    zone = timezone(timedelta(hours=1), "CET")
+    made_at = datetime(2026, 11, 3, 9, 5, tzinfo=zone)
+    files = matrix(num_columns=1, num_row_groups=1, num_files=3)
+    text = Seen(page(files, made_at=made_at)).text
+    assert "Bloom filters in events (3 files)" in text
+    assert "/data/events" in text
+    assert f"Made by parquet-bloomwriter {__version__} on 3 November 2026, 09:05 CET" in text
+    assert "Written by parquet-cpp-arrow version 26.0.0" in text
+    text = Seen(page(files, data_set="iceberg://lake/shop.orders")).text
+    assert "Bloom filters in shop.orders (3 files)" in text
+    assert "iceberg://lake/shop.orders" in text
+
+
+def test_the_data_set_of_files_in_several_folders() -> None:
+    paths = ["/data/a/1.parquet", "/data/ab/2.parquet", None]
+    files = tuple(file([], num_row_groups=1, path=path) for path in paths)
+    assert "Bloom filters in data (2 files)" in page(InspectReport(files=files[:2]))
+    assert "Bloom filters in 2 files" in page(InspectReport(files=files[1:]))
+
+
+def test_only_the_most_frequent_writers_are_named() -> None:
+    files = [file([], num_row_groups=1, created_by=f"writer {i % 5}") for i in range(9)]
+    text = Seen(page(InspectReport(files=tuple(files)))).text
+    assert "Written by writer 0, writer 1, writer 2 and 2 others" in text
+
+
+def test_many_parts_are_drawn_as_cells() -> None:
+    spread = [facts(i, offset=4 + 1_000_000 * i, length=250_000) for i in range(1_000)]
+    strip = page(file([column("id", spread)], num_row_groups=1_000)).partition('class="layout"')[2]
+    rects = re.findall(r'height="([\d.]+)" class="filters"', strip.partition("</svg>")[0])
+    assert rects == ["7.50"] * 200
 
 
 def test_a_file_without_filters_and_no_file_at_all() -> None:

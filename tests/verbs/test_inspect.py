@@ -53,6 +53,30 @@ def plain() -> bytes:
     return written(bloom_filter_options=SIZE)
 
 
+@pytest.mark.parametrize("placement", ["column-chunk", "row-group", "end"])
+def test_row_groups_lie_where_pyarrow_finds_them(placement: Placement) -> None:
+    data = bloomify(plain(), ["id", "email"], placement=placement).data
+    assert data is not None
+    report, metadata = inspect(data), pq.read_metadata(io.BytesIO(data))
+    assert report.footer_start + metadata.serialized_size + 8 == len(data)
+    assert len(report.row_groups) == metadata.num_row_groups == 2
+    for ordinal, span in enumerate(report.row_groups):
+        row_group = metadata.row_group(ordinal)
+        columns = [row_group.column(i) for i in range(row_group.num_columns)]
+        starts = [c.dictionary_page_offset or c.data_page_offset for c in columns]
+        sizes = [c.total_compressed_size for c in columns]
+        assert span.start == min(starts)
+        assert span.stop == max(a + b for a, b in zip(starts, sizes, strict=True))
+        assert (span.num_bytes, span.num_rows) == (sum(sizes), row_group.num_rows)
+
+
+def test_row_groups_are_kept_within_the_file() -> None:
+    data = with_number(plain(), ChunkField.TOTAL_COMPRESSED_SIZE, 2**62, chunk=(1, 0))
+    report = inspect(data)
+    assert [one.stop <= report.footer_start for one in report.row_groups] == [True, True]
+    assert report.row_groups[1].num_bytes < 2**40
+
+
 def facts(data: bytes, row_group: int = 0, column: str = "id") -> FilterFacts:
     """The one filter."""
     found = inspect(data).filters

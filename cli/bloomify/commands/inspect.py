@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
@@ -82,7 +83,9 @@ def inspect(
     shared = cast("ReadingOptions", options)
     code = read_files(inputs, look, view, shared, console, has_details=options["row_groups"])
     if options["html"] is not None and view.files:
-        _write_page(options["html"], view.files, console, overwrite=options["overwrite"])
+        data_set = shown(inputs[0]) if len(inputs) == 1 else None
+        made = _page(view.files, data_set)
+        _write_page(options["html"], made, console, overwrite=options["overwrite"])
     is_answer = view.files and not any(file.filters for file in view.files)
     if is_answer and not (options["as_json"] or options["columns"]):
         words = shlex.join(["bloomify", "advise", *map(shown, inputs)])
@@ -90,11 +93,17 @@ def inspect(
     ctx.exit(code)
 
 
-def _write_page(path: str, files: list[FileFilters], console: Console, *, overwrite: bool) -> None:
-    from bloomify.console.page_file import write_page
+def _page(files: list[FileFilters], data_set: str | None) -> bytes:
     from parquet_bloomwriter.reports.inspection import InspectReport
     from parquet_bloomwriter.reports.page import page
 
-    data = page(InspectReport(files=tuple(files))).encode("utf-8", "backslashreplace")
+    made_at = datetime.now().astimezone()
+    document = page(InspectReport(files=tuple(files)), data_set=data_set, made_at=made_at)
+    return document.encode("utf-8", "backslashreplace")
+
+
+def _write_page(path: str, data: bytes, console: Console, *, overwrite: bool) -> None:
+    from bloomify.console.page_file import write_page
+
     write_page(path, data, overwrite=overwrite)
     console.note(f"the page was written to {safe(path)}, {size(len(data))}.")

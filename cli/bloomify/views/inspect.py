@@ -170,7 +170,7 @@ def _remarks(files: Sequence[FileFilters], *, columns: int | None) -> str:
 
 
 def _column_document(column: ColumnFilters) -> Document:
-    names = ("name", "ordinal", "physical_type", "num_row_groups", "num_compressed_bytes")
+    names = ("name", "ordinal", "physical_type", "type", "num_row_groups", "num_compressed_bytes")
     return {
         **facts_of(column, *names),
         "filters": [_filter_document(one) for one in column.filters],

@@ -7,7 +7,9 @@ page's own style sheet.
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib.resources import files as package_files
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.reports.figures import figures_of, share_of_bytes
@@ -26,16 +28,20 @@ from parquet_bloomwriter.reports.markup import (
     laid_out,
     scrollable,
 )
+from parquet_bloomwriter.reports.page.layout import strips_of_files
 from parquet_bloomwriter.reports.page.sections import file_table, filter_table, lookup_table
 from parquet_bloomwriter.reports.page.strips import Places, panel
 from parquet_bloomwriter.text import clipped, count, percent, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from parquet_bloomwriter.reports.figures import ColumnFigures
+    from parquet_bloomwriter.reports.markup import Content
     from parquet_bloomwriter.reports.summary import Remark, Table
 
+_MOST_WRITERS = 3
 _MOST_REMARKS = 200
 _LONGEST_REMARK = 1_000
 """Characters."""
@@ -44,6 +50,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 _LOOK = Look(
     most_rows=500,
+    has_labels=True,
     text_heading={"class_": "text"},
     number_heading={"class_": "number"},
     text={"class_": "text"},
@@ -52,18 +59,28 @@ _LOOK = Look(
 )
 
 
-def page(report: InspectReport | FileFilters, *, title: str | None = None) -> str:
-    """Make one HTML page that shows every filter: sizes, rates, and what lookups skip.
+def page(
+    report: InspectReport | FileFilters,
+    *,
+    title: str | None = None,
+    data_set: str | None = None,
+    made_at: datetime | None = None,
+) -> str:
+    """Make one HTML page that shows every filter: places, sizes, rates, and what lookups read.
 
     Args:
         report: What `inspect` found in one file, or in many.
-        title: Heading of the page; by default the name of the file, or the number of files.
+        title: Heading of the page; by default the name of the data set.
+        data_set: The file, folder or table that the report is about; by default the path of the
+            file, or the folder that holds all files.
+        made_at: When the files were looked at, in some time zone; None leaves the time out.
 
     Returns:
         The whole document; save it as UTF-8.
     """
     files = (report,) if isinstance(report, FileFilters) else report.files
-    heading = clipped(title or _title(files))
+    where = data_set or _data_set(files)
+    heading = clipped(title or _title(files, where))
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -73,30 +90,60 @@ def page(report: InspectReport | FileFilters, *, title: str | None = None) -> st
         element("title", heading),
         element("style", _style_sheet()),
     )
-    body = element("body", element("main", *_header(files, heading), *_sections(files)))
+    body = element(
+        "body", element("main", *_header(files, heading, where, made_at), *_sections(files))
+    )
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en').source}\n"
 
 
-def _title(files: Sequence[FileFilters]) -> str:
+def _data_set(files: Sequence[FileFilters]) -> str:
+    """Return the path of the only file, or the folder of all; "" for buffers."""
+    paths = [file.path for file in files]
+    if len(set(paths)) <= 1:
+        return next(filter(None, paths), "")
+    folders = [(path or "").split("/")[:-1] for path in paths]
+    levels = takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False))
+    return "/".join(level[0] for level in levels)
+
+
+def _title(files: Sequence[FileFilters], where: str) -> str:
+    name = where.rstrip("/").rpartition("/")[2]
     if len(files) == 1:
-        path = files[0].path
-        return f"Bloom filters in {path.rpartition('/')[2] if path else 'a buffer'}"
-    return f"Bloom filters in {count(len(files), 'file')}"
+        return f"Bloom filters in {name or 'a buffer'}"
+    num_files = count(len(files), "file")
+    return f"Bloom filters in {f'{name} ({num_files})' if name else num_files}"
 
 
 def _style_sheet() -> Html:
     return Html(package_files(__package__).joinpath("page.css").read_text(encoding="utf-8"))
 
 
-def _header(files: Sequence[FileFilters], heading: str) -> list[Html]:
+def _header(
+    files: Sequence[FileFilters], heading: str, where: str, made_at: datetime | None
+) -> list[Html]:
+    from parquet_bloomwriter import __version__
+
     parts = [element("h1", element("bdi", heading))]
-    if len(files) == 1:
-        path = identifier(files[0].path) if files[0].path else Html("a buffer")
-        parts.append(element("p", path, class_="quiet path"))
-        writer = element("bdi", clipped(files[0].created_by or "an unnamed writer"))
-        parts.append(element("p", "Written by ", writer, class_="quiet"))
+    if where or len(files) == 1:
+        path = identifier(where) if where else Html("a buffer")
+        parts.append(element("p", path, class_="about path"))
+    if files:
+        parts.append(element("p", "Written by ", *_writers(files), class_="about"))
+    when = "" if made_at is None else f" on {made_at.day} {made_at:%B %Y, %H:%M %Z}".rstrip()
+    parts.append(element("p", f"Made by parquet-bloomwriter {__version__}{when}", class_="about"))
     parts.append(_figures(files))
     return parts
+
+
+def _writers(files: Sequence[FileFilters]) -> list[Content]:
+    """Return who wrote the files, the most frequent first."""
+    writers = Counter(file.created_by or "an unnamed writer" for file in files)
+    shown: list[Content] = []
+    for writer, _ in writers.most_common(_MOST_WRITERS):
+        shown += [", ", element("bdi", clipped(writer))]
+    if (left_out := len(writers) - _MOST_WRITERS) > 0:
+        shown.append(f" and {count(left_out, 'other')}")
+    return shown[1:]
 
 
 def _figures(files: Sequence[FileFilters]) -> Html:
@@ -118,7 +165,8 @@ def _sections(files: Sequence[FileFilters]) -> list[Html]:
     parts = _remarks(remarks_on(files), has_filters=bool(columns))
     if columns:
         parts += _section("Columns", _scrolled(column_table(columns)))
-        parts += _section("What a lookup of an absent value reads", *_lookup_parts(columns))
+        parts += _section("What a lookup reads", *_lookup_parts(columns))
+        parts += _section("Where filters lie", *strips_of_files(files))
         parts += _section("Filters by row group", *panel(columns, Places.of(files)))
         every = filter_table(files)
         parts.append(element("details", element("summary", "Every filter"), _scrolled(every)))
@@ -129,9 +177,11 @@ def _sections(files: Sequence[FileFilters]) -> list[Html]:
 
 def _lookup_parts(columns: Sequence[ColumnFigures]) -> list[Html]:
     sentence = (
-        "Without filters a lookup reads every row group. With them it reads a row group by mistake "
-        "as often as the exact FPP of its filter says, and always where there is no filter that "
-        "can be trusted. Statistics and dictionaries may spare more; they are left out of account."
+        "Before, without filters, a lookup of one value reads every row group. With them it reads "
+        "the row group that holds the value (there), or none (absent); others by mistake, as often "
+        "as the exact FPP of their filters says; and always those without a filter that can be "
+        "trusted. Bytes are those of all columns in these row groups, and of the column's filters. "
+        "Statistics and dictionaries may spare more; they are left out of account."
     )
     table = _scrolled(lookup_table(columns), class_="scroll wide")
     return [element("p", sentence, class_="quiet"), table]

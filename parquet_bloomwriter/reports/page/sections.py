@@ -1,4 +1,4 @@
-"""The tables of a page: what lookups of absent values read, every filter, every file."""
+"""The tables of a page: what lookups read, every filter, every file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.reports.inspection import quantity
 from parquet_bloomwriter.reports.markup import Html, element, identifier, named
 from parquet_bloomwriter.reports.summary import Heading, Table
-from parquet_bloomwriter.text import percent, rate
+from parquet_bloomwriter.text import percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +42,17 @@ _FILTERS = (
 )
 _LOOKUPS = (
     Heading(title="column", is_text=True),
-    Heading(title="share of row groups read", is_text=True),
-    Heading(title="with filters"),
-    Heading(title="row groups", hint="Expected number of row groups read"),
-    Heading(title="without"),
+    Heading(title="share read, absent", is_text=True, hint="Share of all row groups that are read"),
+    Heading(title="row groups before", hint="Without filters, any value"),
+    Heading(title="row groups, there", hint="With filters, a value that one row group holds"),
+    Heading(title="row groups, absent", hint="With filters, a value that no row group holds"),
+    Heading(title="bytes before", hint="Without filters, any value"),
+    Heading(title="bytes, there", hint="With filters, a value that one row group holds"),
+    Heading(title="bytes, absent", hint="With filters, a value that no row group holds"),
 )
+
+_FEW = 10
+"""Below, expected numbers of row groups have two digits after the point."""
 
 _HEIGHT, _THICKNESS = 16, 8
 """Of the drawing of a bar, and of the bar itself, pixels."""
@@ -111,7 +117,7 @@ def _filter_row(number: int, facts: FilterFacts) -> list[Content]:
 def lookup_table(columns: Sequence[ColumnFigures]) -> Table:
     """Return the table of what lookups read, a row with a bar for each column."""
     return Table(
-        caption="Row groups that a lookup of an absent value reads, by column",
+        caption="What a lookup reads, by column",
         headings=_LOOKUPS,
         rows=map(_row, columns),
         num_rows=len(columns),
@@ -120,12 +126,12 @@ def lookup_table(columns: Sequence[ColumnFigures]) -> Table:
 
 
 def _row(column: ColumnFigures) -> list[Content]:
+    costs = (column.without_filters, column.present, column.absent)
     return [
         identifier(column.name),
         _bar(column),
-        percent(column.read_share),
-        f"{_expected(column.read_row_groups)} of {column.num_row_groups:,}",
-        percent(1.0 if column.num_row_groups else 0.0),
+        *[_expected(cost.row_groups) for cost in costs],
+        *[size(round(cost.num_bytes)) for cost in costs],
     ]
 
 
@@ -147,7 +153,9 @@ def _bar(column: ColumnFigures) -> Html:
 
 
 def _expected(row_groups: float) -> str:
-    """Write an expected number: whole where it is large, two digits where it is small."""
+    """Write an expected number of row groups, with few digits."""
     if row_groups < 1:
         return rate(row_groups)
-    return f"{row_groups:,.1f}".removesuffix(".0")
+    digits = 2 if row_groups < _FEW else 1
+    whole, _, part = f"{row_groups:,.{digits}f}".partition(".")
+    return f"{whole}.{part}".rstrip("0").rstrip(".")

@@ -311,7 +311,7 @@ def panel(columns: Sequence[ColumnFigures], places: Places) -> list[Html]:
     rows = [_row(column, metrics, places, most=most) for column in drawn]
     parts = [
         element("p", _reading(places, most=most), class_="quiet"),
-        element("p", *_keys(is_grouped=places.total > most)),
+        element("p", *_keys(is_grouped=places.total > most), class_="keys"),
         scrollable(_head(metrics), *rows, label="Plots by column", class_="strips"),
     ]
     if left_out := len(columns) - len(drawn):
@@ -348,7 +348,7 @@ def _metrics(columns: Sequence[ColumnFigures]) -> tuple[Metric, ...]:
 
 def _row(column: ColumnFigures, metrics: Sequence[Metric], places: Places, *, most: int) -> Html:
     runs = runs_of(column, most=most)
-    label = [identifier(column.name), element("small", ", ".join(column.physical_types))]
+    label = [identifier(column.name), element("small", ", ".join(column.types))]
     cells = [
         element(
             "div",
