@@ -54,6 +54,9 @@ _JAVA_STACK = re.compile(r"(?:\\n|\n)\s*(?:\\t)?\s*at .*", re.DOTALL)
 _RPC_ERROR = re.compile(r'^\w+Error\("[\w.$]+", "|"\)$')
 _DENIED = "security.AccessControlException"
 _MAX_WORDS = 300
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_PROPERTY = re.compile(r"<property>(.*?)</property>", re.DOTALL)
+_NAME_OR_VALUE = re.compile(r"<(name|value)>\s*([^<]*?)\s*</\1>")
 _VARIABLES = ("HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_USER_NAME", "HADOOP_PROXY_USER")
 
 
@@ -293,15 +296,14 @@ def file_system(url: str) -> tuple[Any, str]:
 
 def _default_file_system() -> str:
     """Return `fs.defaultFS` of Hadoop's configuration; "" if it says nothing."""
-    from xml.etree import ElementTree as ET
-
     home = os.environ.get("HADOOP_HOME")
     folder = os.environ.get("HADOOP_CONF_DIR") or (home and f"{home}/etc/hadoop")
     try:
-        root = ET.parse(Path(folder or "", "core-site.xml")).getroot()  # noqa: S314  the user's own
-    except (OSError, ET.ParseError):
+        text = Path(folder or "", "core-site.xml").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
         return ""
-    for one in root.iter("property"):
-        if (one.findtext("name") or "").strip() == "fs.defaultFS":
-            return (one.findtext("value") or "").strip()
+    for one in _PROPERTY.findall(_COMMENT.sub("", text)):
+        found = dict(_NAME_OR_VALUE.findall(one))
+        if found.get("name") == "fs.defaultFS":
+            return str(found.get("value", ""))
     return ""

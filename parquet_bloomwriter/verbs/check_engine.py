@@ -19,6 +19,7 @@ Source: parquet.thrift, PageEncodingStats; the released specification, BloomFilt
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from importlib.util import find_spec
 from itertools import islice
@@ -59,6 +60,9 @@ _MOST_TRIED = 10_000
 _ENOUGH = 16
 """Such values of which one is taken that the filters of most row groups exclude."""
 
+_PLAIN = re.compile(r"[A-Za-z0-9 @._~:/+-]+")
+"""What a command of the shell may have in it that comes from a file."""
+
 _PIECE_BYTES = 8 << 20
 _MAGIC_BYTES = 4
 
@@ -80,7 +84,8 @@ def check_engine(  # noqa: PLR0913  all but two by keyword
             is given.
         column: A column with filters, of integers or text; None for the first that will do.
         command: A command of the shell that asks another engine. `{file}`, `{column}` and `{value}`
-            in it stand for path, name, and a literal of SQL; it must fail if the query does.
+            in it stand for a path, the name, and a literal of SQL, without characters that shells
+            know; it must fail if the query does.
         timeout_s: Seconds for one answer.
         progress: Called with what became of each engine.
 
@@ -99,14 +104,17 @@ def check_engine(  # noqa: PLR0913  all but two by keyword
     ):
         if footer.is_signed or footer.encrypted.any():
             raise UnsupportedFile("the file is encrypted", path=path)
-        name, value, num_row_groups = _question(path, footer, column)
-        with_filters, without = (Path(folder, f"{one}.parquet") for one in ("with", "without"))
+        name, value, num_row_groups = _question(path, footer, column, for_shell=command is not None)
+        plain, with_filters, without = (
+            Path(folder, f"{one}.parquet") for one in ("plain", "with", "without")
+        )
+        plain.symlink_to(path)
         _write_copy(file, footer, with_filters, edits=[])
         _write_copy(file, footer, without, edits=list(_without_filters(footer)))
-        copies = str(with_filters), str(without)
+        files = str(plain), str(with_filters), str(without)
         checks = []
         for who, asking in asked.items():
-            checks.append(_checked(who, asking, path, copies, (name, value)))
+            checks.append(_checked(who, asking, files, (name, value)))
             if progress is not None:
                 progress(checks[-1])
     return EngineReport(
@@ -152,11 +160,11 @@ def _asking(engine: Engine, timeout_s: float) -> Asking:
 
 
 def _checked(
-    who: str, asking: Asking, path: str, copies: tuple[str, str], question: tuple[str, int | str]
+    who: str, asking: Asking, files: tuple[str, str, str], question: tuple[str, int | str]
 ) -> EngineCheck:
-    """Ask one engine, first of the file itself."""
-    with_filters, without = copies
-    plain = asking(path, *question)
+    """Ask one engine of the file itself, and of the copies with and without filters."""
+    original, with_filters, without = files
+    plain = asking(original, *question)
     use, reason = Use.UNDECIDED, ""
     if plain.has_failed:
         reason = f"it cannot read the file itself: {plain.problem}"
@@ -176,8 +184,12 @@ def _checked(
 # The question.
 
 
-def _question(path: str, footer: Footer, column: str | None) -> tuple[str, int | str, int]:
+def _question(
+    path: str, footer: Footer, column: str | None, *, for_shell: bool
+) -> tuple[str, int | str, int]:
     """Return a column, a value that only its filters exclude, and from how many row groups.
+
+    What a shell is given has no characters that mean anything there: it comes from the file.
 
     Raises:
         InvalidArgument: If there is none.
@@ -192,8 +204,12 @@ def _question(path: str, footer: Footer, column: str | None) -> tuple[str, int |
     can_ask = [
         leaf for leaf in with_filters if len(leaf.path) == 1 and leaf.physical_type in _TYPES
     ]
+    if for_shell:
+        can_ask = [leaf for leaf in can_ask if _PLAIN.fullmatch(leaf.name)]
     for leaf in can_ask:
-        values = islice(_absent_values(path, footer, leaf), _MOST_TRIED)
+        absent = _absent_values(path, footer, leaf)
+        safe = (one for one in absent if not for_shell or _PLAIN.fullmatch(str(one)))
+        values = islice(safe, _MOST_TRIED)
         tried = ((_excluded_by_filters(path, leaf, value), value) for value in values)
         good = islice(((n, value) for n, value in tried if n), _ENOUGH)
         num_row_groups, value = max(good, key=lambda pair: pair[0], default=(0, 0))

@@ -63,8 +63,13 @@ _KNOWN = Counter(
 """Between Spark's driver and its workers, about what the driver itself has sent; and the C library
 that the process has loaded already."""
 
-_KNOWN_MODULES = {"parquet_bloomwriter/spark/worker_python.py": {"subprocess"}}
-"""It asks the Python for its version that Spark is about to start."""
+_KNOWN_MODULES = {
+    "parquet_bloomwriter/spark/worker_python.py": {"subprocess"},
+    "parquet_bloomwriter/verbs/engine_queries.py": {"subprocess"},
+}
+"""One asks the Python for its version that Spark is about to start. The other asks engines, by its
+own scripts or the caller's command, in which nothing of a file stands that means anything to a
+shell."""
 
 _LOOKED_AT = (ast.Call, ast.Import, ast.ImportFrom, ast.keyword, ast.BinOp)
 _LOGGING = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})

@@ -92,19 +92,17 @@ READS = f"{sys.executable} -c " + shlex.quote(
     ],
 )
 def test_commands(file: Path, command: str, use: Use, reason: str) -> None:
-    plain = file.rename(file.with_name("plain.parquet"))
-    (check,) = check_engine(plain, command=command, timeout_s=3).checks
+    (check,) = check_engine(file, command=command, timeout_s=3).checks
     assert (check.engine, check.use) == (command, use)
     assert reason in check.reason
 
 
 def test_a_command_that_asks_the_filters(file: Path) -> None:
-    plain = file.rename(file.with_name("plain.parquet"))
     script = "import sys, duckdb; print(duckdb.execute(sys.argv[1]).fetchone()[0])"
     query = "SELECT count(*) FROM '{file}' WHERE {column} = {value}"
     command = f'{sys.executable} -c {shlex.quote(script)} "{query}"'
     for column in ("id", "kind"):
-        (check,) = check_engine(plain, command=command, column=column).checks
+        (check,) = check_engine(file, command=command, column=column).checks
         assert (check.use, check.reason) == (Use.USED, "")
 
 
@@ -140,3 +138,21 @@ def test_footers_lose_their_dictionaries(file: Path) -> None:
     other = parse_footer(data, start=footer.start)
     assert not is_fully_dictionary_encoded(other, 0, kind)
     assert sum(a != b for a, b in zip(data, footer.data, strict=True)) <= 16
+
+
+@pytest.mark.parametrize(
+    "text", ["x$(touch {})", "x`touch {}`", "x'; touch {}; echo '", 'x"; touch {}']
+)
+def test_nothing_of_a_file_is_a_command(tmp_path: Path, text: str) -> None:
+    bad = tmp_path / "bad"
+    values = [text.format(bad) + str(i) for i in range(0, 1000, 2)]
+    names = ["a", f"b$(touch {bad})"]
+    table = pa.table([values, list(range(0, 5000, 10))], names)
+    path = tmp_path / f"it's; touch {bad.name}; .parquet"
+    pq.write_table(table, path)
+    bloomify(path)
+    with pytest.raises(InvalidArgument, match="no question is found"):
+        check_engine(path, command="cat {file} {column} {value} >/dev/null; echo 0")
+    (check,) = check_engine(path, "duckdb", column="a").checks
+    assert check.use is Use.USED
+    assert not bad.exists()

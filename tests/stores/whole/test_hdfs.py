@@ -300,6 +300,12 @@ def test_the_default_file_system_is_that_of_hadoop(
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     with pytest.raises(InvalidArgument, match="names no name node"):
         bloomify(f"hdfs://{folder.path}/a.parquet", ["id"])
+    (tmp_path / "core-site.xml").write_text(
+        "<configuration><!-- <property><name>fs.defaultFS</name><value>hdfs://a</value></property>"
+        f"--><property><value>x</value><name>io</name></property>\n<property>\n<final>true</final>"
+        f"<value>\n {hdfs.url} </value><name> fs.defaultFS</name></property></configuration>"
+    )
+    assert split_url("hdfs:///x") == (hdfs.url, "/x")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs.configuration))
     assert bloomify(f"hdfs://{folder.path}/a.parquet", ["id"]).written
     assert split_url("HDFS:///x") == (hdfs.url, "/x")
