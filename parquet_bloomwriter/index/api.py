@@ -381,11 +381,13 @@ def _with_changes(
     table: StrPath, info: IndexInfo, files: StrPath | Sequence[StrPath] | None
 ) -> IndexInfo:
     from parquet_bloomwriter.index.changes import current_files
-    from parquet_bloomwriter.index.managed_tables import managed_table, state_of
+    from parquet_bloomwriter.index.managed_tables import check_place, managed_table, state_of
 
     if not info.root:
         return info
     state = state_of(info.options)
     managed = None if state is None else managed_table(table, info.root, state)
+    if managed is not None:
+        check_place(managed, info.root)
     found = current_files(table, info.root, files) if managed is None else managed.files()
     return with_changes(info, found)

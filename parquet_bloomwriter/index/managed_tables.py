@@ -17,6 +17,7 @@ names that begin with an underscore.
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +29,6 @@ from parquet_bloomwriter.index.files import FileId, relative_path
 from parquet_bloomwriter.replace.external_references import ReferenceKind
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
@@ -241,7 +241,8 @@ class IcebergTableAt:
             raise InvalidArgument(
                 f'"{missing[0]}" is no column of this table with one value in each row',
                 path=self.table.path,
-                remedy="Name a column as the table spells it, and none within lists or maps.",
+                remedy="Name a column as the table spells it, and no struct, list or map, nor what "
+                "is within lists or maps.",
             )
         return IcebergState(
             name=self.table.path, uuid=self.uuid, snapshot_id=self.snapshot_id, fields=fields
@@ -347,6 +348,25 @@ def managed_table(
     if isinstance(state, DeltaState) or (state is None and is_delta(root)):
         return delta_table(root)
     return None
+
+
+def check_place(table: ManagedTable, root: str) -> None:
+    """Check that a table, opened by the name that an index has of it, lies where the index's does.
+
+    Raises:
+        InvalidArgument: If it was moved, or renamed, and its name given to another table.
+    """
+    if isinstance(table, IcebergTableAt) and not _is_same_place(table.root, root):
+        raise InvalidArgument(
+            f'the index was made of "{table.table.path}", which lies at "{table.root}" now: the '
+            "table was moved, or another one has its name",
+            path=root,
+            remedy="Name the table as iceberg://CATALOG/NAMESPACE.TABLE.",
+        )
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
 
 
 def state_of(options: Mapping[str, str]) -> TableState | None:

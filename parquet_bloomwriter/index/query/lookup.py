@@ -33,6 +33,7 @@ from parquet_bloomwriter.index.managed_tables import (
     IcebergState,
     IcebergTableAt,
     check_named,
+    check_place,
     delta_table,
     delta_table_at_end,
     iceberg_table,
@@ -168,23 +169,39 @@ def _managed(
     """Return the table at the state that is asked about, if metadata say which files it has.
 
     Raises:
-        InvalidArgument: If a version is asked for of what is no Delta table.
+        InvalidArgument: If a version is asked for of what is no Delta table, only a part of a
+            table is named, or an index's table lies elsewhere by now.
     """
-    states = [one.table_state for one in opened if isinstance(one, Snapshot)]
     if version is not None:
         if not is_delta(path):
             raise InvalidArgument("only a Delta table has versions", path=path)
         check_named(files)
         return delta_table(path, version)
-    for state in states:
-        if state is not None:
+    for one in opened:
+        if isinstance(one, Snapshot) and one.table_state is not None and _is_in(path, one.root):
             check_named(files)
-            return _at_end(path, state)
+            return _at_end(path, one.root, one.table_state)
     return None
 
 
-def _at_end(path: str, state: DeltaState | IcebergState) -> ManagedTable:
-    return delta_table_at_end(path) if isinstance(state, DeltaState) else iceberg_table(state.name)
+def _at_end(path: str, root: str, state: DeltaState | IcebergState) -> ManagedTable:
+    """Return the table that an index was made of, at its last state.
+
+    Raises:
+        InvalidArgument: If only a part of it is named, or if it lies elsewhere by now.
+    """
+    if path != root:
+        known = root if isinstance(state, DeltaState) else state.name
+        raise InvalidArgument(
+            "this is a part of a table, whose metadata say which files it has",
+            path=path,
+            remedy=f'Name the table: "{known}".',
+        )
+    if isinstance(state, DeltaState):
+        return delta_table_at_end(path)
+    table = iceberg_table(state.name)
+    check_place(table, root)
+    return table
 
 
 def _if_about(

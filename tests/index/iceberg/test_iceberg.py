@@ -6,8 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.table.update import SetLocationUpdate
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, StringType
 
@@ -317,3 +320,64 @@ def test_options_of_an_entry_survive() -> None:
     assert state_of(state.options()) == state
     broken = state.options() | {"iceberg_fields": "{"}
     assert state_of(broken) == dataclasses.replace(state, fields={})
+
+
+def test_a_part_of_a_table_is_refused(table: Table, url: str) -> None:
+    folder = table.location().removeprefix("file://")
+    index.create(url, "id", name="ids")
+    assert set(found(folder, "id = 150").paths) == holders(table, "id", 150)
+    for part in (f"{folder}/data", min(paths(table))):
+        with pytest.raises(InvalidArgument, match=f'part of a table.*Name the table: "{url}"'):
+            found(part, "id = 150")
+
+
+def test_a_name_that_another_table_has_taken(warehouse: Warehouse, table: Table, url: str) -> None:
+    folder = table.location().removeprefix("file://")
+    index.create(url, "id", name="ids")
+    catalog, namespace = table.catalog, table.name()[:-1]
+    renamed = catalog.rename_table(table.name(), (*namespace, "renamed"))
+    place = f"file://{warehouse.folder}/elsewhere"
+    other = catalog.create_table((*namespace, NAME), table.schema(), location=place)
+    append(other, rows_of_append(4))
+    for mode in ("incremental", "full"):
+        asked = set(found(warehouse.url("renamed"), "id = 150").paths)
+        assert asked == holders(renamed, "id", 150)
+        with pytest.raises(InvalidArgument, match="another one has its name"):
+            found(folder, "id = 150")
+        with pytest.raises(InvalidArgument, match="another one has its name"):
+            index.refresh(folder, name="ids", mode=mode)
+
+
+def test_a_table_that_was_moved(table: Table, url: str, tmp_path: Path) -> None:
+    folder = table.location().removeprefix("file://")
+    index.create(url, "id", name="ids")
+    with table.refresh().transaction() as moving:
+        moving._apply((SetLocationUpdate(location=f"file://{tmp_path}/elsewhere"),))  # noqa: SLF001
+    append(table.refresh(), rows_of_append(4))
+    with pytest.raises(InvalidArgument, match="the table was moved"):
+        found(folder, "id = 450")
+    with pytest.raises(InvalidArgument, match="the table was moved"):
+        index.refresh(folder, name="ids")
+    for value in (150, 450):
+        asked = found(url, f"id = {value}", home=f"{folder}/_bloom_index")
+        assert holders(table, "id", value) <= set(asked.paths) <= paths(table)
+
+
+def test_a_link_to_a_table(table: Table, url: str, tmp_path: Path) -> None:
+    index.create(url, "id", name="ids")
+    link = tmp_path / "link"
+    link.symlink_to(table.location().removeprefix("file://"))
+    asked = [str(Path(one).resolve()) for one in found(str(link), "id = 150").paths]
+    assert set(asked) == holders(table, "id", 150)
+
+
+def test_a_home_with_indexes_of_several_tables(table: Table, url: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    index.create(url, "id", name="ids", home=home)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    pq.write_table(pa.table({"id": [150, 151]}), plain / "a.parquet")
+    index.create(plain, "id", name="plain", home=home)
+    assert found(str(plain), "id = 150", home=home).paths == (str(plain / "a.parquet"),)
+    assert found(str(plain), "id = 7", home=home).paths == ()
+    assert set(found(url, "id = 150", home=home).paths) == holders(table, "id", 150)
