@@ -16,9 +16,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 DOCS := .venv-docs
+OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
+.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
 SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
@@ -43,6 +44,8 @@ help:
 	@echo "make test    run the tests"
 	@echo "make test-shares"
 	@echo "             the slow ones: shares of the campaigns, the corpus, random queries on Spark"
+	@echo "make test-oldest"
+	@echo "             quick tests with the oldest versions of the libraries that pyproject.toml allows"
 	@echo "make test-sparks"
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
@@ -75,6 +78,13 @@ test: java $(STAMP) browser strace
 
 test-shares: java $(STAMP) browser strace aarch64
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m shares
+
+# Other tests write their files with what only newer versions of pyarrow can write.
+OLDEST_TESTS := tests/hashing tests/replace tests/source tests/values/test_stream.py \
+    $(addprefix tests/verbs/test_,read.py for_each_file.py advise.py long_headers.py)
+
+test-oldest: $(OLDEST)/.installed
+	@$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -m "not shares" $(OLDEST_TESTS)
 
 test-sparks: java $(STAMP)
 	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
@@ -147,6 +157,15 @@ $(DEMO)/.installed-iceberg: $(DEMO)/.installed
 $(DEMO)/.installed-spark: $(DEMO)/.installed
 	@echo "adding PySpark to $(DEMO) (once; fetches some 500 MB)"
 	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e '.[spark]'
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml $(SOURCES)
+	@$(CHECK_PYTHON)
+	@echo "setting up $(OLDEST) (once)"
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/$(PIP_INSTALL) uv
+	@$(OLDEST)/bin/uv pip install -q --python $(OLDEST)/bin/python --resolution lowest-direct \
+	    . "fsspec>=2023.10" "hypothesis>=6.130" "mmh3>=4.1" "pandas>=2.2.2" "pytest>=9" "pytest-timeout>=2.4" "xxhash>=3.4"
 	@touch $@
 
 $(DOCS)/.installed: requirements-docs.lock

@@ -16,6 +16,7 @@ serves for all steps.
 from __future__ import annotations
 
 import os
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     import pyarrow.dataset as ds
 
-    from parquet_bloomwriter.source import Source
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenFile:
@@ -37,7 +36,7 @@ class OpenFile:
     file: Any
     """For pyarrow, which closes the file when the last reader is gone."""
 
-    source: Source
+    source: FileSource
     """The same file, for probing."""
 
 
@@ -49,10 +48,19 @@ def open_file(path: str, *, memory_map: bool) -> OpenFile:
     """
     import pyarrow as pa
 
-    name = os.fsencode(path)
-    file = pa.memory_map(name) if memory_map else pa.OSFile(name)
-    found = os.fstat(file.fileno())
-    source = FileSource(path, file.fileno(), found.st_size, identity=identity_of(found))
+    opening = pa.memory_map if memory_map else pa.OSFile
+    file = opening(os.fsencode(path))
+    is_own = False
+    try:
+        fd = file.fileno()
+    except AttributeError:  # so it is before pyarrow 25
+        file.close()
+        fd, is_own = os.open(path, os.O_RDONLY | os.O_CLOEXEC), True
+        file = opening(f"/dev/fd/{fd}")
+    found = os.fstat(fd)
+    source = FileSource(path, fd, found.st_size, identity=identity_of(found))
+    if is_own:
+        weakref.finalize(source, os.close, fd)
     return OpenFile(file=file, source=source)
 
 

@@ -118,7 +118,7 @@ def conformed_batches(
             if is_local(left):  # footer and data are of one version
                 opened = open_file(left.path, memory_map=bool(table.options.get("memory_map")))
                 file = stack.enter_context(opened.file)
-                is_known = survivors.states.is_of(left.path, file.fileno())
+                is_known = survivors.states.is_of(left.path, opened.source.fd)
                 row_groups = piece.row_groups if is_known else None
                 left = left.format.make_fragment(
                     file,

@@ -86,8 +86,8 @@ class FileSource(RangeReader):
         opened = pa.OSFile(os.fsencode(self.path))
         try:
             found = os.fstat(opened.fileno())
-        except AttributeError:  # pyarrow 21 and 22 have a method that fails
-            found = os.stat(self.path)  # noqa: PTH116  no object needed
+        except AttributeError:  # so it is before pyarrow 25
+            found = os.stat(self.path)
         if not os.path.samestat(found, os.fstat(self.fd)):
             opened.close()
             raise FileChanged(
