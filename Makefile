@@ -17,6 +17,9 @@ STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 DOCS := .venv-docs
 
+# The tests start hundreds of processes: without kept bytecode, each compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
