@@ -16,12 +16,18 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .venv-demo
 DOCS := .venv-docs
+OLDEST := .venv-oldest
 
 # The tests start hundreds of processes: without kept bytecode, each compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
+# What needs few libraries, and no filters written by pyarrow, which its older versions do not write.
+QUICK_TESTS := tests/hashing tests/replace tests/kernels/test_hashes.py tests/kernels/test_sbbf.py \
+    $(addprefix tests/sbbf/,$(filter-out test_values.py test_other_writers.py,$(notdir $(wildcard tests/sbbf/test_*.py)))) \
+    $(addprefix tests/metadata/,$(filter-out test_logical_types.py,$(notdir $(wildcard tests/metadata/test_*.py))))
+
+.PHONY: help test-oldest test-quick docs demo demo-delta demo-iceberg demo-spark test test-shares test-sparks lint sanitize bench torture mutants browser strace aarch64 java
 
 SOURCES := setup.py $(wildcard parquet_bloomwriter/kernels/c/*)
 
@@ -49,6 +55,8 @@ help:
 	@echo "make test-sparks"
 	@echo "             run the Spark part's tests on Spark 3.5, 4.0, 4.1, 4.2 and 4.3 (2.5 GB, an hour);"
 	@echo "             SPARKS_ARGS=\"--lines 3.5,4.0 --queries 2000\" for some, and for random queries"
+	@echo "make test-oldest"
+	@echo "             quick tests with the oldest versions that pyproject.toml allows, in $(OLDEST)"
 	@echo "make docs    build the documentation site into build/site, and check its links"
 	@echo "make lint    check style, types and the direction of imports, and compile the Java sources"
 	@echo "make sanitize"
@@ -78,6 +86,12 @@ test: java $(STAMP) browser strace
 
 test-shares: java $(STAMP) browser strace aarch64
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m shares
+
+test-oldest: $(OLDEST)/.installed
+	@$(OLDEST)/bin/python -m pytest -q $(QUICK_TESTS)
+
+test-quick: # in the environment of PYTHON, for which see .github/workflows/checks.yml
+	@$(PYTHON) -m pytest -q $(QUICK_TESTS)
 
 test-sparks: java $(STAMP)
 	@$(BIN)/python -m tests.spark.lines $(SPARKS_ARGS)
@@ -150,6 +164,16 @@ $(DEMO)/.installed-iceberg: $(DEMO)/.installed
 $(DEMO)/.installed-spark: $(DEMO)/.installed
 	@echo "adding PySpark to $(DEMO) (once; fetches some 500 MB)"
 	@$(DEMO)/bin/$(PIP_INSTALL) -c requirements-dev.lock -e '.[spark]'
+	@touch $@
+
+# Each dependency NAME>=VERSION of pyproject.toml as NAME==VERSION.
+$(OLDEST)/.installed: pyproject.toml $(SOURCES)
+	@$(CHECK_PYTHON)
+	@echo "setting up $(OLDEST) (once; fetches some 70 MB)"
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(PYTHON) -c 'import re, tomllib; asked = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
+	    print(*(re.sub(r">=([^,]*).*", r"==\1", one) for one in asked), sep="\n")' >$(OLDEST)/oldest.txt
+	@$(OLDEST)/bin/$(PIP_INSTALL) -r $(OLDEST)/oldest.txt -e . 'pytest<9.2' pytest-timeout hypothesis mmh3 xxhash duckdb
 	@touch $@
 
 $(DOCS)/.installed: requirements-docs.lock
