@@ -58,11 +58,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give markers; run all tests on one Spark in one process, with more time to start a JVM."""
+    """Give markers; run tests on one Spark, or one HDFS, in one process, with time for a JVM."""
     for item in items:
         used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
         if "spark" in used:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif "hdfs" in used:
+            item.add_marker(pytest.mark.xdist_group("hdfs"))
         if "spark" in {*used, *item.path.parts}:
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(SPARK_SECONDS))

@@ -1,4 +1,4 @@
-"""What the tests' own configuration promises: new examples in each run of CI, and an end."""
+"""What the tests' own configuration promises: new examples in each run of CI, one Spark, an end."""
 
 from __future__ import annotations
 
@@ -36,6 +36,19 @@ HANGS = """
 
     def test_behind_it():
         pass
+"""
+ON_SPARK = """
+    import os
+
+    import pytest
+
+    @pytest.fixture
+    def spark():
+        return None
+
+    @pytest.mark.parametrize("number", range(8))
+    def test_on_spark(spark, number):
+        pytest.fail("process: " + os.environ["PYTEST_XDIST_WORKER"])
 """
 
 
@@ -83,6 +96,12 @@ def test_elsewhere_examples_have_no_common_seed(tmp_path: Path) -> None:
     output = run(tmp_path, EXAMPLES, "-n", "0")
     assert seeds(output) == []
     assert drawn(output)
+
+
+def test_all_tests_on_spark_run_in_one_process(tmp_path: Path) -> None:
+    output = run(tmp_path, ON_SPARK, "-n", "2", "--dist", "loadgroup")
+    assert "8 failed" in output
+    assert len(set(re.findall(r"(?m)^E +Failed: process: (gw\d)$", output))) == 1
 
 
 def test_a_test_that_hangs_fails_and_the_next_one_runs(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.support.spark_session import PROJECT, WORKERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.shares
+pytestmark = [pytest.mark.shares, pytest.mark.xdist_group("connect")]  # one server for all
 
 pytest.importorskip("grpc_status")
 
