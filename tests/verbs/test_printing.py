@@ -13,7 +13,10 @@ import pytest
 
 import parquet_bloomwriter
 from parquet_bloomwriter import (
+    EngineCheck,
+    EngineReport,
     InspectReport,
+    Use,
     advise,
     bloomify,
     bloomify_table,
@@ -73,6 +76,11 @@ def reports(path: Path) -> Iterator[Any]:
     looked_up = index.lookup(path.parent, "id = 3")
     yield from (looked_up, looked_up.indexes[0])
     yield strip(path)
+    check = EngineCheck(engine="an engine", version="1.0", use=Use.NOT_USED, reason="it fails")
+    yield check
+    yield EngineReport(
+        path=str(path), column="id", value="x~", num_row_groups=2, checks=(check, check)
+    )
 
 
 def test_every_report_is_readable(path: Path) -> None:
