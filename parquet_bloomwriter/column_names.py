@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
-from parquet_bloomwriter.text import suggestion
+from parquet_bloomwriter.text import near_pattern, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -132,7 +132,9 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
         for leaf in leaves
         if not can_be_listed(leaf.name)
     }
-    remedy = suggestion(name, (leaf.name for leaf in leaves), typed=typed)
+    names = [leaf.name for leaf in leaves]
+    near = near_pattern(name, names) if _WILD.search(name) else None
+    remedy = suggestion(name, names, typed=typed, near=near)
     raise ColumnNotFound(f'there is no column "{name}"', name=name, remedy=remedy)
 
 

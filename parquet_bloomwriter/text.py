@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import unicodedata
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ _MOST_LINES = 40
 
 _MOST_NAMES = 10
 """Names that are listed in a sentence."""
+
+_NEAR_NAMES = 3
+"""Names that are proposed for one that is wrong."""
 
 _LETTERS = 2
 """Fewest characters of a beginning that stands for a whole name."""
@@ -70,7 +74,11 @@ def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
 
 
 def suggestion(
-    wrong: str, columns: Iterable[str], *, typed: Mapping[str, str] | None = None
+    wrong: str,
+    columns: Iterable[str],
+    *,
+    typed: Mapping[str, str] | None = None,
+    near: Sequence[str] | None = None,
 ) -> str:
     """Say which column may have been meant, or which there are.
 
@@ -78,15 +86,36 @@ def suggestion(
         wrong: The name that no column has.
         columns: The names that there are.
         typed: What to type for names that cannot be typed as they are.
+        near: Names that may have been meant; by default the one that is most similar.
     """
     names = list(dict.fromkeys(columns))
     by_case = [one for one in names if one.lower() == wrong.lower()]
-    close = by_case or [one for one in [nearest(wrong, names)] if one is not None]
+    close = by_case or near or [one for one in [nearest(wrong, names)] if one is not None]
     spelled = typed or {}
     shown = [clipped(spelled.get(one, one), _LONGEST_NAME) for one in close or names[:_MOST_NAMES]]
     if close:
         return f"Did you mean {' or '.join(shown)}?"
     return f"The columns are: {', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''}."
+
+
+def near_pattern(pattern: str, names: Iterable[str]) -> list[str]:
+    """Return a few names for which a pattern with `*` and `?`, which matches none, may stand.
+
+    A name is near if two thirds of the pattern's longest text between wildcards stand in it.
+    """
+    text = max(re.split(r"[*?]", pattern.lower()), key=len)
+    if not _LETTERS <= len(text) <= _LONGEST_NAME:
+        return []
+    least = max(_LETTERS, math.ceil(_SIMILARITY * len(text)))
+    runs = {
+        one: difflib.SequenceMatcher(None, one.lower(), text, autojunk=False)
+        .find_longest_match()
+        .size
+        for one in dict.fromkeys(names)
+        if len(one) <= _LONGEST_NAME
+    }
+    close = [one for one, run in runs.items() if run >= least]
+    return sorted(close, key=lambda one: -runs[one])[:_NEAR_NAMES]
 
 
 def nearest(wrong: str, names: Iterable[str]) -> str | None:

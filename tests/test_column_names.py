@@ -129,9 +129,19 @@ def test_a_name_wins_over_a_pattern() -> None:
     assert [leaf.name for leaf in select_columns(leaves, "a[*")] == ["a[b]"]
 
 
-def test_a_pattern_that_matches_nothing() -> None:
-    with pytest.raises(ColumnNotFound, match=r'no column "x\*"'):
-        ordinals("x*")
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("x*", r'no column "x\*"\. The columns are: point\.x, '),
+        ("*_points", r"Did you mean points or point\.x or point\.y\?"),
+        ("TAGZ*", r"Did you mean tags\.list\.element\?"),
+        ("cose*", r"Did you mean Case\?"),
+        ("??" * 60, "The columns are: "),
+    ],
+)
+def test_a_pattern_that_matches_nothing_names_near_columns(pattern: str, words: str) -> None:
+    with pytest.raises(ColumnNotFound, match=words):
+        ordinals(pattern)
 
 
 def test_columns_that_are_excluded() -> None:

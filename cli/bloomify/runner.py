@@ -345,7 +345,7 @@ class _Run(Generic[R]):
         if self.as_json:
             lists = {"files": self.documents, "failed": self.failures.documents}
             facts = {**self.view.overall(), **table_documents(self.tables)}
-            seconds = round(self.console.seconds, 3)
+            seconds = self.console.seconds
             self.console.result(json_text(self.view.command, seconds=seconds, **facts, **lists))
         elif not self.console.is_quiet and (self.is_together or not self.is_single):
             self._sum_up(num_files)

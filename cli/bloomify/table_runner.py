@@ -181,7 +181,7 @@ def _show(
 
     if options["as_json"]:
         document = None if report is None else table_document(report)
-        seconds = round(console.seconds, 3)
+        seconds = console.seconds
         console.result(json_text(command, seconds=seconds, table=document, failed=failed))
     elif report is not None and not options["quiet"]:
         console.result(table_text(report, columns=console.columns))

@@ -98,6 +98,7 @@ def test_values_by_column_are_settled_for_the_columns_chosen(events: Path) -> No
         (["--columns", "id", "--placement", "start"], "invalid value for '--placement'"),
         (["--columns", "id", "--all-columns"], "--columns and --all-columns exclude each other"),
         (["--columns", "id", "--backup", "a/b"], "'a/b' cannot be appended to a file name"),
+        (["--columns", "id", "-q", "-v"], "--quiet and --verbose exclude each other"),
         (["--colums", "id"], "no such option '--colums'"),
     ],
 )
@@ -138,7 +139,7 @@ def test_patterns_and_what_is_excluded(events: Path, invoke: Invoke) -> None:
     assert chosen("-c", "id,email", "--fpp", "*=0.01", "--fpp", "*m*=0.001") == ["id", "email"]
     refused = invoke(str(events), "-c", "*_id")
     assert refused.exit_code == 2
-    assert 'there is no column "*_id". The columns are: id, email, active.' in refused.stderr
+    assert 'there is no column "*_id". Did you mean id?' in refused.stderr
     refused = invoke(str(events), "-c", "id", "--exclude", "i*")
     assert "all columns that are chosen are excluded, too" in refused.stderr
 
@@ -156,3 +157,24 @@ def test_how_long_it_took(events: Path, invoke: Invoke, verb: list[str]) -> None
     failed = invoke(*verb, "nothing.parquet", "-v")
     assert failed.exit_code
     assert "done" not in failed.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", "events.parquet", "-c", "id", "--dry-run"],
+        ["strip", "events.parquet", "--dry-run"],
+        ["repair", "events.parquet", "--dry-run"],
+        ["inspect", "events.parquet"],
+        ["verify", "events.parquet"],
+        ["advise", "events.parquet"],
+        ["probe", "events.parquet", "--where", "id = 1"],
+        ["index", "create", ".", "-c", "id"],
+        ["index", "list", "."],
+    ],
+)
+@pytest.mark.usefixtures("events")
+def test_the_json_of_all_commands_has_seconds(invoke: Invoke, words: list[str]) -> None:
+    report = json.loads(invoke(*words, "--json").stdout)
+    assert list(report)[:3] == ["version", "command", "seconds"]
+    assert report["seconds"] >= 0

@@ -105,7 +105,7 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
                 for one in report.checks
             ],
         }
-        console.result(json_text("check-engine", **facts))
+        console.result(json_text("check-engine", seconds=console.seconds, **facts))
     else:
         groups = count(report.num_row_groups, "row group")
         console.note(

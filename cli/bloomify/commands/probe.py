@@ -162,8 +162,9 @@ def _print(  # noqa: PLR0913  what was found, and how it is shown
     from bloomify.views.probe import ProbeText, probe_json
 
     if options["as_json"]:
+        tables = table_documents(found.tables)
         console.result(
-            probe_json(report, failed=failures.documents, **table_documents(found.tables))
+            probe_json(report, seconds=console.seconds, failed=failures.documents, **tables)
         )
     elif options["quiet"]:
         return

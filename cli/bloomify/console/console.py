@@ -63,8 +63,15 @@ class Console:
         """Return the console of this process. The bar is drawn on terminals only.
 
         At the end of the command the time is told: with --verbose, and on terminals if it was long.
+
+        Raises:
+            click.UsageError: If --quiet and --verbose are both given.
         """
         is_quiet = options["quiet"]
+        if is_quiet and options["verbose"]:
+            raise click.UsageError(
+                "--quiet and --verbose exclude each other", click.get_current_context()
+            )
         if is_quiet:
             warnings.filterwarnings("ignore", "the C kernels are not compiled")
         is_watched = not is_quiet and sys.stderr.isatty()

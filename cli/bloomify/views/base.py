@@ -67,9 +67,16 @@ class View(ABC, Generic[R]):
         return True
 
 
-def json_text(command: str, **facts: object) -> str:
-    """Return the JSON of a whole run, one line of ASCII."""
-    return json.dumps({"version": VERSION, "command": command, **facts}, allow_nan=False)
+def json_text(command: str, *, seconds: float, **facts: object) -> str:
+    """Return the JSON of a whole run, one line of ASCII.
+
+    Args:
+        command: Its name, as it is typed.
+        seconds: How long it took.
+        **facts: The other names and values.
+    """
+    head = {"version": VERSION, "command": command, "seconds": round(seconds, 3)}
+    return json.dumps(head | facts, allow_nan=False)
 
 
 def facts_of(report: object, *names: str) -> Document:

@@ -215,11 +215,14 @@ def _why(one: RowGroupVerdict) -> str:
     return "; ".join(dict.fromkeys(said))
 
 
-def probe_json(report: ProbeReport, *, failed: Sequence[Document], **tables: object) -> str:
+def probe_json(
+    report: ProbeReport, *, seconds: float, failed: Sequence[Document], **tables: object
+) -> str:
     """Return the report as JSON.
 
     Args:
         report: What was found.
+        seconds: How long the command took.
         failed: The entries of the files that could not be read.
         **tables: What is said of tables, if there are some.
     """
@@ -227,6 +230,7 @@ def probe_json(report: ProbeReport, *, failed: Sequence[Document], **tables: obj
     costs = ("num_excluded", "num_filters", "requests", "bytes_read")
     return json_text(
         "probe",
+        seconds=seconds,
         **facts_of(report, *names, *costs),
         **tables,
         explanations=[dataclasses.asdict(one) for one in report.explanations],

@@ -174,7 +174,8 @@ class IndexRun:
         return error.path is not None or any(f'"{name}"' in error.problem for name in names)
 
     def _print_json(self, facts: Document) -> None:
-        self.console.result(json_text(f"index {self.ctx.info_name}", **facts))
+        command, seconds = f"index {self.ctx.info_name}", self.console.seconds
+        self.console.result(json_text(command, seconds=seconds, **facts))
 
     def _what_is_left(self, name: str) -> str:
         """Return which version of the index is in force, and what to do."""
