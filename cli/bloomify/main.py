@@ -38,6 +38,8 @@ Examples:
   bloomify index create warehouse/ --columns id,email --name ids
   bloomify index lookup warehouse/ --where "id = 42"
 
+Completion in bash, zsh and fish is set up by one line: docs/reference/command.md.
+
 \b
 Exit codes:
   0    done

@@ -14,6 +14,8 @@ from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
 from parquet_bloomwriter.text import count, listed, name, percent, rate, safe, size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from parquet_bloomwriter.advising.column_profile import ColumnProfile
     from parquet_bloomwriter.reports.markup import Content
 
@@ -161,7 +163,11 @@ class AdviseReport:
     @property
     def command(self) -> str | None:
         """The command that adds the recommended filters, quoted for a shell; None if none can."""
-        typed = list(filter(None, map(self.typed, self.added)))
+        return self.command_for(self.added)
+
+    def command_for(self, columns: Iterable[ColumnAdvice]) -> str | None:
+        """Return the command that adds filters on these columns, likewise."""
+        typed = list(filter(None, map(self.typed, columns)))
         if not typed or not self.paths:
             return None
         words = ["bloomify", *map(_as_path, self.paths), "--columns", ",".join(typed)]

@@ -80,8 +80,8 @@ def check_engine(  # noqa: PLR0913  all but two by keyword
 
     Args:
         source: Path of a Parquet file that has filters.
-        engines: Names of `engine_queries.ENGINES`; None for all that are installed, if no command
-            is given.
+        engines: duckdb, datafusion, clickhouse, spark, polars, pyarrow, pandas or bloomify; None,
+            if no command is given, for those of the first five that are installed.
         column: A column with filters, of integers or text; None for the first that will do.
         command: A command of the shell that asks another engine. `{file}`, `{column}` and `{value}`
             in it stand for a path, the name, and a literal of SQL, without characters that shells
@@ -97,6 +97,8 @@ def check_engine(  # noqa: PLR0913  all but two by keyword
     """
     check_local(source)
     path = os.path.abspath(os.fsdecode(source))  # noqa: PTH100  a string
+    if os.path.isdir(path):  # noqa: PTH112  a string
+        raise InvalidArgument("this is a folder", path=path, remedy="Name one of its files.")
     asked = _askings(engines, command, timeout_s)
     with (
         opened_with_footer(path) as (file, footer),
@@ -131,7 +133,13 @@ def _askings(
         InvalidArgument: If one is not known or not installed.
     """
     if engines is None:
-        names = [] if command else [one.name for one in ENGINES.values() if find_spec(one.module)]
+        asked = [one for one in ENGINES.values() if one.is_asked and find_spec(one.module)]
+        names = [] if command else [one.name for one in asked]
+        if not (names or command):
+            raise InvalidArgument(
+                "no engine is installed here that could be asked",
+                remedy="Install one, such as duckdb, beside this package; or ask by a command.",
+            )
     else:
         names = [engines] if isinstance(engines, str) else list(engines)
     found: dict[str, Asking] = {}

@@ -46,6 +46,9 @@ class Engine:
     script: str
     """Sets `count`."""
 
+    is_asked: bool = True
+    """Whether it is asked if no engine is named; else it is only there because we are."""
+
 
 _ALL = (
     Engine(
@@ -107,6 +110,7 @@ count = polars.scan_parquet(path).filter(polars.col(column) == value).collect().
         name="pyarrow",
         package="pyarrow",
         module="pyarrow",
+        is_asked=False,
         script="""\
 import pyarrow.parquet
 count = pyarrow.parquet.read_table(path, columns=[column], filters=[(column, "==", value)]).num_rows
@@ -116,6 +120,7 @@ count = pyarrow.parquet.read_table(path, columns=[column], filters=[(column, "==
         name="pandas",
         package="pandas",
         module="pandas",
+        is_asked=False,
         script="""\
 import pandas
 count = len(pandas.read_parquet(path, columns=[column], filters=[(column, "==", value)]))
@@ -125,6 +130,7 @@ count = len(pandas.read_parquet(path, columns=[column], filters=[(column, "==", 
         name="bloomify",
         package="parquet-bloomwriter",
         module="parquet_bloomwriter",
+        is_asked=False,
         script="""\
 from parquet_bloomwriter import read_table
 count = read_table(path, columns=[column], filters=[(column, "==", value)]).num_rows

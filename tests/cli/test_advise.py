@@ -156,3 +156,13 @@ def test_what_identifies_somebody_in_a_url_is_not_printed(users: Path, invoke: I
 def test_a_pattern_with_a_question_mark_is_no_url(invoke: Invoke) -> None:
     shown = invoke("advise", "user?.parquet").stdout
     assert shown.splitlines()[-1] == "bloomify 'user?.parquet' --columns id"
+
+
+def test_columns_that_might_pay_have_a_command_too(folder: Path, invoke: Invoke) -> None:
+    ids = [n * 7_919 % 200_003 for n in range(100_000)]
+    pq.write_table(pa.table({"id": ids}), folder / "d.parquet", row_group_size=20_000)
+    done = invoke("advise", "d.parquet")
+    assert done.exit_code == 0
+    assert "1 column might, see above" in done.stdout
+    command = "bloomify d.parquet --columns id"
+    assert done.stderr == f"bloomify: to add those that might pay, type: {command}\n"

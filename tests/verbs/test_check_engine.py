@@ -113,6 +113,8 @@ def test_what_cannot_be_asked(file: Path, tmp_path: Path) -> None:
         check_engine(file, "duckdb", column="plain")
     with pytest.raises(InvalidArgument, match="where the file goes"):
         check_engine(file, command="true")
+    with pytest.raises(InvalidArgument, match=r"is a folder. Name one of its files"):
+        check_engine(tmp_path, "duckdb")
     with pytest.raises(InvalidArgument, match="is a URL"):
         check_engine("s3://bucket/key", "duckdb")
     dense = tmp_path / "dense.parquet"
@@ -126,6 +128,8 @@ def test_an_engine_that_is_missing(file: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("parquet_bloomwriter.verbs.check_engine.find_spec", lambda _: None)
     with pytest.raises(InvalidArgument, match="pip install chdb"):
         check_engine(file, "clickhouse")
+    with pytest.raises(InvalidArgument, match="no engine is installed"):
+        check_engine(file)
 
 
 def test_footers_lose_their_dictionaries(file: Path) -> None:

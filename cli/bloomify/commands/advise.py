@@ -130,9 +130,15 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
 
 def _print_command(view: AdviseView, console: Console) -> None:
     from bloomify.views.advise import names_file_urls
+    from parquet_bloomwriter.reports.advice import Advice
 
-    words = view.together().command
+    report = view.together()
+    words = report.command
     if words is None:
+        considered = [one for one in report.ranked if one.verdict is Advice.CONSIDER]
+        others = report.command_for(considered)
+        if others is not None:
+            console.note(f"to add those that might pay, type: {safe(others)}")
         return
     if names_file_urls(view.inputs):
         console.note("name local files by their paths, not by URLs, to add filters to them.")

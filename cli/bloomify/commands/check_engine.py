@@ -28,7 +28,7 @@ _asked_options = all_of(
         multiple=True,
         callback=split_columns,
         help="duckdb, datafusion, clickhouse (chdb), spark, polars, pyarrow, pandas, bloomify. "
-        "[default: all that are installed beside bloomify]",
+        "[default: those of the first five that are installed beside bloomify]",
     ),
     _asked(
         "--command",
