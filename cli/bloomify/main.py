@@ -38,8 +38,6 @@ Examples:
   bloomify index create warehouse/ --columns id,email --name ids
   bloomify index lookup warehouse/ --where "id = 42"
 
-Completion in bash, zsh and fish is set up by one line: docs/reference/command.md.
-
 \b
 Exit codes:
   0    done
@@ -51,6 +49,8 @@ Exit codes:
   6    the operating system refused to read or write
   70   a bug
   130  interrupted (143: terminated)
+
+One line sets up completion in bash, zsh and fish: docs/reference/command.md.
 """
 
 

@@ -233,7 +233,7 @@ def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
         raise NotParquet(
             'the last four bytes are not "PAR1"',
             byte=file_size - len(MAGIC),
-            remedy="Check that it was copied whole.",
+            remedy="Check that it is a Parquet file, and was copied whole.",
         )
     if head != MAGIC:
         raise NotParquet(

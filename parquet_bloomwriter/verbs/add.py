@@ -12,15 +12,16 @@ from parquet_bloomwriter.filters.columns import notes_on
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.metadata.fields import FileField
 from parquet_bloomwriter.parallel import default_jobs
-from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport
+from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport, Status
 from parquet_bloomwriter.rewrite.build import build_filters, final_draft
 from parquet_bloomwriter.rewrite.candidates import ChunkWork
 from parquet_bloomwriter.rewrite.plan import Placement, make_draft, make_plan
 from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes, initial_num_blocks
+from parquet_bloomwriter.text import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Footer, Leaf
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.rewriting import ChunkReport
     from parquet_bloomwriter.rewrite.plan import Chunk, Plan
     from parquet_bloomwriter.sbbf import Sizing
+
+
+_FAR_ABOVE = 2
+"""By this factor the rate of a filter that is kept may be above the asked: that of writers who size
+filters by the usual formula is 1.5 times."""
 
 
 def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
@@ -207,10 +213,27 @@ def _column_reports(
             physical_type=leaf.physical_type.name,
             asked_fpp=options[leaf.ordinal].fpp,
             chunks=tuple(chunks[row, leaf.ordinal] for row in range(footer.num_row_groups)),
-            notes=notes_on(leaf) if leaf.ordinal in with_new else (),
+            notes=(
+                *(notes_on(leaf) if leaf.ordinal in with_new else ()),
+                *_notes_on_kept(
+                    (reports[row, leaf.ordinal] for row in range(footer.num_row_groups)),
+                    options[leaf.ordinal].fpp,
+                ),
+            ),
         )
         for leaf in leaves
     )
+
+
+def _notes_on_kept(chunks: Iterable[ChunkReport], asked: float) -> Iterator[str]:
+    """Yield what is to be known of filters that were kept, if their rate is far above the asked."""
+    kept = (one.fpp for one in chunks if one.status is Status.KEPT)
+    worst = max((fpp for fpp in kept if fpp is not None), default=0.0)
+    if worst > _FAR_ABOVE * asked:
+        yield (
+            f"filters were kept that let up to {percent(worst)} of absent values pass, where "
+            f"{percent(asked)} is asked for; replace them to have that rate"
+        )
 
 
 def _column_options(

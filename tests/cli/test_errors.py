@@ -57,7 +57,7 @@ def test_no_such_file(invoke: Invoke, verb: list[str]) -> None:
 @pytest.mark.parametrize("columns", [["--columns", "id"], []])
 def test_a_text_file(folder: Path, invoke: Invoke, columns: list[str]) -> None:
     (folder / "notes.txt").write_text("Milk, bread, and a filter.\n")
-    sentences = f"{UNCHANGED} Check that it was copied whole."
+    sentences = f"{UNCHANGED} Check that it is a Parquet file, and was copied whole."
     problem = 'byte 23: the last four bytes are not "PAR1"'
     check(invoke("notes.txt", *columns), 4, f"notes.txt: {problem}. {sentences}")
 

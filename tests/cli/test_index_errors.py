@@ -334,7 +334,7 @@ def test_an_error_as_json(indexed: Path, invoke: Invoke) -> None:
     result = invoke("index", "refresh", "events", *NAME, "--json")
     whole = json.loads(result.stdout)
     assert result.exit_code == 5
-    assert sorted(whole) == ["command", "failed", "version"]
+    assert sorted(whole) == ["command", "failed", "seconds", "version"]
     assert whole["command"] == "index refresh"
     (failed,) = whole["failed"]
     assert (failed["path"], failed["error"], failed["exit_code"]) == ("events", "IndexBusy", 5)

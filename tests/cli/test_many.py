@@ -65,7 +65,7 @@ def test_one_bad_file_does_not_stop_the_others(
     )
     assert result.stderr == (
         'bloomify: warehouse/day=2/bad.parquet: byte 46: the last four bytes are not "PAR1". '
-        "The file was left unchanged. Check that it was copied whole.\n"
+        "The file was left unchanged. Check that it is a Parquet file, and was copied whole.\n"
     )
     assert {name for name in after if after[name] != before.get(name)} == {a, b}
     assert strip(after[a]).data == before[a]
@@ -109,7 +109,7 @@ def test_failures_are_in_the_json(warehouse: Path, invoke: Invoke) -> None:
             "row_group": None,
             "column": None,
             "byte": 46,
-            "remedy": "Check that it was copied whole.",
+            "remedy": "Check that it is a Parquet file, and was copied whole.",
         }
     ]
     assert warehouse.is_dir()

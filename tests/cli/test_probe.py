@@ -154,7 +154,7 @@ def test_files_that_cannot_be_read_might_match(invoke: Invoke) -> None:
     assert code == 3
     assert errors == (
         'bloomify: ./text.parquet: byte 36: the last four bytes are not "PAR1". '
-        "Check that it was copied whole. It might match.\n"
+        "Check that it is a Parquet file, and was copied whole. It might match.\n"
     )
     assert [line.split() for line in shown.splitlines() if "text.parquet" in line] == [
         ["./text.parquet", "unread", "-", "-"]

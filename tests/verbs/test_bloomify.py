@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -437,3 +438,22 @@ def test_an_empty_path_is_not_the_current_folder(
     with pytest.raises(InvalidArgument, match="the path is empty"):
         bloomify(path, "id", **{option: ""})  # type: ignore[arg-type]
     assert [one.read_bytes() for one in tmp_path.iterdir()] == [before]
+
+
+def test_filters_that_are_kept_with_a_far_worse_rate_are_told_of() -> None:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"id": range(20_000)}), buffer)
+    poor = bloomify(buffer.getvalue(), "id", fpp=0.2).data
+    assert poor is not None
+    (column,) = bloomify(poor, "id", fpp=0.001).columns
+    assert column.chunks[0].status is Status.KEPT
+    (note,) = column.notes
+    assert re.fullmatch(
+        r"filters were kept that let up to \d+(\.\d)? % of absent values pass, where 0\.1 % is "
+        "asked for; replace them to have that rate",
+        note,
+    )
+    (column,) = bloomify(poor, "id", fpp=0.15).columns
+    assert column.notes == ()
+    (column,) = bloomify(poor, "id", fpp=0.001, replace=True).columns
+    assert (column.notes, column.chunks[0].status) == ((), Status.BUILT)
