@@ -170,6 +170,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: numpy and pyarrow take their time."""
+    if name == "index":  # a package of its own
+        return import_module(f"{__name__}.index")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)

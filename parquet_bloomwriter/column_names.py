@@ -135,7 +135,8 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
     names = [leaf.name for leaf in leaves]
     near = near_pattern(name, names) if _WILD.search(name) else None
     remedy = suggestion(name, names, typed=typed, near=near)
-    raise ColumnNotFound(f'there is no column "{name}"', name=name, remedy=remedy)
+    what = "no column matches" if _WILD.search(name) else "there is no column"
+    raise ColumnNotFound(f'{what} "{name}"', name=name, remedy=remedy)
 
 
 def _matching(leaves: Sequence[C], pattern: str) -> Sequence[C]:

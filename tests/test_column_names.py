@@ -132,7 +132,7 @@ def test_a_name_wins_over_a_pattern() -> None:
 @pytest.mark.parametrize(
     ("pattern", "words"),
     [
-        ("x*", r'no column "x\*"\. The columns are: point\.x, '),
+        ("x*", r'no column matches "x\*"\. The columns are: point\.x, '),
         ("*_points", r"Did you mean points or point\.x or point\.y\?"),
         ("TAGZ*", r"Did you mean tags\.list\.element\?"),
         ("cose*", r"Did you mean Case\?"),

@@ -76,7 +76,8 @@ One line sets up completion in bash, zsh and fish: docs/reference/command.md.
 def cli(ctx: click.Context) -> None:
     """Add Bloom filters to existing Parquet files without rewriting their data, and use them.
 
-    An INPUT is a Parquet file, a folder, a glob pattern or a Delta table, here or on a store.
+    An INPUT is a Parquet file, a folder, a glob pattern, or a Delta or Iceberg table, here or on a
+    store.
     Where no command is named, `add` is meant; the options below are its options, and each command
     has its own --help.
     """

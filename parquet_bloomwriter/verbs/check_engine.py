@@ -226,8 +226,9 @@ def _question(
     names = ", ".join(leaf.name for leaf in with_filters)
     raise InvalidArgument(
         f"no question is found that only filters can answer, for: {names}",
-        remedy="It takes a column of integers or text at the top, with gaps between its values: "
-        "ids in order, one after the other, are excluded by minimum and maximum alone.",
+        remedy="It takes a column of integers or text that is within no struct or list, with gaps "
+        "between its values: ids in order, one after the other, are excluded by minimum and "
+        "maximum alone.",
     )
 
 

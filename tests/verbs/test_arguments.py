@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -92,3 +94,15 @@ def test_bytes_are_one_wrong_value(given: object) -> None:
             InvalidArgument, match=r"is text, but (b'|bytearray|<memory).* was given"
         ):
             take(given)  # type: ignore[arg-type]
+
+
+def test_indexes_are_an_attribute_and_imported_only_then() -> None:
+    program = (
+        "import sys, parquet_bloomwriter as p\n"
+        "assert 'parquet_bloomwriter.index' not in sys.modules\n"
+        "print(p.index.lookup.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "lookup\n"

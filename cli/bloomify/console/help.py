@@ -32,7 +32,7 @@ bloomify adds Bloom filters to existing Parquet files, and uses them.
   bloomify probe FILE --where "id = 42"     says which row groups might match
   bloomify --help                           says the rest
 
-FILE may be a folder, a pattern, a Delta table, or a URL on a store."""
+FILE may be a folder, a pattern, a Delta or Iceberg table, or a URL on a store."""
 _FIRST = "bloomify.first"
 """Key in the context of click: the first argument, if it names no command."""
 
