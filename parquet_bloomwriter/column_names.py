@@ -124,9 +124,9 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
     inside = [leaf for leaf in leaves if leaf.name.startswith(f"{name}.")]
     if inside:
         return inside
-    matching = _matching(leaves, name)
+    matching = set(matching_names((leaf.name for leaf in leaves), name))
     if matching:
-        return matching
+        return [leaf for leaf in leaves if leaf.name in matching]
     typed = {
         leaf.name: f"'{_ORDINAL}{leaf.ordinal}' ({leaf.name})"
         for leaf in leaves
@@ -139,13 +139,13 @@ def _select(leaves: Sequence[C], name: str) -> Sequence[C]:
     raise ColumnNotFound(f'{what} "{name}"', name=name, remedy=remedy)
 
 
-def _matching(leaves: Sequence[C], pattern: str) -> Sequence[C]:
-    """Return the columns that a pattern matches; none if it is a plain name."""
+def matching_names(names: Iterable[str], pattern: str) -> tuple[str, ...]:
+    """Return the names that a pattern matches; none if it has neither `*` nor `?`."""
     if not _WILD.search(pattern):
-        return []
+        return ()
     letters = {"*": ".*", "?": "."}
     expression = re.compile("".join(letters.get(one, re.escape(one)) for one in pattern), re.DOTALL)
-    return [leaf for leaf in leaves if expression.fullmatch(leaf.name)]
+    return tuple(name for name in names if expression.fullmatch(name))
 
 
 def _is_pattern(leaves: Sequence[Column], name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.actions import lifecycle
@@ -23,7 +24,7 @@ from parquet_bloomwriter.index.log.log import IndexLog
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Literal, TypeAlias
 
     from pyiceberg.table import DataScan, FileScanTask
@@ -40,6 +41,7 @@ def create(  # noqa: PLR0913  all by keyword
     columns: str | Sequence[str],
     *,
     name: str,
+    exclude: str | Sequence[str] = (),
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
     fpp: float | Mapping[str, float] = DEFAULT_FPP,
@@ -61,13 +63,17 @@ def create(  # noqa: PLR0913  all by keyword
     Args:
         table: The table's folder, or a single file; or the URL of a prefix or object on S3,
             GCS, Azure or HDFS, such as `s3://bucket/prefix`; or iceberg://CATALOG/NAMESPACE.TABLE.
-        columns: Dotted paths of leaf columns; each gets filters of its own.
+        columns: Dotted paths of leaf columns; each gets filters of its own. Patterns, such as
+            "*_id", are for all columns that they match and that can be indexed: of the table's
+            schema, or, without one, of the first file.
+        exclude: Columns, in the same words, and groups, that are not indexed.
         name: One segment of a path: letters, digits, `_`, `.` and `-`.
         home: Folder or URL for the index instead of `_bloom_index` in the table's folder (of an
             Iceberg table: below its location). It may be
             elsewhere than the table: on a disk for a table on a store, or the other way.
         files: The table's files, if they are not all Parquet files of the folder.
-        fpp: False positive probability asked for, in (0, 1); for all columns, or by column.
+        fpp: False positive probability asked for, in (0, 1); for all columns, or by column, with
+            patterns as above; "*" is for all that are not named.
         expected_num_items: Distinct values in the whole table, for the size of the filter of all
             files; by default the number of rows.
         origin: "values" builds filters from the values, "embedded" takes the filters that the files
@@ -94,6 +100,7 @@ def create(  # noqa: PLR0913  all by keyword
         The new index, with the files that have no filters, and why.
 
     Raises:
+        ColumnNotFound: If a pattern, or a name that is excluded, matches nothing.
         InvalidArgument: If there is such an index already, a column cannot be indexed, the index
             would be too large, or the files belong to a Delta, Iceberg or Hudi table that is not
             named as such.
@@ -101,11 +108,14 @@ def create(  # noqa: PLR0913  all by keyword
         OSError: If the index cannot be written.
     """
     from parquet_bloomwriter.index.actions.create import create_index
+    from parquet_bloomwriter.index.column_choice import choose_names
 
+    choice = choose_names(table, columns, exclude, files=files)
+    items = expected_num_items
     config = config_for(
-        columns,
-        fpp=fpp,
-        expected_num_items=expected_num_items,
+        choice.names,
+        fpp=choice.by_name(fpp) if isinstance(fpp, Mapping) else fpp,
+        expected_num_items=choice.by_name(items) if isinstance(items, Mapping) else items,
         origin=origin,
         max_file_bytes=max_file_bytes,
         max_total_bytes=max_total_bytes,

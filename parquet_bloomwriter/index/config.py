@@ -99,7 +99,7 @@ def config_for(  # noqa: PLR0913  all by keyword
     columns = names_of(columns)
     if not columns:
         raise InvalidArgument("an index needs at least one column", remedy="Name one.")
-    _check_distinct(columns)
+    check_distinct(columns)
     if origin not in _ORIGINS:
         raise InvalidArgument(f"{origin!r} is not an origin; there are {', '.join(_ORIGINS)}")
     if contract not in CONTRACTS:
@@ -165,7 +165,7 @@ def with_slices_wanted(options: Mapping[str, str], *, wanted: bool) -> dict[str,
     return others if wanted else others | {_SLICES: _NO}
 
 
-def _check_distinct(columns: Sequence[str]) -> None:
+def check_distinct(columns: Sequence[str]) -> None:
     """Check that no two names mean the same column when case is ignored.
 
     Raises:

@@ -53,6 +53,8 @@ _COMPLETE, _YES = "has_all_files", "yes"
 """The option of an entry whose version knows all files of the state that it was made of."""
 
 _NAME_NO_FILES = "Name no files."
+_BOOLEAN = "boolean"
+"""The type that no filter is built for, as both formats spell it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -157,6 +159,18 @@ class ManagedTable(Protocol):
         """
         ...
 
+    def select(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the dotted names of leaf columns, as `select_columns` finds them.
+
+        Raises:
+            ColumnNotFound: If a name matches nothing.
+        """
+        ...
+
+    def can_index(self, name: str) -> bool:
+        """Return whether a column of this dotted name can be indexed as far as its type goes."""
+        ...
+
     def state(self, columns: Sequence[str]) -> TableState:
         """Return what an index of these columns records.
 
@@ -180,10 +194,7 @@ class DeltaTable:
 
     def files(self) -> list[FileId]:
         """See `ManagedTable`."""
-        from parquet_bloomwriter.delta.place import place_of
-        from parquet_bloomwriter.delta.snapshot import read_snapshot
-
-        snapshot = self._snapshot or read_snapshot(place_of(self.root), self.version)
+        snapshot = self._read()
         _check_columns(snapshot)
         place = snapshot.place
         files: list[FileId] = [
@@ -193,6 +204,25 @@ class DeltaTable:
             for file in snapshot.files.values()
         ]
         return sorted(files)
+
+    def select(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `ManagedTable`."""
+        from parquet_bloomwriter.delta.schema import TableColumns
+
+        return TableColumns(self._read().metadata).select(names)
+
+    def can_index(self, name: str) -> bool:
+        """See `ManagedTable`."""
+        from parquet_bloomwriter.table_files.delta import plain_fields
+
+        fields = plain_fields(self._read().metadata.schema).get(name, ())
+        return any(one["type"] != _BOOLEAN for one in fields)
+
+    def _read(self) -> Snapshot:
+        from parquet_bloomwriter.delta.place import place_of
+        from parquet_bloomwriter.delta.snapshot import read_snapshot
+
+        return self._snapshot or read_snapshot(place_of(self.root), self.version)
 
     def state(self, columns: Sequence[str]) -> DeltaState:  # noqa: ARG002  as the protocol has it
         """See `ManagedTable`."""
@@ -231,6 +261,15 @@ class IcebergTableAt:
 
         path = relative_path(self.root, locate(file.file_path))
         return LoggedFile(path, file.file_size_in_bytes, 0)
+
+    def select(self, names: Sequence[str]) -> tuple[str, ...]:
+        """See `ManagedTable`."""
+        return self.table.columns.select(names)
+
+    def can_index(self, name: str) -> bool:
+        """See `ManagedTable`."""
+        fields = self.table.plain_fields.get(name, ())
+        return any(str(one.field_type) != _BOOLEAN for one in fields)
 
     def state(self, columns: Sequence[str]) -> IcebergState:
         """See `ManagedTable`."""

@@ -206,11 +206,12 @@ def _rates(properties: Mapping[str, str]) -> dict[str, float]:
     for part in _listed(properties.get(_FPP, "")):
         name, _, rate = part.rpartition("=")
         try:
-            rates[name.strip() or EVERY_COLUMN] = float(rate)
+            number = float(rate.removesuffix("%"))
+            rates[name.strip() or EVERY_COLUMN] = number / 100 if "%" in rate else number
         except ValueError:
             raise InvalidArgument(
                 f'the table\'s property {_FPP} has no rate in "{part}"',
-                remedy="Set it as in 0.01, or 0.01, email=0.001.",
+                remedy="Set it as in 0.01, or 1%, email=0.1%.",
             ) from None
     return rates
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.arguments import names_of
-from parquet_bloomwriter.column_names import EVERY_COLUMN
+from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
 from parquet_bloomwriter.text import safe
@@ -80,7 +80,7 @@ def wish_of(
     asked_rates = {
         name: rate
         for name, rate in asked.rates.items()
-        if is_by_table or name in chosen or name == EVERY_COLUMN
+        if is_by_table or name in chosen or name == EVERY_COLUMN or matching_names(chosen, name)
     }
     if max_bytes is None:
         max_bytes = asked.max_bytes or MAX_BYTES
@@ -118,7 +118,11 @@ def _settled(
     for name, rate in by_name.items():
         if name == EVERY_COLUMN:
             continue
-        for leaf in columns.select((name,)):
+        named = columns.select((name,))
+        if name not in named:
+            # Of what a pattern matches, only columns that are chosen need the rate.
+            named = matching_names(rates, name) or named
+        for leaf in named:
             if leaf not in rates:
                 raise InvalidArgument(
                     f'a rate is given for "{name}", which is none of the columns chosen',

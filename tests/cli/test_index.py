@@ -526,6 +526,23 @@ def test_a_column_that_only_its_ordinal_can_name(folder: Path, invoke: Invoke) -
     assert invoke("index", "lookup", "commas.parquet", "--eq", "a,b=7").exit_code == 1
 
 
+@pytest.mark.usefixtures("table")
+def test_patterns_and_what_is_excluded(invoke: Invoke) -> None:
+    options = ["--columns", "*i*", "--exclude", "address", "--fpp", "*=5%", "--fpp", "e*=0.1%"]
+    report = json.loads(invoke("index", "create", "events", *options, "--json").stdout)["index"]
+    assert (report["name"], report["left_out"]) == ("id-email", [])
+    assert [(one["name"], one["fpp"]) for one in report["columns"]] == [
+        ("id", 0.05),
+        ("email", 0.001),
+    ]
+    code, shown, errors = found(invoke("index", "create", "events", "--columns", "*_mail"))
+    assert (code, shown) == (2, "")
+    assert errors == 'bloomify: events: no column matches "*_mail". Did you mean email?\n'
+    none = found(invoke("index", "create", "events", "--columns", "id", "--exclude", "i*"))
+    assert none[:2] == (2, "")
+    assert "are excluded, too" in none[2]
+
+
 def test_an_ordinal_that_no_column_has(indexed: Path, invoke: Invoke) -> None:
     status, _, complaint = found(invoke("index", "create", indexed.name, "--columns", "#99"))
     assert status == 2

@@ -178,6 +178,26 @@ def test_the_table_says_what_it_wants(tmp_path: Path) -> None:
     assert {one.name: one.asked_fpp for one in report.totals} == {"id": 0.001, "place.zip": 0.05}
 
 
+def test_properties_have_patterns_and_percent(tmp_path: Path) -> None:
+    wanted = {"bloomify.columns": "*d, place.*", "bloomify.fpp": "5%, *i*=0.1%, place.city=2%"}
+    table = make_table(tmp_path / "t")
+    DeltaTable(os.fspath(table)).alter.set_table_properties(wanted, raise_if_not_exists=False)
+    named = bloomify_table(table, ["email", "day"], exclude="place")
+    assert {one.name: one.asked_fpp for one in named.totals} == {"email": 0.001, "day": 0.05}
+    by_table = bloomify_table(table)
+    rates = {one.name: one.asked_fpp for one in by_table.totals}
+    assert rates == {"id": 0.001, "place.city": 0.02, "place.zip": 0.001}
+
+
+def test_rates_by_pattern_are_for_the_columns_that_are_chosen(table: Path) -> None:
+    report = bloomify_table(table, "*", exclude=["place", "day"], fpp={"*": 0.05, "*i*": 0.001})
+    rates = {one.name: one.asked_fpp for one in report.totals}
+    assert (rates["id"], rates["email"]) == (0.001, 0.001)
+    assert "place.zip" not in rates
+    with pytest.raises(InvalidArgument, match="none of the columns chosen"):
+        bloomify_table(table, "id", fpp={"place*": 0.1})
+
+
 def test_nothing_asked_for(table: Path) -> None:
     before = listing(table)
     with pytest.raises(InvalidArgument, match=r"no property bloomify\.columns"):

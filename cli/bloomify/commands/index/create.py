@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack, cast
 
 import click
@@ -31,8 +31,9 @@ from bloomify.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from parquet_bloomwriter.index.column_choice import ColumnChoice
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.report import IndexReport
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=float)
 
 DEFAULT_FPP = 0.01
+_UNNAMED = "index"
+"""The name of an index whose columns make none."""
+
 _MAX_DEFAULT_NAME = 60
 """Characters of a name that is made of columns' names."""
 
@@ -80,7 +84,15 @@ _filter_options = all_of(
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
-        help="Leaf columns by dotted path; each gets filters of its own. Repeatable.",
+        help="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
+        "table's schema or the first file; each column gets filters of its own. Repeatable.",
+    ),
+    _which(
+        "--exclude",
+        metavar="NAME,...",
+        multiple=True,
+        callback=split_columns,
+        help="Columns that are not indexed, in the same words. Repeatable.",
     ),
     _which(
         "--fpp",
@@ -145,6 +157,7 @@ class CreateOptions(ChangeOptions):
     """All options."""
 
     columns: tuple[str, ...]
+    exclude: tuple[str, ...]
     fpp: dict[str, float]
     expected_items: dict[str, int]
     origin: str
@@ -191,10 +204,11 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
         from bloomify.commands.columns import show_columns_of_table
 
         show_columns_of_table(ctx, table)
-    names = _names_of_ordinals(options["columns"], table)
-    columns = tuple(dict.fromkeys(names.get(one, one) for one in options["columns"]))
-    settings = _settings(options, columns, names)
-    run = IndexRun.of(ctx, table, options, default=_default_name(columns))
+    run = IndexRun.of(ctx, table, options)
+    choice = run.attempt(lambda: _chosen(options, table), changes=_UNNAMED)
+    columns = choice.names
+    settings = _settings(options, choice)
+    run = replace(run, name=_default_name(columns) if run.name is None else run.name)
 
     def build(table: str, /, *, name: str, home: str | None) -> IndexReport:
         from parquet_bloomwriter import index
@@ -208,46 +222,29 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     change(run, build)
 
 
-def _names_of_ordinals(columns: Sequence[str], table: str) -> dict[str, str]:
-    """Return the names of columns that are given as `#` and an ordinal in the table's first file.
+def _chosen(options: CreateOptions, table: str) -> ColumnChoice:
+    from parquet_bloomwriter.index.column_choice import choose_names
 
-    An index finds columns by their names. Ordinals that no column has, and those of a table that
-    cannot be read, are left out: creating the index reports them.
-    """
-    from bloomify.commands.columns import first_file, read_leaves
-    from parquet_bloomwriter.column_names import select_columns
-    from parquet_bloomwriter.errors import BloomwriterError
-
-    given = [one for one in columns if re.fullmatch(r"#[0-9]+", one)]
-    names: dict[str, str] = {}
-    with contextlib.suppress(BloomwriterError, OSError):
-        leaves = read_leaves(first_file(table)) if given else ()
-        for one in given:
-            names[one] = select_columns(leaves, [one])[0].name
-    return names
+    return choose_names(table, options["columns"], options["exclude"])
 
 
 def _default_name(columns: Sequence[str]) -> str:
     """Make a name of the columns' names: `id,address.city` is indexed as `id-address.city`."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(columns))
-    return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or "index"
+    return plain.strip("_.-")[:_MAX_DEFAULT_NAME] or _UNNAMED
 
 
-def _settings(options: CreateOptions, columns: Sequence[str], names: dict[str, str]) -> _Settings:
+def _settings(options: CreateOptions, choice: ColumnChoice) -> _Settings:
     """Translate options to the library's arguments.
-
-    Args:
-        options: The options as they were given.
-        columns: The names of the columns.
-        names: The names of columns that were given by their ordinals.
 
     Raises:
         click.UsageError: If an option names a column that is not indexed.
     """
-    fpp = {names.get(key, key): value for key, value in options["fpp"].items()}
-    items = {names.get(key, key): value for key, value in options["expected_items"].items()}
-    asked = _of_columns(fpp, columns, option="--fpp")
-    expected = _of_columns(items, columns, option="--expected-items")
+    columns = choice.names
+    asked = choice.by_name(options["fpp"])
+    expected = choice.by_name(options["expected_items"])
+    _check_named(asked, columns, option="--fpp")
+    _check_named(expected, columns, option="--expected-items")
     return {
         "fpp": dict.fromkeys(columns, DEFAULT_FPP) | asked,
         "expected_num_items": expected or None,
@@ -260,14 +257,12 @@ def _settings(options: CreateOptions, columns: Sequence[str], names: dict[str, s
     }
 
 
-def _of_columns(given: dict[str, T], columns: Sequence[str], *, option: str) -> dict[str, T]:
-    """Return the value of each column: its own, or the one for all; columns with none are left out.
+def _check_named(given: Iterable[str], columns: Sequence[str], *, option: str) -> None:
+    """Check that values are for columns that are indexed.
 
     Raises:
-        click.UsageError: If a value is for a column that is not indexed.
+        click.UsageError: If one is not.
     """
     for name in given:
-        if name not in columns and name != "*":
+        if name not in columns:
             raise click.UsageError(f"{option} speaks of the column {name!r}, --columns does not")
-    chosen = {name: given.get(name, given.get("*")) for name in columns}
-    return {name: value for name, value in chosen.items() if value is not None}
