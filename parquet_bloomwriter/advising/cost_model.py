@@ -15,8 +15,9 @@ With a single row group, filters let readers skip the whole file or nothing. Whe
 files is not known here, so filters are recommended for values that are nearly all distinct, as keys
 are.
 
-Columns whose values are all in dictionaries are not recommended: Spark reads those first, whatever
-filters there are. Nothing is estimated where no reader would look up values.
+Where most values are in dictionaries, a note says so: Spark reads those first, whatever filters
+there are; other engines gain as much as elsewhere. Nothing is estimated where no reader would look
+up values.
 """
 
 from __future__ import annotations
@@ -220,14 +221,17 @@ def _doubt(profile: ColumnProfile, figures: _Figures) -> str | None:
         return "floating-point numbers are rarely looked up by equality"
     if figures.num_filter_bytes > profile.num_compressed_bytes:
         return "the filters would take more bytes than the column"
-    if 2 * profile.num_dictionaries > profile.num_row_groups:
-        return "its values are in dictionaries, which Spark reads before it asks filters"
     if profile.num_row_groups > 1 and figures.saved < _STRONG_SHARE_SAVED * figures.left:
         return "that is not much less"
     return None
 
 
 def _notes(profile: ColumnProfile) -> Iterator[str]:
+    if 2 * profile.num_dictionaries > profile.num_row_groups:
+        yield (
+            "values are in dictionaries, which Spark reads before it asks filters, so it gains "
+            "little; other engines gain"
+        )
     if profile.num_row_groups == 1:
         yield "there is a single row group: filters let readers skip the whole file, or nothing"
     if profile.has_filter.any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata import PhysicalType, Repetition
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.metadata import Leaf
@@ -25,8 +25,18 @@ def why_no_filter(leaf: Leaf) -> str | None:
     return None
 
 
+def why_not_looked_up(leaf: Leaf) -> str | None:
+    """Return why no reader looks values of this column up; None if some do."""
+    if Repetition.REPEATED in leaf.repetitions:
+        return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
+    return None
+
+
 def notes_on(leaf: Leaf) -> tuple[str, ...]:
     """Return what readers of this column's filters should know."""
+    unused = why_not_looked_up(leaf)
+    if unused is not None:
+        return (unused,)
     fixed = leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY
     if (fixed and leaf.is_decimal) or leaf.physical_type == PhysicalType.INT96:
         kind = "decimals" if fixed else "INT96 timestamps"

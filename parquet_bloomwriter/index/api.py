@@ -61,8 +61,9 @@ def create(  # noqa: PLR0913  all by keyword
     file that cannot be read, or lacks a column, is always kept by lookups; the report names it.
 
     Args:
-        table: The table's folder, or a single file; or the URL of a prefix or object on S3,
-            GCS, Azure or HDFS, such as `s3://bucket/prefix`; or iceberg://CATALOG/NAMESPACE.TABLE.
+        table: The table's folder; or the URL of a prefix on S3, GCS, Azure or HDFS, such as
+            `s3://bucket/prefix`; or iceberg://CATALOG/NAMESPACE.TABLE. A single file only with
+            `home`, or with its name in `files`, so that nobody takes the index for its folder's.
         columns: Dotted paths of leaf columns; each gets filters of its own. Patterns, such as
             "*_id", are for all columns that they match and that can be indexed: of the table's
             schema, or, without one, of the first file.
@@ -102,8 +103,8 @@ def create(  # noqa: PLR0913  all by keyword
     Raises:
         ColumnNotFound: If a pattern, or a name that is excluded, matches nothing.
         InvalidArgument: If there is such an index already, a column cannot be indexed, the index
-            would be too large, or the files belong to a Delta, Iceberg or Hudi table that is not
-            named as such.
+            would be too large, the table is named by a file, or the files belong to a Delta,
+            Iceberg or Hudi table that is not named as such.
         IndexBusy: If another process is making the index now.
         OSError: If the index cannot be written.
     """

@@ -119,6 +119,22 @@ def table_root(table: str | os.PathLike[str]) -> str:
     )
 
 
+def check_folder(table: str | os.PathLike[str]) -> None:
+    """Check that a table whose folder is to get an index is named by its folder, not by a file.
+
+    Raises:
+        InvalidArgument: If it is named by a file, or there is no such table.
+        StoreProblem: If it is on a store that refuses or does not answer.
+    """
+    root = table_root(table)
+    if absolute_path(table) != root:
+        raise InvalidArgument(
+            "an index is of all files of a folder, and this is a file",
+            path=os.fspath(table),
+            remedy=f'Name its folder, "{root}".',
+        )
+
+
 def home_of(table: str | os.PathLike[str], home: str | os.PathLike[str] | None = None) -> str:
     """Return the folder of a table's indexes, whether it exists or not."""
     return os.path.join(table_root(table), HOME) if home is None else absolute_path(home)
@@ -207,7 +223,7 @@ def not_found(
     home: str, name: str, *, above: str | os.PathLike[str] | None = None
 ) -> IndexNotFound:
     """Return the error for an index that does not exist; it names the indexes that do."""
-    names = [os.path.basename(folder) for folder in index_folders(home)]
+    names = [os.path.basename(folder) for folder in index_folders(home) if _exists(folder)]
     remedy: Remedy = (Proposal(Way.CREATE_INDEX, "Create it first"), ".")
     if names:
         remedy = f"There are: {', '.join(names[:_SHOWN])}."
@@ -215,6 +231,13 @@ def not_found(
         if storage_of(other).has_log(os.path.join(other, name)):
             remedy = f'There is one of that name of the table "{os.path.dirname(other)}".'
     return IndexNotFound(f'there is no index "{name}"', path=home, remedy=remedy)
+
+
+def _exists(folder: str) -> bool:
+    """Return whether there is an index, even if it was deleted or is broken, but not vacuumed."""
+    from parquet_bloomwriter.index.describe import describe
+
+    return describe(folder) is not None
 
 
 def _owner(path: str) -> int:

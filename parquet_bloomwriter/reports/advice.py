@@ -232,7 +232,7 @@ _HEADINGS = (
     Heading(title="column", is_text=True),
     Heading(title="type", is_text=True, hint="Logical type, or the physical one"),
     Heading(title="advice", is_text=True),
-    Heading(title="NDV", hint="Distinct values per row group, estimated from a sample"),
+    Heading(title="NDV/row group", hint="Distinct values, estimated from a sample"),
     Heading(title="bytes", hint="Headers and bitsets that would be added"),
     Heading(title="read now", hint="Share of row groups that statistics leave to a lookup"),
     Heading(title="with filters", hint="The same with filters, for a value that is there"),

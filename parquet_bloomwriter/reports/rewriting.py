@@ -363,7 +363,7 @@ ADDED_HEADINGS = (
     Heading(title="bytes", hint="Headers and bitsets"),
     Heading(title="bits/value", hint="Bits of bitset per distinct value"),
     Heading(title="FPP asked"),
-    Heading(title="achieved", hint="Worst exact rate of any filter, new or kept"),
+    Heading(title="worst FPP", hint="Worst exact rate of any filter, new or kept"),
 )
 
 

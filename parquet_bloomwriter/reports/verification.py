@@ -183,7 +183,7 @@ _HEADINGS = (
     Heading(title="unchecked"),
     Heading(title="looked up", hint="Values, nulls left out"),
     Heading(title="missing", hint="Values that a filter does not contain"),
-    Heading(title="exact FPP", hint="Mean exact rate"),
+    Heading(title="mean FPP", hint="Mean exact rate"),
     Heading(title="measured", hint="Mean share of absent values that passed"),
 )
 

@@ -8,15 +8,18 @@ files in both cases. In addition there may be glob patterns, URLs that only fssp
 
 from __future__ import annotations
 
+import errno
+import inspect
 import os
 from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
+from parquet_bloomwriter.text import safe, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +55,23 @@ class TableFiles:
 
     opened: OpenFile | None = None
     """A single file on disk, opened once for all steps."""
+
+    def check_columns(self, columns: Sequence[str]) -> None:
+        """Check that there are columns of these names, as far as these are plain.
+
+        Dotted paths, and the columns that each dataset has (`__filename`), are left to pyarrow.
+
+        Raises:
+            ColumnNotFound: If there is none.
+        """
+        names = self.schema.names
+        for name in columns:
+            if name not in names and "." not in name and not name.startswith("__"):
+                raise ColumnNotFound(
+                    f'there is no column "{safe(name)}"',
+                    name=name,
+                    remedy=suggestion(name, names),
+                )
 
     @property
     def is_open(self) -> bool:
@@ -90,18 +110,33 @@ def find_table(
 
     Raises:
         InvalidArgument: If a pattern matches nothing, or a URL cannot be opened here.
+        TypeError: If an option is none of pyarrow's.
         Any error of pyarrow: If it finds no files, or no Parquet files.
     """
+    _check_options(options)
     found, place = _as_pyarrow_takes_it(source, filesystem)
     if holds and (table := _opened_once(found, place, partitioning, options)) is not None:
         return table
     try:
         return _discover(found, place, partitioning, options)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         if not _may_be_pattern(source):
+            if error.errno is None:  # pyarrow's own have just the path for a message
+                raise FileNotFoundError(
+                    errno.ENOENT, os.strerror(errno.ENOENT), str(error)
+                ) from None
             raise
     found, place = _of_locations(find_sources(source, filesystem=filesystem))
     return _discover(found, place, partitioning, options)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
+    for name in options.keys() - inspect.signature(pq.ParquetDataset).parameters.keys():
+        raise TypeError(
+            f"pyarrow reads files without an argument {name!r}; conditions are filters="
+        )
 
 
 def _opened_once(

@@ -85,7 +85,12 @@ def none_in(folder: str) -> NoReturn:
 
 def none_matches(pattern: str) -> NoReturn:
     """Raise the error for a pattern that nothing matches."""
-    raise NoFileMatches(f'no file matches "{pattern}"')
+    remedy = ""
+    folder, _, name = pattern.rpartition("/")
+    if "**" not in pattern:
+        below = "/".join(filter(None, [folder, "**", name]))
+        remedy = f'To look into the folders below, write "{below}".'
+    raise NoFileMatches(f'no file matches "{pattern}"', remedy=remedy)
 
 
 def _walk(folder: str) -> Iterator[str]:

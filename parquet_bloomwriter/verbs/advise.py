@@ -17,9 +17,9 @@ from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
 from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.filters.columns import notes_on, why_no_filter
+from parquet_bloomwriter.filters.columns import notes_on, why_no_filter, why_not_looked_up
 from parquet_bloomwriter.filters.stored import filters_of_columns
-from parquet_bloomwriter.metadata import PhysicalType, Repetition
+from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
 from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.metadata.logical_types import type_name
@@ -255,7 +255,7 @@ class _Survey:
         mine = [one for one in self.filters if one.column == leaf.ordinal]
         sound = {one.row_group for one in mine if not (one.defect or one.foreign)}
         has_filter = np.isin(used, sorted(sound))
-        unsupported = why_no_filter(leaf) or _why_not_looked_up(leaf)
+        unsupported = why_no_filter(leaf) or why_not_looked_up(leaf)
         order = order_of(leaf)
         samples: list[RowGroupSample] = []
         unreadable = None
@@ -314,12 +314,6 @@ class _Survey:
         except (OSError, pa.ArrowException) as error:
             unreadable = "a column chunk cannot be read: " + " ".join(str(error).split())
         return samples, unreadable
-
-
-def _why_not_looked_up(leaf: Leaf) -> str | None:
-    if Repetition.REPEATED in leaf.repetitions:
-        return "in lists and maps, readers look up no values (`bloomify probe` does not either)"
-    return None
 
 
 def _further_notes(filters: Iterable[StoredFilter]) -> Iterator[str]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.scan.iceberg_rows import IcebergRows
     from parquet_bloomwriter.scan.logical_rows import LogicalTable
     from parquet_bloomwriter.scan.survivors import Survivors
-    from parquet_bloomwriter.scan.table import Projection
+    from parquet_bloomwriter.scan.table import Projection, TableFiles
     from parquet_bloomwriter.table_files.files import Table
 
 BATCH_ROWS = 65_536
@@ -89,7 +89,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
             if there is no such version, or an argument has no meaning for a table.
-        ColumnNotFound: If the filters name a column that the table has not.
+        ColumnNotFound: If the filters, or the columns, name one that the table has not.
         UnsupportedTable: If a table has what cannot be returned as the table means it.
         TableProblem: If a table's metadata contradict themselves or its files.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
@@ -116,7 +116,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
-    projection = _as_pyarrow_takes_them(columns)
+    projection = _checked_columns(columns, table)
     if use_pandas_metadata and projection is not None:
         projection = _with_index(projection, table.schema)
 
@@ -177,7 +177,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     Raises:
         InvalidArgument: If the filters cannot be understood, or not be compared with the columns;
             if the batch size is not positive.
-        ColumnNotFound: If the filters name a column that the table has not.
+        ColumnNotFound: If the filters, or the columns, name one that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
     from parquet_bloomwriter.scan.stream import stream
@@ -203,8 +203,8 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
+    projection = _checked_columns(columns, table)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
-    projection = _as_pyarrow_takes_them(columns)
     return stream(table, survivors, columns=projection, batch_size=batch_size)
 
 
@@ -328,6 +328,13 @@ def _need_no_name(*asked: object) -> bool:
 
 def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:
     return columns if columns is None or isinstance(columns, Mapping) else list(names_of(columns))
+
+
+def _checked_columns(columns: str | Projection | None, table: TableFiles) -> Projection | None:
+    projection = _as_pyarrow_takes_them(columns)
+    if isinstance(projection, list):
+        table.check_columns(projection)
+    return projection
 
 
 def _with_index(columns: Projection, schema: pa.Schema) -> list[str]:

@@ -97,7 +97,6 @@ def test_more_filters_at_a_lower_rate_skip_more() -> None:
     [
         ({"is_floating": True}, "floating-point numbers are rarely looked up"),
         ({"num_compressed_bytes": 5_000}, "more bytes than the column"),
-        ({"num_dictionaries": 26}, "dictionaries, which Spark reads before it asks filters"),
     ],
 )
 def test_what_is_doubtful_is_to_be_considered(changes: dict[str, object], says: str) -> None:
@@ -107,6 +106,14 @@ def test_what_is_doubtful_is_to_be_considered(changes: dict[str, object], says: 
     assert found.verdict is Advice.CONSIDER
     assert found.reason.startswith("a lookup reads 2 % of the row groups instead of 100 %, but ")
     assert says in found.reason
+
+
+def test_a_note_says_that_spark_reads_dictionaries_first() -> None:
+    plain = column(count=50, common=0, width=100)
+    half, most = (judge(dataclasses.replace(plain, num_dictionaries=n), fpp=0.01) for n in (25, 26))
+    assert (half.verdict, most.verdict) == (Advice.ADD, Advice.ADD)
+    assert half.notes == ()
+    assert "which Spark reads before it asks filters" in most.notes[0]
 
 
 def test_fractions_are_not_looked_up() -> None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
 
 TABLE = """
-column  row groups  NDV  bytes  bits/value  FPP asked  achieved
-id          2 of 2  200    416        15.4       0.01    0.0094
-email       1 of 2  100    144        10.2       0.01    0.0091
-active      0 of 2    -      -           -       0.01         -
+column  row groups  NDV  bytes  bits/value  FPP asked  worst FPP
+id          2 of 2  200    416        15.4       0.01     0.0094
+email       1 of 2  100    144        10.2       0.01     0.0091
+active      0 of 2    -      -           -       0.01          -
 
 empty     email (row group 1): no values, so no filter
 skipped   active: BOOLEAN columns get no filters: readers and writers disagree on them
@@ -65,8 +65,8 @@ def test_filters_that_are_there_are_kept(events: Path, invoke: Invoke) -> None:
     result = invoke("events.parquet", "--columns", "id")
     assert result.stdout == (
         "events.parquet: no filter to add; the file stays as it is\n\n"
-        "column  row groups  NDV  bytes  bits/value  FPP asked  achieved\n"
-        "id          2 kept    -      -           -       0.01    0.0094\n\n"
+        "column  row groups  NDV  bytes  bits/value  FPP asked  worst FPP\n"
+        "id          2 kept    -      -           -       0.01     0.0094\n\n"
         "kept      id: the filters that are there contain every value\n"
     )
     assert (result.exit_code, events.read_bytes()) == (0, before)
@@ -141,7 +141,7 @@ def test_without_columns_it_lists_them(events: Path, invoke: Invoke) -> None:
         "bloomify: name the columns that get filters with --columns, or take --all-columns.\n"
         "The columns of events.parquet:\n\n"
         "  id      INT64\n"
-        "  email   BYTE_ARRAY STRING\n"
+        "  email   STRING\n"
         "  active  BOOLEAN  (no filters)\n\n"
         "For example: bloomify events.parquet --columns id\n"
     )

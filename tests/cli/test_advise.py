@@ -159,7 +159,7 @@ def test_a_pattern_with_a_question_mark_is_no_url(invoke: Invoke) -> None:
 
 
 def test_columns_that_might_pay_have_a_command_too(folder: Path, invoke: Invoke) -> None:
-    ids = [n * 7_919 % 200_003 for n in range(100_000)]
+    ids = [float(n * 7_919 % 200_003) for n in range(100_000)]
     pq.write_table(pa.table({"id": ids}), folder / "d.parquet", row_group_size=20_000)
     done = invoke("advise", "d.parquet")
     assert done.exit_code == 0

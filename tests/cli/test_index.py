@@ -52,13 +52,14 @@ def test_create(table: Path, invoke: Invoke) -> None:
     result = invoke("index", "create", "events", "--columns", "id,address.city", "--name", "ids")
     code, shown, errors = found(result)
     assert (code, errors) == (0, "")
-    headline, listing = shown.rstrip("\n").split("\n\n")
+    headline, listing, following = shown.rstrip("\n").split("\n\n")
+    assert following == "next       bloomify index lookup events --eq id=VALUE"
     assert headline.startswith("ids: created; 8 files indexed, ")
     heading, *rows = [line.split() for line in listing.splitlines()]
     assert heading[:3] == ["column", "FPP", "asked"]
     info = index.index(table, name="ids")
     assert [row[:4] for row in rows] == [
-        [column.name, "0.01", f"{column.part_bytes:,}", f"{column.num_parts:,}"]
+        [column.name, "0.01", f"{column.part_bytes:,}", f"{column.global_ndv:,}"]
         for column in info.columns
     ]
     assert [row[0] for row in rows] == ["id", "address.city"]
@@ -491,6 +492,24 @@ def test_explain_says_so_if_nothing_can_match(invoke: Invoke) -> None:
     assert "condition" not in shown
 
 
+@pytest.mark.usefixtures("indexed")
+def test_explain_of_a_mistyped_column(invoke: Invoke) -> None:
+    notes = invoke("index", "explain", "events", "--where", "emial = 'a'").stderr
+    assert "Did you mean email?" in notes
+
+
+def test_a_filter_of_all_values_that_grows_full(folder: Path, invoke: Invoke) -> None:
+    (folder / "few").mkdir()
+    pq.write_table(pa.table({"id": list(range(800))}), folder / "few/1.parquet")
+    created = invoke("index", "create", "few", "--columns", "id", "--from", "values").stdout
+    assert "grows full" not in created
+    pq.write_table(pa.table({"id": list(range(10**6, 10**6 + 2000))}), folder / "few/2.parquet")
+    remedy = "bloomify index refresh few --name id --mode full"
+    refreshed = invoke("index", "refresh", "few", "--name", "id").stdout
+    assert f"note       id: the filter of all values grows full: {remedy}" in refreshed
+    assert "grows full" not in invoke(*remedy.split()[1:]).stdout
+
+
 # the documented commands
 
 
@@ -514,16 +533,31 @@ def test_the_examples_of_the_help_pages_work(
 
 
 def test_a_column_that_only_its_ordinal_can_name(folder: Path, invoke: Invoke) -> None:
-    pq.write_table(pa.table({"a,b": [1, 2, 3]}), folder / "commas.parquet")
-    status, shown, choice = found(invoke("index", "create", "commas.parquet"))
+    (folder / "commas").mkdir()
+    pq.write_table(pa.table({"a,b": [1, 2, 3]}), folder / "commas/1.parquet")
+    status, shown, choice = found(invoke("index", "create", "commas"))
     assert (status, shown) == (2, "")
     assert "a,b  INT64  (type '#0')" in choice
     words = shlex.split(choice.rpartition("For example: ")[2])
-    assert words[1:] == ["index", "create", "commas.parquet", "--columns", "#0", "--name", "ids"]
+    assert words[1:] == ["index", "create", "commas", "--columns", "#0", "--name", "ids"]
     assert found(invoke(*words[1:], "--fpp", "#0=0.001"))[0] == 0
-    info = index.index("commas.parquet", name="ids")
+    info = index.index("commas", name="ids")
     assert [one.name for one in info.columns] == ["a,b"]
-    assert invoke("index", "lookup", "commas.parquet", "--eq", "a,b=7").exit_code == 1
+    assert invoke("index", "lookup", "commas", "--eq", "a,b=7").exit_code == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--columns", "id", "--name", "ids"]])
+def test_a_file_gets_no_index_in_its_folder(
+    table: Path, invoke: Invoke, more: list[str], tmp_path: Path
+) -> None:
+    file = str(path := min(table.rglob("*.parquet")))
+    code, shown, complaint = found(invoke("index", "create", file, *more))
+    assert (code, shown) == (2, "")
+    refused = "an index is of all files of a folder, and this is a file"
+    assert complaint.endswith(f'{refused}. Name its folder, "{path.parent}".\n')
+    assert not list(table.rglob("_bloom_index"))
+    home = str(tmp_path / "home")
+    assert invoke("index", "create", file, "--columns", "id", "--home", home).exit_code == 0
 
 
 @pytest.mark.usefixtures("table")

@@ -91,7 +91,12 @@ def test_a_file_may_be_called_as_it_likes(events: Path, invoke: Invoke) -> None:
     for name in ("verfy", "x", "verify.d"):
         shutil.copy(events, name)
         assert invoke(name, "--columns", "id").exit_code == 0
-    assert invoke("nothing*", "--columns", "id").stderr == 'bloomify: no file matches "nothing*".\n'
+    assert invoke("nothing*", "--columns", "id").stderr == (
+        'bloomify: no file matches "nothing*". To look into the folders below, write '
+        '"**/nothing*".\n'
+    )
+    none = invoke("a/**/nothing*", "--columns", "id").stderr
+    assert none == 'bloomify: no file matches "a/**/nothing*".\n'
     for name in ("./verfi", "evnts.parquet"):
         result = invoke(name, "--columns", "id")
         message = f"bloomify: {name}: there is no such file. Check the name.\n"
@@ -110,6 +115,10 @@ def test_a_mistyped_option(invoke: Invoke) -> None:
     result = invoke("events.parquet", "--placment", "end")
     message = "no such option '--placment'. Did you mean --placement? See bloomify add --help."
     assert (result.exit_code, result.stderr) == (2, f"bloomify: {message}\n")
+    for words, option in ((("inspect", "x.parquet"), "--html"), (("index", "create"), "--name")):
+        message = f"option '{option}' requires an argument. See bloomify {' '.join(words[:2])}"
+        shown = invoke(*words, option).stderr
+        assert shown.removesuffix(" --help.\n") == f"bloomify: {message.removesuffix(' x.parquet')}"
 
 
 @pytest.mark.parametrize("verb", REWRITING)

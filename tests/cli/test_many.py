@@ -52,10 +52,10 @@ def test_one_bad_file_does_not_stop_the_others(
         f"{a}: 3 filters added, {sizes}\n"
         f"{b}: 3 filters added, {sizes}\n"
         "\n"
-        "column  row groups  NDV  bytes  bits/value  FPP asked  achieved\n"
-        "id          4 of 4  400    832        15.4       0.01    0.0094\n"
-        "email       2 of 4  200    288        10.2       0.01    0.0091\n"
-        "active      0 of 4    -      -           -       0.01         -\n"
+        "column  row groups  NDV  bytes  bits/value  FPP asked  worst FPP\n"
+        "id          4 of 4  400    832        15.4       0.01     0.0094\n"
+        "email       2 of 4  200    288        10.2       0.01     0.0091\n"
+        "active      0 of 4    -      -           -       0.01          -\n"
         "\n"
         "empty     email (2 row groups): no values, so no filter\n"
         "skipped   active (4 row groups): "
@@ -132,7 +132,7 @@ def test_a_file_named_twice_is_worked_on_once(warehouse: Path, invoke: Invoke) -
     ("arguments", "message"),
     [
         (["empty"], 'there are no Parquet files in the folder "empty".'),
-        (["*.orc"], 'no file matches "*.orc".'),
+        (["*.orc"], 'no file matches "*.orc". To look into the folders below, write "**/*.orc".'),
         (
             ["warehouse", "-o", "file.txt"],
             '"file.txt" is a file, but there are 3 inputs. Name a folder.',

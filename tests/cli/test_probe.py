@@ -250,7 +250,7 @@ def test_without_a_condition_there_is_a_choice(invoke: Invoke) -> None:
         "bloomify: say what to look for with --where or --eq.\n"
         "The columns of orders.parquet:\n\n"
         "  id     INT64\n"
-        "  email  BYTE_ARRAY STRING\n\n"
+        "  email  STRING\n\n"
         'For example: bloomify probe orders.parquet --where "id = 42"\n'
     )
     assert found(invoke("probe", "none.parquet")) == (

@@ -29,4 +29,5 @@ def test_notes() -> None:
     assert "INT96" in notes_on(timestamps)[0]
     assert "decimals" in notes_on(leaf(pa.decimal128(30, 2)))[0]
     assert notes_on(leaf(pa.decimal128(9, 2), store_decimal_as_integer=True)) == ()
+    assert "in lists and maps" in notes_on(leaf(pa.list_(pa.int64())))[0]
     assert notes_on(leaf(pa.int64())) == notes_on(leaf(pa.binary(16))) == ()

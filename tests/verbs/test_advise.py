@@ -126,18 +126,17 @@ def test_columns_can_be_chosen() -> None:
         advise(file_of(), ["nosuch"])
 
 
-def test_columns_in_dictionaries_are_not_recommended() -> None:
+def test_columns_in_dictionaries() -> None:
     report = advise(file_of(use_dictionary=True))
     columns = by_name(report)
-    assert report.added == ()
+    assert {column.name for column in report.added} == {"id", "email"}
     for name in ("id", "email"):
-        assert columns[name].verdict is CONSIDER
-        assert "but its values are in dictionaries, which Spark reads" in columns[name].reason
+        assert "values are in dictionaries, which Spark reads" in columns[name].notes[0]
     for name in ("session", "tenant", "city"):
         assert columns[name].verdict is SKIP
         assert "all in dictionaries" in columns[name].reason
     partly = advise(file_of(events().select(["email"]), dictionary_pagesize_limit=1000))
-    assert [column.name for column in partly.added] == ["email"]
+    assert [(column.name, column.notes) for column in partly.added] == [("email", ())]
 
 
 def test_filters_that_cost_too_much_are_not_recommended() -> None:
@@ -278,7 +277,7 @@ def test_few_values_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     data = file_of(table, row_group_size=rows // 2, use_dictionary=["text"])
     report = advise(data)
     assert sum(hashed) == 2 * 32_768
-    assert [column.verdict for column in report.columns] == [ADD, CONSIDER]
+    assert [column.verdict for column in report.columns] == [ADD, ADD]
     assert [column.ndv for column in report.columns] == pytest.approx([rows // 2] * 2)
     few = pa.table({"text": [f"{i % 500}" for i in range(rows)]})
     (column,) = advise(file_of(few, row_group_size=rows // 2, use_dictionary=True)).columns

@@ -191,8 +191,20 @@ def test_patterns(tmp_path: Path, cells: bytes) -> None:
     assert len(read_table([tmp_path / "a?.parquet", tmp_path / "b1.parquet"])) == 3 * len(CELLS)
     with pytest.raises(InvalidArgument, match="no file matches"):
         read_table(str(tmp_path / "c*.parquet"), filters=filters)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="No such file or directory") as caught:
         read_table(str(tmp_path / "c.parquet"), filters=filters)
+    assert caught.value.filename == str(tmp_path / "c.parquet")
+
+
+def test_arguments_that_are_mistyped(tmp_path: Path, cells: bytes) -> None:
+    path = tmp_path / "cells.parquet"
+    path.write_bytes(cells)
+    for read in (read_table, iter_batches):
+        with pytest.raises(ColumnNotFound, match=r'no column "idd"\. Did you mean id'):
+            list(read(path, columns=["idd"]))
+        with pytest.raises(TypeError, match="an argument 'where'; conditions are filters="):
+            list(read(path, where="id = 1"))
+    assert read_table(path, columns=["__filename", "id"]).column_names == ["__filename", "id"]
 
 
 def test_urls_that_only_fsspec_knows(cells: bytes) -> None:

@@ -113,7 +113,7 @@ def _write_properties(table: str, view: AdviseView, fpp: float, console: Console
     wanted = (Advice.ADD, Advice.HAS_FILTER)
     names = [one.name for one in view.together().ranked if one.verdict in wanted]
     if not names:
-        console.note("no column deserves filters: the table's properties stay as they are.")
+        console.note("no column surely deserves filters: the table's properties stay as they are.")
         return ExitCode.OK
     try:
         version = guarded(lambda: ask_for_filters(table, names, fpp=fpp), path=table)

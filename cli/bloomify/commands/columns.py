@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from functools import partial
 from pathlib import Path
@@ -25,33 +26,8 @@ if TYPE_CHECKING:
 _SHOWN = 40
 """Columns that are listed; the others are counted."""
 
-_CONVERTED = (
-    *("UTF8", "MAP", "MAP_KEY_VALUE", "LIST", "ENUM", "DECIMAL", "DATE", "TIME_MILLIS"),
-    *("TIME_MICROS", "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "UINT_8", "UINT_16", "UINT_32"),
-    *("UINT_64", "INT_8", "INT_16", "INT_32", "INT_64", "JSON", "BSON", "INTERVAL"),
-)
-"""parquet.thrift, ConvertedType, from 0."""
-
-_WHOLE_NUMBERS = ("INT32", "INT64", "INT32 INTEGER", "INT64 INTEGER")
-
-_LOGICAL = {
-    1: "STRING",
-    4: "ENUM",
-    5: "DECIMAL",
-    6: "DATE",
-    7: "TIME",
-    8: "TIMESTAMP",
-    10: "INTEGER",
-    11: "UNKNOWN",
-    12: "JSON",
-    13: "BSON",
-    14: "UUID",
-    15: "FLOAT16",
-    16: "VARIANT",
-    17: "GEOMETRY",
-    18: "GEOGRAPHY",
-}
-"""parquet.thrift, union LogicalType, by field id."""
+_WHOLE_NUMBERS = re.compile(r"U?INT\d+")
+_EASILY_TYPED = re.compile(r"U?INT\d+|STRING")
 
 
 def show_columns(ctx: click.Context, path: str, *, words: Sequence[str]) -> NoReturn:
@@ -66,10 +42,19 @@ def show_columns(ctx: click.Context, path: str, *, words: Sequence[str]) -> NoRe
     _show(ctx, complaint, lambda: _choice_of_columns(path, read_leaves(path), words), path=path)
 
 
-def show_columns_of_table(ctx: click.Context, table: str) -> NoReturn:
-    """Show the columns of a table's first file, and a command line that indexes one; then exit."""
+def show_columns_of_table(ctx: click.Context, table: str, *, has_home: bool) -> NoReturn:
+    """Show the columns of a table's first file, and a command line that indexes one; then exit.
+
+    Args:
+        ctx: The command that names no column.
+        table: The table.
+        has_home: Whether a folder for the index is named.
+    """
+    from parquet_bloomwriter.index.layout import check_folder
 
     def choice() -> str:
+        if not has_home:
+            check_folder(table)
         path = first_file(table)
         words = ["bloomify", "index", "create", table]
         return _choice_of_columns(path, read_leaves(path), words, behind=["--name", "ids"])
@@ -152,15 +137,18 @@ def _choice_of_columns(
 
 
 def _choice_of_conditions(location: Location, given: str) -> str:
+    from parquet_bloomwriter.metadata.logical_types import type_name
     from parquet_bloomwriter.predicate.to_sql import spell_name
     from parquet_bloomwriter.source.open import opened_with_footer
 
     with opened_with_footer(location) as (_, footer):
         leaves = footer.leaves
-    example = next((leaf for leaf in leaves if leaf.name == _example_of(leaves)), None)
+    typed = [leaf for leaf in leaves if _EASILY_TYPED.fullmatch(type_name(leaf))]
+    chosen = _example_of(typed) or _example_of(leaves)
+    example = next((leaf for leaf in leaves if leaf.name == chosen), None)
     parts = [f"The columns of {safe(str(location))}:", _listed(leaves)]
     if example is not None:
-        value = "42" if _type_name(example) in _WHOLE_NUMBERS else "'value'"
+        value = "42" if _WHOLE_NUMBERS.fullmatch(type_name(example)) else "'value'"
         condition = f"{spell_name(example.name)} = {value}"
         is_plain = not set(condition) & set('"$`\\!')
         quoted = f'"{condition}"' if is_plain else shlex.quote(condition)
@@ -178,11 +166,12 @@ def _listed(leaves: Sequence[Leaf], *, with_ordinals: bool = False) -> str:
     """
     from parquet_bloomwriter.column_names import can_be_listed, listed_name
     from parquet_bloomwriter.filters.columns import why_no_filter
+    from parquet_bloomwriter.metadata.logical_types import type_name
 
     named = [(leaf, name(leaf.name)) for leaf in leaves[:_SHOWN]]
     space = max((width(text) for _, text in named), default=0)
     lines = [
-        f"  {text}{' ' * (space - width(text))}  {_type_name(leaf)}"
+        f"  {text}{' ' * (space - width(text))}  {type_name(leaf)}"
         + ("  (no filters)" if why_no_filter(leaf) else "")
         + (
             f"  (type '{listed_name(leaf)}')"
@@ -211,15 +200,3 @@ def _listed_example_of(leaves: Sequence[Leaf]) -> str:
 
     others = (listed_name(leaf) for leaf in leaves if not why_no_filter(leaf))
     return _example_of(leaves) or next(others, "")
-
-
-def _type_name(leaf: Leaf) -> str:
-    """Return the physical type, and the logical or converted type if there is one."""
-    physical = leaf.physical_type.name
-    if leaf.type_length:
-        physical += f"({leaf.type_length})"
-    logical = _LOGICAL.get(leaf.logical_type_id)
-    converted = leaf.converted_type
-    if logical is None and converted is not None and 0 <= converted < len(_CONVERTED):
-        logical = _CONVERTED[converted]
-    return f"{physical} {logical}" if logical else physical

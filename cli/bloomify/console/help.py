@@ -48,6 +48,14 @@ class Option(click.Option):
 class Verb(click.Command):
     """A command whose help page has sections."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; errors know their command, so that they can name its help page."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section."""
         _write_sections(self.get_params(ctx), ctx, formatter)

@@ -25,7 +25,7 @@ _WIDE = 130
 _HEADINGS = (
     Heading(title="column", is_text=True),
     Heading(title="advice", is_text=True, colors={"ADD": "green", "CONSIDER": "yellow"}),
-    Heading(title="NDV"),
+    Heading(title="NDV/row group"),
     Heading(title="adds bytes"),
     Heading(title="of file"),
     Heading(title="read now"),

@@ -31,7 +31,7 @@ _HEADINGS = (
     Heading(title="filters OK"),
     Heading(title="values"),
     Heading(title="missing"),
-    Heading(title="exact FPP"),
+    Heading(title="mean FPP"),
     Heading(title="measured"),
 )
 

@@ -12,7 +12,7 @@ from parquet_bloomwriter.index.actions.commit import VersionRequest, build_versi
 from parquet_bloomwriter.index.build.survey import survey_files
 from parquet_bloomwriter.index.changes import compare, current_files
 from parquet_bloomwriter.index.config import config_of
-from parquet_bloomwriter.index.layout import HOME, root_of, table_root
+from parquet_bloomwriter.index.layout import HOME, check_folder, root_of, table_root
 from parquet_bloomwriter.index.log.entry import Entry, State
 from parquet_bloomwriter.index.log.transaction import load_stable, next_id
 from parquet_bloomwriter.index.managed_tables import check_named, managed_table, state_of
@@ -55,6 +55,8 @@ def create_index(  # noqa: PLR0913  as `index.create`
         current = managed.files()
         config = replace(config, contract="immutable", state=managed.state(config.names))
     else:
+        if files is None and _is_inside(log, root):
+            check_folder(table)
         current = current_files(table, root, files)
         check_plain(root, current)
     survey = survey_files(root, current, config, table=managed)

@@ -285,8 +285,10 @@ def _by_slices(
         return None
     kept.sort(key=_path_of)
     num_excluded = entry.num_files - len(kept)
-    why = None if num_excluded else _why_nothing(snapshot, expression, num_known=entry.num_files)
-    own = _use_of(snapshot, num_known=entry.num_files, num_excluded=num_excluded, reason=why)
+    known, why = entry.num_files, None
+    if not num_excluded:
+        why = _why_nothing(snapshot, expression, num_known=known, root=snapshot.root)
+    own = _use_of(snapshot, num_known=known, num_excluded=num_excluded, reason=why)
     uses = [
         own if isinstance(one, Snapshot) else _silent(folder, one, 0).use
         for folder, one in opened.items()
@@ -412,7 +414,7 @@ def _ask(
     num_excluded = int(np.count_nonzero(~might_match))
     why = snapshot.problem  # also if only its slices cannot be read
     if not num_excluded:
-        why = _why_nothing(snapshot, expression, num_known=num_known)
+        why = _why_nothing(snapshot, expression, num_known=num_known, root=root)
     use = _use_of(snapshot, num_known=num_known, num_excluded=num_excluded, reason=why)
     return _Answer(use=use, is_known=is_known, might_match=might_match)
 
@@ -447,8 +449,10 @@ def _silent(folder: str, reason: Reason, num_files: int) -> _Answer:
     )
 
 
-def _why_nothing(snapshot: Snapshot, expression: Expression, *, num_known: int) -> Reason:
-    """Return why an index excluded no file."""
+def _why_nothing(
+    snapshot: Snapshot, expression: Expression, *, num_known: int, root: str
+) -> Reason:
+    """Return why an index excluded no file of the table with this root."""
     if snapshot.problem is not None:
         return snapshot.problem
     asked, indexed = columns_of(expression), [column.name for column in snapshot.entry.columns]
@@ -458,6 +462,8 @@ def _why_nothing(snapshot: Snapshot, expression: Expression, *, num_known: int) 
         return Reason(code=Code.MISSING_INDEXED_COL, text=text)
     if not num_known:
         text = "the index knows none of the files as they are now; refresh it"
+        if snapshot.root != root:
+            text = f"the index is of {snapshot.root}, and knows none of the files here; refresh it"
         return Reason(code=Code.NO_COMMON_FILES, text=text)
     if not snapshot.could_exclude(expression):
         text = "the predicate asks for no equality that a Bloom filter could answer"

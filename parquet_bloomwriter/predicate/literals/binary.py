@@ -54,6 +54,8 @@ def place_bytes(length: int | None, value: Value) -> LiteralRange | UnknownRange
         encoded = _utf8(value)
         if encoded is None:
             return _NOT_UNICODE
+        if length == _UUID_BYTES and _UUID_TEXT.fullmatch(value):
+            return LiteralRange.inside(encoded, is_stored=False, reason=_uuid_as_text(value))
         return _ESCAPED if _ESCAPES.search(value) else _sized(encoded, length)
     return _sized(value, length) if isinstance(value, bytes) else _NOT_BYTES
 
@@ -77,6 +79,13 @@ def _utf8(text: str) -> bytes | None:
         return text.encode()
     except UnicodeEncodeError:
         return None
+
+
+def _uuid_as_text(text: str) -> str:
+    return (
+        f"the column's values are {_UUID_BYTES} bytes without the type UUID, and the literal is "
+        f"the text of a UUID; its bytes are X'{UUID(text).hex}'"
+    )
 
 
 def _sized(value: bytes, length: int | None) -> LiteralRange:

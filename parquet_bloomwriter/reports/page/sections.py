@@ -38,7 +38,7 @@ _FILTERS = (
     Heading(title="values", hint="Of the column chunk, nulls left out"),
     Heading(title="NDV", hint="Distinct values, estimated from the bits"),
     Heading(title="fill", hint="Share of bits that are set"),
-    Heading(title="exact FPP"),
+    Heading(title="FPP", hint="Exact rate, from the bits"),
 )
 _LOOKUPS = (
     Heading(title="column", is_text=True),

@@ -192,7 +192,10 @@ def test_a_part_of_a_table_is_looked_up_in_the_index_of_the_whole(made: Path) ->
 def test_a_single_file_is_a_table(tmp_path: Path) -> None:
     path = write(tmp_path, "one.parquet", 0)
     other = write(tmp_path, "other.parquet", 0)
-    assert index.create(path, "id", name="ids").num_files == 1
+    with pytest.raises(InvalidArgument, match="an index is of all files of a folder"):
+        index.create(path, "id", name="ids")
+    assert sorted(tmp_path.iterdir()) == [Path(path), Path(other)]
+    assert index.create(path, "id", name="ids", files=path).num_files == 1
     assert index.lookup(path, "id = 99").paths == ()
     assert index.lookup(tmp_path, "id = 99").paths == (str(other),)
 
@@ -273,6 +276,20 @@ def test_an_index_that_is_not_there(made: Path) -> None:
         index.refresh(made / "day=0", name="ids")
     with pytest.raises(IndexNotFound):
         index.lookup(made, "id = 3", name="other")
+    index.delete(made, name="ids")
+    index.vacuum(made, name="ids")
+    with pytest.raises(IndexNotFound, match=r'no index "ids"\. Create it first'):
+        index.index(made, name="ids")
+
+
+def test_an_index_of_a_folder_above(made: Path) -> None:
+    shutil.copy2(made / "day=0/0.parquet", made / "day=0/new.parquet")
+    (made / "day=0/0.parquet").unlink()
+    (use,) = index.lookup(made / "day=0/new.parquet", "id = 3").indexes
+    assert use.reason is not None
+    assert (
+        use.reason.text == f"the index is of {made}, and knows none of the files here; refresh it"
+    )
 
 
 def test_a_deleted_index_is_not_asked(made: Path) -> None:

@@ -300,6 +300,12 @@ def test_booleans_have_keys_but_no_bytes() -> None:
 BYTE_DECIMAL = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=1, converted_type=5, precision=9)
 
 
+UUID_AS_TEXT = (
+    "the column's values are 16 bytes without the type UUID, and the literal is the text of a "
+    "UUID; its bytes are X'5bc8fbbcbde5c0994164d8399f767c45'"
+)
+
+
 @pytest.mark.parametrize(
     ("leaf", "literal", "reason"),
     [
@@ -317,6 +323,11 @@ BYTE_DECIMAL = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=1, converted_type=5
         (BYTE_DECIMAL, 200, "the column has 9 digits"),
         (leaf_of(pa.binary(3)), b"ab", "the column's values have 3 bytes, the literal 2"),
         (leaf_of(pa.binary(3)), "abcd", "the column's values have 3 bytes, the literal 4"),
+        (
+            leaf_of(pa.binary(16)),
+            "{5bc8fbbc-bde5-c099-4164-d8399f767c45}",
+            UUID_AS_TEXT,
+        ),
         (leaf_of(pa.uuid()), b"ab", "the column's values have 16 bytes, the literal 2"),
         (leaf_of(pa.int64()), None, "nothing equals null, nor is it less or greater"),
     ],

@@ -203,7 +203,7 @@ def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) 
     if not options["columns"]:
         from bloomify.commands.columns import show_columns_of_table
 
-        show_columns_of_table(ctx, table)
+        show_columns_of_table(ctx, table, has_home=options["home"] is not None)
     run = IndexRun.of(ctx, table, options)
     choice = run.attempt(lambda: _chosen(options, table), changes=_UNNAMED)
     columns = choice.names

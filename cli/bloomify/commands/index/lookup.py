@@ -139,14 +139,14 @@ def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionO
     The exit code is 0 whatever can match.
     """
     from bloomify.views.index.explain import ExplanationText, explanation_document
-    from bloomify.views.index.lookup import quote_hints
+    from bloomify.views.index.lookup import warnings
 
     check_condition(options, ctx)
     run = IndexRun.of(ctx, table, options)
     condition = run.attempt(lambda: condition_of(options))
     explanation = run.attempt(lambda: _explain(table, condition, options))
-    for hint in quote_hints(explanation.whole.indexes, condition, table=table):
-        run.console.note(hint)
+    for one in warnings(explanation.whole, condition, table=table, home=options["home"]):
+        run.console.note(one)
     text = ExplanationText(columns=run.console.columns)
     run.show(explanation, Shown(text=text.of, document=explanation_document))
 

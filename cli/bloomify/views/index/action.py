@@ -5,6 +5,7 @@ Actions are `create`, `refresh`, `optimize`, `delete`, `restore`, `vacuum` and `
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter.index.report import IndexReport
+    from parquet_bloomwriter.index.report import IndexColumn, IndexReport
 
 _LISTED = 10
 """Files that are named in one remark; the others are counted."""
@@ -54,14 +55,29 @@ class ActionText:
         yield from _left_out(report)
         if report.changed and _verb_of(report) in _BUILDING:
             yield from no_global(report.columns)
+            yield from self._next(report)
         for note in report.notes:
             yield "note", safe(note)
         if report.state == "DELETED":
             yield "next", f"{self._type('restore', report)} brings it back"
             yield "", f"{self._type('vacuum', report)} removes its files for good"
 
+    def _next(self, report: IndexReport) -> Iterator[tuple[str, str]]:
+        """Yield what to type after a version was made."""
+        full = [name(one.name) for one in report.columns if _is_too_full(one)]
+        if full:
+            again = f"{self._type('refresh', report)} --mode full"
+            yield "note", f"{', '.join(full)}: the filter of all values grows full: {safe(again)}"
+        if _verb_of(report) == "create" and report.columns:
+            words = command_line("lookup", self.table, name=None, home=self.home)
+            yield "next", safe(f"{words} --eq {shlex.quote(report.columns[0].name)}=VALUE")
+
     def _type(self, verb: str, report: IndexReport) -> str:
         return safe(command_line(verb, self.table, name=report.name, home=self.home))
+
+
+def _is_too_full(column: IndexColumn) -> bool:
+    return column.global_fpp is not None and column.global_fpp > column.fpp
 
 
 def report_code(report: IndexReport) -> ExitCode:

@@ -33,6 +33,9 @@ _COLUMN_HEADINGS = (
     Heading(title="global FPP"),
 )
 
+_PIECES = ("parts", "slice bytes")
+"""Columns of the table that say what an index consists of."""
+
 _INFO_HEADINGS = (
     Heading(title="index", is_text=True),
     Heading(
@@ -67,7 +70,7 @@ class InfosText:
 
     def of_one(self, info: IndexInfo) -> str:
         """Return one index in full."""
-        listed = columns_table(info.columns, columns=self.columns) if info.columns else ""
+        listed = columns_table(info.columns, columns=self.columns, in_full=True)
         remarks = [*no_global(info.columns), *self._changes(info), *self._troubles(info)]
         parts = [_headline(info), listed, remarks_text(remarks, columns=self.columns)]
         return "\n\n".join(filter(None, parts))
@@ -130,9 +133,26 @@ def nothing_there(table_: str, home: str | None) -> str:
     return f"{table_}: there is no index. Type: {words} --columns ..."
 
 
-def columns_table(indexed: Sequence[IndexColumn], *, columns: int | None) -> str:
-    """Return the table of an index's columns."""
-    return table(_COLUMN_HEADINGS, [_column_row(column) for column in indexed], columns=columns)
+def columns_table(
+    indexed: Sequence[IndexColumn], *, columns: int | None, in_full: bool = False
+) -> str:
+    """Return the table of an index's columns.
+
+    Args:
+        indexed: The columns.
+        columns: Width of the terminal; None where there is none.
+        in_full: Whether to say what the index consists of, too.
+    """
+    if not indexed:
+        return ""
+    left_out = () if in_full else _PIECES
+    shown = [at for at, one in enumerate(_COLUMN_HEADINGS) if one.title not in left_out]
+    rows = [_column_row(column) for column in indexed]
+    return table(
+        [_COLUMN_HEADINGS[at] for at in shown],
+        [[row[at] for at in shown] for row in rows],
+        columns=columns,
+    )
 
 
 def remarks_text(remarks: Iterable[tuple[str, str]], *, columns: int | None) -> str:
