@@ -7,7 +7,7 @@ identified by path, size and ETag, as far as both sides know the ETag.
 Times come from a clock that moves every few milliseconds. A file that was written a moment ago may
 be written again without a sign of it. So a file that is read for the index is looked at again once
 that moment is over. Some file systems and mounted stores know whole seconds only. A file whose time
-is a whole second, to the millisecond, might lie on such a file system: it is not indexed within two
+is a whole second might lie on such a file system: it is not indexed within two
 seconds of that time, so that no second state of it can look the same. A file server has a clock of
 its own, so its time is read from a temporary file, made where the index is written or else beside
 the file. If the time cannot be read, or the file's time is ahead of it, the file is not indexed.
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
-_MS_PER_S = 1000
 _TICK_NS = 20_000_000
 """More than the clock of file systems moves at once, nanoseconds."""
 
@@ -211,8 +210,8 @@ def settled(fd: int, path: str, folder: str | None) -> os.stat_result | None:
 
 
 def _is_fine(time_ns: int) -> bool:
-    """Return whether a time is not a whole second, to the millisecond, as in `FileId`."""
-    return time_ns // _NS_PER_MS % _MS_PER_S != 0
+    """Return whether a time is not a whole second, so that the file system knows parts of one."""
+    return time_ns % _NS_PER_S != 0
 
 
 def _file_system_time(found: os.stat_result, path: str, folder: str | None) -> int | None:

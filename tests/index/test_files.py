@@ -113,6 +113,16 @@ def test_a_file_written_just_now_is_not_settled_until_the_clock_has_moved(tmp_pa
     assert file_id("/", str(path)).modified_ms != found.st_mtime_ns // 1_000_000
 
 
+def test_the_first_millisecond_of_a_second_is_no_whole_second(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"1")
+    second = (int(time.time()) - 60) * 1_000_000_000
+    os.utime(path, ns=(0, second + 345_678))
+    assert is_settled(path.stat())
+    os.utime(path, ns=(0, second))
+    assert not is_settled(path.stat())
+
+
 class FileServer:
     """A file system whose clock differs from this machine's, and knows whole seconds only."""
 

@@ -153,6 +153,6 @@ def test_a_join_goes_by_what_is_set_later(
     if name != settings.MAX_APPENDED:
         session.conf.set(settings.MAX_APPENDED, "1.0")
     session.conf.set(name, text)
-    assert num_probes(joined) == expected
+    assert num_probes(joined) == expected, rules.trace(joined)
     codes = [one.reason.code for one in rules.trace(joined) if one.reason is not None]
     assert Code.INTERNAL_ERROR not in codes
