@@ -22,7 +22,7 @@ OLDEST := .venv-oldest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-quick test-sparks lint sanitize bench torture mutants browser strace aarch64 java
+.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-quick test-sparks lint sanitize bench torture mutants coverage browser strace aarch64 java
 
 # What needs few libraries, and no filters written by pyarrow, which its older versions do not write.
 QUICK_TESTS := tests/hashing tests/replace tests/kernels/test_hashes.py tests/kernels/test_sbbf.py \
@@ -66,6 +66,8 @@ help:
 	@echo "make bench   measure, and write docs/benchmarks.md (a quarter of an hour, 7 GB of disk)"
 	@echo "make torture fail every system call, lose power, mutate a million footers ... (hours);"
 	@echo "             TORTURE_ARGS=\"--only power,races --share 0.1 --write\" for a part of it"
+	@echo "make coverage"
+	@echo "             the tests again, and which lines they run: build/coverage/index.html (twenty minutes)"
 	@echo "make mutants change the code in 150 places, one at a time, and see whether a test fails (an hour);"
 	@echo "             MUTANTS_ARGS=\"--seed 7 --count 20\" for others"
 	@echo
@@ -117,6 +119,11 @@ torture: $(VENV)/.installed-torture strace
 
 mutants: $(VENV)/.installed-mutants strace
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
+
+# Lines that only other processes run (commands, Spark's workers) count as not run.
+coverage: java $(VENV)/.installed-coverage browser strace
+	@COVERAGE_FILE=build/coverage.data $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not shares" --cov=parquet_bloomwriter \
+	    --cov=cli/bloomify --cov-report=html:build/coverage --cov-report=term:skip-covered
 
 # The command's page is made from click, which starts without the libraries that commands load.
 docs: $(DOCS)/.installed
@@ -202,6 +209,10 @@ $(STAMP): requirements-dev.lock pyproject.toml $(SOURCES)
 
 $(VENV)/.installed-mutants: $(STAMP) requirements-mutants.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-mutants.lock
+	@touch $@
+
+$(VENV)/.installed-coverage: $(STAMP) requirements-coverage.lock
+	@$(BIN)/$(PIP_INSTALL) -r requirements-coverage.lock
 	@touch $@
 
 $(VENV)/.installed-torture: $(STAMP) requirements-torture.lock
