@@ -100,6 +100,11 @@ def on_post_page(output: str, page: Page, **_: object) -> str:
     return output
 
 
+def on_post_build(config: MkDocsConfig, **_: object) -> None:
+    """Remove the page for addresses that do not exist: it finds its styles on one server only."""
+    (Path(config.site_dir) / "404.html").unlink()
+
+
 def commands() -> Iterator[str]:
     """Yield the Markdown of all commands."""
     context = click.Context(cli, info_name="bloomify")
