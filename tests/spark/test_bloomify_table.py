@@ -281,6 +281,21 @@ def test_columns_may_be_missing_from_some_files(spark: SparkSession, tmp_path: P
     ]
 
 
+def test_columns_may_be_excluded(spark: SparkSession, tmp_path: Path) -> None:
+    table = written_by_pyarrow(tmp_path / "t", 1)
+    pq.write_table(pa.table({"ID": [1, 2], "new_id": [3, 4]}), table / "f1.parquet")
+    pq.write_table(pa.table({"new_id": [1]}), table / "f2.parquet")
+    rows = report(bloomify_table(spark, table, ["id", "*_id"], exclude="new_id"))
+    assert [(row["status"], row["built"], row["error"]) for row in rows] == [
+        ("rewritten", 1, None),
+        ("rewritten", 1, None),
+        ("unchanged", 0, None),
+    ]
+    assert [filtered_columns(path) for path in data_files(table)] == [{"id"}, {"ID"}, set()]
+    report(bloomify_table(spark, table, exclude=["new_id", "NAME"]))
+    assert [filtered_columns(path) for path in data_files(table)] == [{"id"}, {"ID"}, set()]
+
+
 def test_wishes_are_checked_before_any_work(spark: SparkSession, tmp_path: Path) -> None:
     table = written_by_pyarrow(tmp_path / "t", 2)
     before = states(tmp_path)
@@ -288,6 +303,7 @@ def test_wishes_are_checked_before_any_work(spark: SparkSession, tmp_path: Path)
         (ColumnNotFound, {"columns": ["id", "nope"]}),
         (ColumnNotFound, {"columns": ["id"], "fpp": {"nope": 0.1}}),
         (InvalidArgument, {"columns": ["id"], "fpp": {"name": 0.1}}),
+        (ColumnNotFound, {"columns": ["id"], "exclude": ["nope"]}),
         (InvalidArgument, {"fpp": 1.5}),
         (InvalidArgument, {"fpp": {"id": 0.1, "name": 0}}),
         (InvalidArgument, {"max_bytes": 7}),

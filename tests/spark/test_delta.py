@@ -31,6 +31,7 @@ def test_files_by_tasks_and_commits_by_the_driver(spark: SparkSession, tmp_path:
     assert {uri.removeprefix("file://") for uri in DeltaTable(os.fspath(table)).file_uris()} == new
     assert bloomify_table_here(table, ["id", "email"]).num_footers == 0
     assert bloomify_table(spark, table, ["id", "email"]).collect() == []
+    assert bloomify_table(spark, table, ["id", "e*", "place"], exclude="place").collect() == []
 
 
 def test_a_file_that_fails_is_told(spark: SparkSession, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     path: StrPath,
     columns: str | Sequence[str] | None = None,
     *,
+    exclude: str | Sequence[str] = (),
     output: StrPath | None = None,
     fpp: float | Mapping[str, float] | None = None,
     ndv: int | Mapping[str, int] | None = None,
@@ -109,6 +110,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             iceberg://CATALOG/NAMESPACE.TABLE.
         columns: As for `bloomify`. A column that a file does not have is left out for this file,
             and the report says so. A name without an exact match may differ in case.
+        exclude: Columns, in the same words, that get no filter.
         output: Folder for the new files, with the same relative paths: new, empty, or the output of
             an earlier run. None replaces the files in place.
         fpp: False positive probability, as for `bloomify`; by default 0.01, or what a Delta or
@@ -138,7 +140,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
     Raises:
         InvalidArgument: If an option is out of range, or there are no files.
-        ColumnNotFound: If no file has a column of that name.
+        ColumnNotFound: If no file has a column of that name, also one to exclude.
         UnsafeTarget: If something else keeps a record of the files. After these errors, no file has
             changed.
         PySparkException: If the job fails for a reason that is not about a file.
@@ -165,6 +167,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             ndv=ndv,
             max_bytes=max_bytes,
             sizing=sizing,
+            exclude=exclude,
             replace=replace,
             num_tasks=num_tasks or _TASKS_PER_CORE * default_parallelism(spark),
         )
@@ -175,6 +178,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         output=None if output is None else _place(output),
         options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
+            exclude=names_of(exclude),
             fpp=_DEFAULT_FPP if fpp is None else fpp if isinstance(fpp, float | int) else dict(fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
             max_bytes=check_max_bytes(max_bytes),

@@ -110,9 +110,10 @@ def state_of(path: str) -> tuple[int, int]:
 
 
 def digest(options: object) -> str:
-    """Return a digest of options, equal for equal options of all versions with the same fields."""
+    """Return a digest of options, equal for equal options of all versions."""
     name = type(options).__name__
     text = repr(options).replace(f"{name}(", "Wishes(", 1)  # what journals call the options
+    text = text.replace(", exclude=())", ")")  # an option that earlier versions have not
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

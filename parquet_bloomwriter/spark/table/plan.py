@@ -135,12 +135,14 @@ def _check_options(files: Iterable[TableFile], options: RewriteOptions) -> None:
             max_bytes=options.max_bytes,
         )
     names = {name for g in given if isinstance(g, Mapping) for name in g}
-    unseen = {*(options.columns or ()), *names} - {EVERY_COLUMN}
+    unseen = {*(options.columns or ()), *options.exclude, *names} - {EVERY_COLUMN}
     problem: ColumnNotFound | None = None
     for leaves in _schemas(files) if unseen else ():
         for name in sorted(unseen):
             try:
-                _check_chosen(leaves, matching_name(leaves, name), options.columns)
+                spelling = matching_name(leaves, name)
+                if name not in options.exclude:
+                    _check_chosen(leaves, spelling, options.columns)
                 unseen.remove(name)
             except ColumnNotFound as error:
                 problem = problem or error

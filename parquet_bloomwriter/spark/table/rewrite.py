@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from parquet_bloomwriter.column_names import EVERY_COLUMN, select_columns
+from parquet_bloomwriter.column_names import EVERY_COLUMN, listed_name, select_columns
 from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, NotParquet
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.metadata.encodings import is_fully_dictionary_encoded
@@ -77,6 +77,7 @@ class RewriteOptions:
     replace: bool
     force: bool
     regenerate_crc: bool
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,11 +268,13 @@ def _bloomified(
 ) -> FileResult:
     with opened_file(file.path) as footer:
         leaves = footer.leaves
-        columns, notes = find_columns(leaves, options.columns or ())
+        columns, notes = _columns_of(leaves, options)
+        excluded, _ = find_columns(leaves, options.exclude)
         in_dictionaries = frozenset(_large_dictionaries(footer))
     report = bloomify(
         file.path,
-        None if options.columns is None else columns,
+        columns,
+        exclude=excluded if columns is None else (),
         output=target,
         fpp=_by_name(leaves, options.fpp),
         ndv=None if options.ndv is None else _by_name(leaves, options.ndv),
@@ -296,6 +299,23 @@ def _bloomified(
         bytes_after=report.size_after,
         notes=(*notes, *_notes(report, in_dictionaries)),
     )
+
+
+def _columns_of(
+    leaves: Sequence[Leaf], options: RewriteOptions
+) -> tuple[list[str] | None, list[str]]:
+    """Return what a file's columns with filters are named, and error messages about others.
+
+    None stands for all columns. The list has none that is excluded, and may be empty.
+    """
+    if options.columns is None:
+        return None, []
+    columns, problems = find_columns(leaves, options.columns)
+    if options.exclude:
+        excluded = select_columns(leaves, find_columns(leaves, options.exclude)[0])
+        kept = [one for one in select_columns(leaves, columns) if one not in excluded]
+        columns = [listed_name(leaf) for leaf in kept]
+    return columns, problems
 
 
 def _by_name(leaves: Sequence[Leaf], given: Mapping[str, T] | T) -> Mapping[str, T] | T:
