@@ -69,6 +69,8 @@ def find_remote(url: str) -> list[RemoteFile]:
     with reaching(url):
         folder = locate(url).path
         places = find_sources(url)
+    if url.endswith("/") and all(place.path == folder for place in places):
+        none_in(url)
     return [
         RemoteFile(
             url=url if place.path == folder else _spelled(url, folder, place.path),

@@ -146,7 +146,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         drops = list(candidates.to_drop.values())
         asked = placement or session.place.placement
         draft = make_draft(layout, sorted(candidates.to_build), asked, drops=drops)
-        must_write = output is not None and copy_unchanged and not dry_run
+        copies = output is not None and copy_unchanged
+        must_write = copies and not dry_run
         writes = must_write or bool(candidates.to_build and not dry_run)
         size = session.source.size
         if progress is not None:
@@ -188,7 +189,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             left_bytes=draft.left_bytes if plan else 0,
             columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
             pieces=plan.pieces if plan else (),
-            store=session.place.store_report(plan),
+            store=session.place.store_report(plan if copies or built.changes_file else None),
             data=data,
         )
 

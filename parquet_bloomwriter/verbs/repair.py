@@ -70,7 +70,8 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
             placement="end", fallback=None, insertions=(), drops=(), skips=(), repairs=repairs
         )
         plan = make_plan(layout, draft, {})
-        writes = not dry_run and bool(repairs or output is not None)
+        changes = bool(repairs) or output is not None
+        writes = changes and not dry_run
         data = session.rewrite(plan) if writes else None
         if not (writes or dry_run):
             session.keep()
@@ -84,6 +85,6 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
             num_repaired=len(repairs),
             unrepaired=unrepaired,
             pieces=plan.pieces,
-            store=session.place.store_report(plan),
+            store=session.place.store_report(plan if changes else None),
             data=data,
         )

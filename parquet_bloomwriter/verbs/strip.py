@@ -69,7 +69,8 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         draft = make_draft(layout, (), "end", drops=named)
         drops = draft.drops
         plan = make_plan(layout, draft, {})
-        writes = not dry_run and bool(drops or output is not None)
+        changes = bool(drops) or output is not None
+        writes = changes and not dry_run
         data = session.rewrite(plan) if writes else None
         if not (writes or dry_run):
             session.keep()
@@ -84,6 +85,6 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             left_bytes=draft.left_bytes,
             columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
             pieces=plan.pieces,
-            store=session.place.store_report(plan),
+            store=session.place.store_report(plan if changes else None),
             data=data,
         )

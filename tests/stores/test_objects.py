@@ -80,6 +80,9 @@ def test_the_same_bytes_as_on_disk(
     assert (report.written, report.output, report.placement) == (True, url, local.placement)
     assert report.columns == planned.columns == local.columns
     assert verify(url).passed
+    idle = bloomify(url, ["id", "name"], dry_run=True).store
+    assert idle is not None
+    assert (idle.up, idle.copied, idle.planned) == (0, 0, None)
     stripped = strip(url)
     assert stripped.num_filters == 4
     assert body(client, bucket, "a b/ü+%.parquet") == data

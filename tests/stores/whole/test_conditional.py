@@ -52,8 +52,14 @@ def test_filters_come_and_go(cloud: Cloud, url: str, plain: bytes, with_filters:
     assert report.store.up == len(with_filters)
     assert report.store.requests["put"] == 1
     assert report.store.requests["get"] == len([one for one in cloud.log if one == ("GET", KEY)])
-    assert repair(url).written is False
+    for idle in (bloomify(url, ["id"]), bloomify(url, ["id"], dry_run=True), repair(url)):
+        assert not idle.written
+        assert idle.store is not None
+        assert (idle.store.up, idle.store.planned) == (0, None)
     assert strip(url).written
+    again = strip(url).store
+    assert again is not None
+    assert (again.up, again.planned) == (0, None)
     assert cloud.objects[KEY].data == plain
     assert list(cloud.objects) == [KEY]
 

@@ -246,6 +246,13 @@ def test_urls_that_lead_nowhere(tmp_path: Path, plain: bytes) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["a.parquet"]
 
 
+def test_a_folder_that_is_not_there() -> None:
+    with pytest.raises(InvalidArgument, match="no Parquet files in the folder"):
+        find_remote("memory://nowhere/")
+    (taken_for_a_file,) = find_remote("memory://nowhere")
+    assert not taken_for_a_file.is_found
+
+
 @pytest.mark.parametrize(
     ("named", "found"),
     [
