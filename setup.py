@@ -1,13 +1,18 @@
-"""The C extension of the package; all else stands in pyproject.toml.
+"""The C extension of the package, and the page of a package index; all else is in pyproject.toml.
 
 Without a C compiler the package is installed all the same, and works with the kernels in Python:
 the extension is optional. A wheel without it is for any platform; one with it is for all Pythons
 from 3.11 on, by the limited API.
+
+The page is README.md. Its links to files lead nowhere on a package index, so they lead to the
+repository, if `project.urls` in pyproject.toml has its address as `Source`, and else become text.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -16,6 +21,9 @@ from setuptools.command.build_ext import build_ext
 
 ABI = "cp311"
 SOURCES = Path("parquet_bloomwriter/kernels/c")
+FILE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)\s]+)\)")
+"""A link to a file, its text and its target; texts go over the end of a line."""
+
 FLAGS = [] if sys.platform == "win32" else ["-std=c11", "-O3", "-fvisibility=hidden", "-g0"]
 
 KERNELS = Extension(
@@ -67,4 +75,17 @@ class Wheel(bdist_wheel):
         return ABI, "abi3", super().get_tag()[2]
 
 
-setup(ext_modules=[KERNELS], cmdclass={"bdist_wheel": Wheel, "build_ext": Compile})
+def page() -> str:
+    """Return README.md as a package index can show it."""
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    source = project.get("urls", {}).get("Source", "").rstrip("/")
+    link = rf"[\1]({source}/blob/main/\2)" if source else r"\1"
+    return FILE_LINK.sub(link, Path("README.md").read_text("utf-8"))
+
+
+setup(
+    ext_modules=[KERNELS],
+    cmdclass={"bdist_wheel": Wheel, "build_ext": Compile},
+    long_description=page(),
+    long_description_content_type="text/markdown",
+)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,14 +48,23 @@ def run(*command: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
     return done
 
 
-def build(folder: Path, **environment: str) -> Path:
-    """Build a wheel of a copy of the project; return its path."""
+def build(folder: Path, *, source: str = "", **environment: str) -> Path:
+    """Build a wheel of a copy of the project; return its path.
+
+    Args:
+        folder: An empty one.
+        source: Address of the repository, if pyproject.toml is to have one.
+        environment: Variables of the build.
+    """
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     for name in TREE:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / "src" / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, folder / "src" / name)
+    if source:
+        with (folder / "src" / "pyproject.toml").open("a") as file:
+            file.write(f'\n[project.urls]\nSource = "{source}"\n')
     pip = (sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check")
     options = ("--no-deps", "--no-build-isolation", "-w", str(folder / "dist"))
     run(*pip, *options, ".", cwd=folder / "src", **environment)
@@ -85,6 +96,15 @@ def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
+def page_of(wheel: Path) -> str:
+    """Return what a package index shows of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"].startswith("text/markdown")
+    return str(metadata.get_payload())
+
+
 def test_with_a_compiler(tmp_path: Path) -> None:
     wheel = build(tmp_path)
     assert "-cp311-abi3-" in wheel.name
@@ -92,8 +112,17 @@ def test_with_a_compiler(tmp_path: Path) -> None:
     assert {"bloomify/main.py", "parquet_bloomwriter/py.typed"} <= names(wheel)
     assert not any(name.endswith((".c", ".h")) for name in names(wheel))
     assert wheel.stat().st_size < 1_200_000
+    assert not re.search(r"\]\((?!https://)", page_of(wheel))
+    assert "`bloomify` adds Bloom filters to files" in page_of(wheel)
     done = use(wheel, tmp_path)
     assert (done.stdout, done.stderr) == ("True True\n1\n", "")
+
+
+def test_links_lead_to_the_repository_if_its_address_is_known(tmp_path: Path) -> None:
+    source = "https://forge.example/team/project"
+    page = page_of(build(tmp_path, source=source, CC="/bin/false"))
+    assert f"]({source}/blob/main/docs/start.md)" in page
+    assert not re.search(r"\]\((?!https://)", page)
 
 
 @pytest.mark.parametrize("environment", [{"CC": "/bin/false"}, {"CC": "", "PATH": "{bin}"}])
