@@ -13,6 +13,8 @@ from bloomify.console.help import OTHER_OPTIONS, check_no_command, complete_path
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from click.shell_completion import CompletionItem
+
     from parquet_bloomwriter.predicate.expression import Expression
     from parquet_bloomwriter.table_files.find import AsOf
 
@@ -119,6 +121,26 @@ def split_columns(
     if not all(names):
         raise click.BadParameter("an empty name is among the columns")
     return tuple(dict.fromkeys(names))
+
+
+def complete_columns(
+    ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete the last name of a list: columns of the first input, if it is here."""
+    from click.shell_completion import CompletionItem
+
+    from parquet_bloomwriter.source import find_sources
+    from parquet_bloomwriter.source.open import opened_with_footer
+
+    given = [*(ctx.params.get("inputs") or ()), ctx.params.get("table"), *ctx.args]
+    before, comma, begun = incomplete.rpartition(",")
+    try:
+        path = next(one for one in given if one and "://" not in one)
+        with opened_with_footer(find_sources(path)[0]) as (_, footer):
+            names = [leaf.name for leaf in footer.leaves]
+    except Exception:  # noqa: BLE001  a shell that waits for names shows no errors
+        return []
+    return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(begun)]
 
 
 def one(
@@ -432,6 +454,7 @@ def columns_option(*, help_: str, default: str, section_: str) -> Decorator:
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
+        shell_complete=complete_columns,
         help=f"{help_} Repeatable.  [default: {default}]",
     )
 

@@ -35,6 +35,12 @@ FILES = ["file"]
         (["index", "cre"], ["create"]),
         (["index", "create", "w"], FILES),
         (["mistyped", "ev"], FILES),
+        (["events.parquet", "-c", ""], ["id", "email", "active"]),
+        (["events.parquet", "-c", "id,e"], ["id,email"]),
+        (["strip", "events.parquet", "--columns", "a"], ["active"]),
+        (["index", "create", ".", "--columns", "i"], ["id"]),
+        (["add", "nothing.parquet", "--exclude", "i"], []),
+        (["add", "s3://bucket/x.parquet", "--columns", "i"], []),
     ],
 )
 @pytest.mark.usefixtures("events")
@@ -44,7 +50,7 @@ def test_completion(command: Command, typed: list[str], proposed: list[str]) -> 
         COMP_CWORD=str(len(typed)),
         _BLOOMIFY_COMPLETE="bash_complete",
     )
-    kinds = [line.split(",", 1) for line in result.stdout.splitlines()]
+    kinds = [line.split(",", 1) for line in result.stdout.splitlines() if line]
     assert (result.returncode, result.stderr) == (0, "")
     assert [kind if kind != "plain" else text for kind, text in kinds] == proposed
 

@@ -12,6 +12,7 @@ from bloomify.console.help import Verb, section
 from bloomify.options import (
     WritingOptions,
     all_of,
+    complete_columns,
     destination_options,
     dialect_options,
     inputs_argument,
@@ -56,6 +57,7 @@ _filter_options = all_of(
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
+        shell_complete=complete_columns,
         help="Columns by dotted path, groups for all columns in them, patterns as in '*_id', or #N "
         "for the N-th column from 0. Repeatable.",
     ),
@@ -65,6 +67,7 @@ _filter_options = all_of(
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
+        shell_complete=complete_columns,
         help="Columns that get none, in the same words. Repeatable.",
     ),
     _which(

@@ -10,6 +10,7 @@ from bloomify.console.console import Console
 from bloomify.console.help import Verb, section
 from bloomify.options import (
     WritingOptions,
+    complete_columns,
     destination_options,
     inputs_argument,
     running_options,
@@ -44,6 +45,7 @@ class StripOptions(WritingOptions, CommitOptions):
     metavar="NAME,...",
     multiple=True,
     callback=split_columns,
+    shell_complete=complete_columns,
     help="Only those of these columns. Repeatable.  [default: all filters]",
 )
 @destination_options

@@ -19,6 +19,7 @@ from bloomify.commands.index.runner import IndexRun, change
 from bloomify.console.help import Verb, section
 from bloomify.options import (
     all_of,
+    complete_columns,
     jobs_option,
     one,
     parse_count,
@@ -84,6 +85,7 @@ _filter_options = all_of(
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
+        shell_complete=complete_columns,
         help="Leaf columns by dotted path, or patterns as in '*_id', which are looked up in the "
         "table's schema or the first file; each column gets filters of its own. Repeatable.",
     ),
@@ -92,6 +94,7 @@ _filter_options = all_of(
         metavar="NAME,...",
         multiple=True,
         callback=split_columns,
+        shell_complete=complete_columns,
         help="Columns that are not indexed, in the same words. Repeatable.",
     ),
     _which(
