@@ -35,6 +35,10 @@ print(probe("file.parquet", "id = 5").num_row_groups)
 """
 
 
+SOURCE = "https://forge.example/team/project"
+"""An address of the repository."""
+
+
 def run(*command: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         command,
@@ -118,20 +122,15 @@ def test_with_a_compiler(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("True True\n1\n", "")
 
 
-def test_links_lead_to_the_repository_if_its_address_is_known(tmp_path: Path) -> None:
-    source = "https://forge.example/team/project"
-    page = page_of(build(tmp_path, source=source, CC="/bin/false"))
-    assert f"]({source}/blob/main/docs/start.md)" in page
-    assert not re.search(r"\]\((?!https://)", page)
-
-
 @pytest.mark.parametrize("environment", [{"CC": "/bin/false"}, {"CC": "", "PATH": "{bin}"}])
 def test_without_a_compiler(tmp_path: Path, environment: dict[str, str]) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     given = {name: value.format(bin=empty) for name, value in environment.items()}
-    wheel = build(tmp_path, **given)
+    wheel = build(tmp_path, source=SOURCE, **given)
     assert wheel.name.endswith("-py3-none-any.whl")
+    assert f"]({SOURCE}/blob/main/docs/start.md)" in page_of(wheel)
+    assert not re.search(r"\]\((?!https://)", page_of(wheel))
     assert EXTENSION not in names(wheel)
     done = use(wheel, tmp_path)
     assert done.stdout == "False True\n1\n"
@@ -162,7 +161,12 @@ def test_no_older_extension_is_taken_where_compiling_fails(tmp_path: Path) -> No
 
 
 def test_what_the_source_distribution_contains(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns(".*", "dist", "*.egg-info", "*.so")
+    usual = shutil.ignore_patterns(".*", "dist", "*.egg-info", "*.so")
+    large = {str(ROOT): {"build"}, str(ROOT / "benchmarks"): {"data"}}
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        return usual(folder, names) | large.get(folder, set())
+
     shutil.copytree(ROOT, tmp_path / "src", ignore=ignored)
     line = "from setuptools import build_meta; build_meta.build_sdist('dist')"
     run(sys.executable, "-c", line, cwd=tmp_path / "src")
