@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -249,6 +250,15 @@ def test_all_conditions_must_hold(invoke: Invoke) -> None:
     assert both.stdout.startswith("1 of 8 files might match id IN (83, 84) AND email = ")
     assert name_of(4) in both.stdout
     assert invoke("index", "lookup", "events", "--where", PRESENT, *email).exit_code == 1
+
+
+def test_an_index_that_knows_no_file_any_more(indexed: Path, invoke: Invoke) -> None:
+    for path in indexed.rglob("*.parquet"):
+        if "_bloom_index" not in path.parts:
+            os.utime(path, (0, 0))
+    code, shown, errors = found(invoke("index", "lookup", "events", "--where", ABSENT))
+    assert (code, shown.splitlines()[0]) == (0, "8 of 8 files might match id = 5000")
+    assert errors.endswith("(NO_COMMON_FILES). Type: bloomify index refresh events --name ids\n")
 
 
 def test_lookup_as_json_is_the_report(indexed: Path, invoke: Invoke) -> None:

@@ -83,7 +83,11 @@ def warnings(
     has_answer = any(use.num_excluded or _is(use, Code.NOTHING_EXCLUDED) for use in report.indexes)
     for use in relevant:
         if use.reason is not None and not (has_answer and use.reason.code in _HARMLESS):
-            yield f"{table}: index {use.name}: {use.reason.text} ({use.reason.code})."
+            what_next = ""
+            if use.reason.code == Code.NO_COMMON_FILES:
+                what_next = f" Type: {_refresh(use, table, home)}"
+            why = f"{use.reason.text} ({use.reason.code})."
+            yield f"{table}: index {use.name}: {why}{what_next}"
     if not relevant:
         yield f"{table}: {_not_indexed(report.indexes, condition, table=table)}"
     yield from quote_hints(report.indexes, condition, table=table)
@@ -129,9 +133,13 @@ def _did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
 def _unknown(report: LookupReport, table: str, home: str | None) -> Iterator[str]:
     asked = [use for use in report.indexes if use.num_known]
     if report.num_unknown and asked:
-        words = command_line("refresh", _table_of(asked[0], table), name=asked[0].name, home=home)
         files = count(report.num_unknown, "file")
+        words = _refresh(asked[0], table, home)
         yield f"{table}: {files} unknown to the index might match. Type: {words}"
+
+
+def _refresh(use: IndexUse, table: str, home: str | None) -> str:
+    return command_line("refresh", _table_of(use, table), name=use.name, home=home)
 
 
 def _is(use: IndexUse, code: Code) -> bool:
