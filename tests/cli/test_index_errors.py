@@ -295,8 +295,12 @@ def test_a_list_of_none_says_how_to_make_one(table: Path, invoke: Invoke) -> Non
     index.create(table, ["id"], name="ids")
     note = invoke("index", "list", "events/kind=a").stderr
     assert note == (
-        f"bloomify: events/kind=a: there is no index here. There are some of {table}.\n"
+        f"bloomify: events/kind=a: there is no index here, but there are indexes of {table}.\n"
     )
+    for verb in ("delete", "vacuum"):
+        assert invoke("index", verb, "events", "--name", "ids").exit_code == 0
+    for place in ("events", "events/kind=a"):
+        assert "Type: bloomify index create" in invoke("index", "list", place).stderr
 
 
 def begin(table: Path, state: State) -> None:

@@ -117,7 +117,8 @@ def merge_partials(
     if rate > MAX_USEFUL_RATE or not math.isfinite(ndv):
         return (
             f"it would let {percent(rate)} of all absent values pass: there are too many values, "
-            "or its parts were made for single row groups (made from values, they are for files)"
+            "or it was made of the files' own filters, which are for single row groups (an index "
+            "made from values is not)"
         )
     folded = joined.fold_to_target_fpp(max(fpp, min(_SLACK * rate, MAX_USEFUL_RATE)))
     file = write_filter(version_folder, column, folded, is_kept=True)

@@ -123,12 +123,13 @@ def info_document(info: IndexInfo) -> Document:
 
 def nothing_there(table_: str, home: str | None) -> str:
     """Return that a table has no index, and where indexes are, or the command that creates one."""
+    from parquet_bloomwriter.index import indexes
     from parquet_bloomwriter.index.layout import find_homes
 
-    others = [] if home else find_homes(table_)
+    others = [] if home else [one for one in find_homes(table_) if indexes(table_, home=one)]
     if others:
         tables = ", ".join(other.rpartition("/")[0] or "/" for other in others)
-        return f"{table_}: there is no index here. There are some of {tables}."
+        return f"{table_}: there is no index here, but there are indexes of {tables}."
     words = command_line("create", table_, name=None, home=home)
     return f"{table_}: there is no index. Type: {words} --columns ..."
 
