@@ -520,6 +520,18 @@ def test_a_filter_of_all_values_that_grows_full(folder: Path, invoke: Invoke) ->
     assert "grows full" not in invoke(*remedy.split()[1:]).stdout
 
 
+def test_a_filter_of_all_values_made_of_the_files_own(folder: Path, invoke: Invoke) -> None:
+    (folder / "own").mkdir()
+    for n in range(4):
+        path = folder / f"own/{n}.parquet"
+        pq.write_table(pa.table({"id": list(range(1000 * n, 1000 * n + 1000))}), path)
+        bloomify(path, ["id"])
+    created = invoke("index", "create", "own", "--columns", "id").stdout
+    assert "note       id: the filter of all values is made of the files' own filters" in created
+    from_values = ["--columns", "id", "--name", "v", "--from", "values"]
+    assert "own filters" not in invoke("index", "create", "own", *from_values).stdout
+
+
 # the documented commands
 
 

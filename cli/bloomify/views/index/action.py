@@ -64,10 +64,13 @@ class ActionText:
 
     def _next(self, report: IndexReport) -> Iterator[tuple[str, str]]:
         """Yield what to type after a version was made."""
-        full = [name(one.name) for one in report.columns if _is_too_full(one)]
-        if full:
+        full = ", ".join(name(one.name) for one in report.columns if _is_too_full(one))
+        if full and _verb_of(report) == "create":
+            made = "the filter of all values is made of the files' own filters, and misses its rate"
+            yield "note", f"{full}: {made}; an index made --from values does not"
+        elif full and not report.action.endswith("full"):
             again = f"{self._type('refresh', report)} --mode full"
-            yield "note", f"{', '.join(full)}: the filter of all values grows full: {safe(again)}"
+            yield "note", f"{full}: the filter of all values grows full: {safe(again)}"
         if _verb_of(report) == "create" and report.columns:
             words = command_line("lookup", self.table, name=None, home=self.home)
             yield "next", safe(f"{words} --eq {shlex.quote(report.columns[0].name)}=VALUE")
