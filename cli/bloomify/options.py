@@ -322,16 +322,16 @@ destination_options = all_of(
     _file(
         "--backup",
         metavar="SUFFIX",
-        help="Keep the file that is replaced, under its name and SUFFIX: of one INPUT, where its "
-        "folder holds no other Parquet file.",
+        help="Keep the old file under its name and SUFFIX. Only for a single INPUT whose folder "
+        "holds no other Parquet file.",
     ),
     _file(
         "--backup-dir",
         metavar="DIR",
         callback=local_output,
         shell_complete=complete_path,
-        help="Keep the files that are replaced in DIR, outside of the inputs, under the same "
-        "relative paths.",
+        help="Keep the old files in DIR, under the same relative paths. DIR lies outside of the "
+        "inputs.",
     ),
     _file(
         "--force",
@@ -435,7 +435,7 @@ def dialect_options(section_: str, *, help_: str) -> Decorator:
             default=0,
             show_default=True,
             callback=_seed_of_drafts,
-            help="With --dialect murmur3: seed of its hash, which stands nowhere in a file.",
+            help="With --dialect murmur3: seed of the hash. Files do not record it.",
         ),
     )
 

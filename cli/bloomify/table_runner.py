@@ -54,8 +54,8 @@ commit_options = all_of(
         "--commit-every",
         metavar="N|SIZE",
         multiple=True,
-        help="Make a commit after so many files, as in 100, or bytes, as in 5GiB. Repeatable for "
-        "both.  [default: 500 and 20GiB]",
+        help="Commit after N files, such as 100, or after SIZE bytes, such as 5GiB; give it twice "
+        "for both.  [default: 500 and 20GiB]",
     ),
 )
 
@@ -64,13 +64,13 @@ budget_options = all_of(
         "--max-files",
         metavar="N",
         callback=one(parse_count),
-        help="Work on so many files at most; the next run goes on.",
+        help="Work on at most N files; the next run does the rest.",
     ),
     _table(
         "--max-bytes-rewritten",
         metavar="SIZE",
         callback=one(parse_size),
-        help="Work on files of so many bytes together at most.",
+        help="Work on files of at most SIZE bytes in all.",
     ),
     _table("--newest-first", is_flag=True, help="Begin with the newest files."),
 )

@@ -364,7 +364,9 @@ def test_the_examples_work(invoke: Invoke, orders: Path) -> None:
 
 def test_help_says_which_readers_refuse_exact_sizes(invoke: Invoke) -> None:
     text = " ".join(invoke("--help").stdout.split())
-    assert "Arrow C++, Velox and older ClickHouse refuse them, Impala reads them wrongly" in text
+    assert (
+        "Arrow C++, Velox and older ClickHouse refuse them, and Impala reads them wrongly" in text
+    )
 
 
 def test_version(invoke: Invoke) -> None:

@@ -68,23 +68,23 @@ _filter_options = all_of(
         multiple=True,
         callback=split_columns,
         shell_complete=complete_columns,
-        help="Columns that get none, in the same words. Repeatable.",
+        help="Columns that get no filters, named as for --columns. Repeatable.",
     ),
     _which(
         "--fpp",
         metavar="[NAME=]P",
         multiple=True,
         callback=per_column(parse_rate),
-        help="False positive probability, of all columns or of one; the filter keeps it. "
-        "Repeatable.  [default: 0.01]",
+        help="False positive probability, of all columns or of one: the share of row groups that "
+        "are read in vain. Repeatable.  [default: 0.01]",
     ),
     _which(
         "--ndv",
         metavar="[NAME=]N",
         multiple=True,
         callback=per_column(parse_count),
-        help="Distinct values per row group, if known: saves memory while building, and changes "
-        "nothing else. Repeatable.  [default: as many as there are values]",
+        help="Distinct values per row group, if known. It saves memory while building, and "
+        "changes nothing else. Repeatable.  [default: the number of values]",
     ),
     _which(
         "--max-bytes",
@@ -100,26 +100,27 @@ _filter_options = all_of(
         default="pow2",
         show_default=True,
         help="Powers of two, which every reader takes, or exact sizes, which save 28 % on "
-        "average. Of exact ones beware: Arrow C++, Velox and older ClickHouse refuse them, "
-        "Impala reads them wrongly; Spark, DuckDB, DataFusion and ClickHouse 26 take them.",
+        "average. Spark, DuckDB, DataFusion and ClickHouse 26 read exact sizes; Arrow C++, Velox "
+        "and older ClickHouse refuse them, and Impala reads them wrongly.",
     ),
     _which(
         "--placement",
         type=click.Choice(["column-chunk", "row-group", "end"]),
-        help="Filters before their column chunk, behind their row group, or before the footer. "
-        "Only with 'end' no data move: take it for files that others are reading.  "
+        help="Where filters lie: before their column chunk, behind their row group, or before the "
+        "footer. With 'end' no data moves: take it for files that others are reading.  "
         "[default: column-chunk; end on stores]",
     ),
     dialect_options(
         "Which filters",
-        help_="The released specification, or its Murmur3 drafts: DuckDB fails on such files, "
-        "other readers ignore the filters. 'probe' and 'verify' take the same options.",
+        help_="The hash: of the released specification, or of its Murmur3 drafts. DuckDB fails on "
+        "files with filters of the drafts, and other readers ignore these filters; 'probe' and "
+        "'verify' read them with the same options.",
     ),
     _which(
         "--replace",
         is_flag=True,
-        help="Build filters anew where there are some. Without it they are checked, and kept if "
-        "they contain every value.",
+        help="Build existing filters anew. Without this option, they are checked, and kept if they "
+        "contain every value.",
     ),
 )
 

@@ -28,7 +28,7 @@ _asked_options = all_of(
         multiple=True,
         callback=split_columns,
         help="duckdb, datafusion, clickhouse (chdb), spark, polars, pyarrow, pandas, bloomify. "
-        "[default: those of the first five that are installed beside bloomify]",
+        "[default: of the first five, those that are installed beside bloomify]",
     ),
     _asked(
         "--command",
@@ -74,9 +74,9 @@ class CheckEngineOptions(TypedDict):
 def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngineOptions]) -> None:
     """Prove which engines use the Bloom filters of a FILE.
 
-    Each is asked for a value that is in no row, in a copy of FILE whose data pages are destroyed.
-    Whoever answers has asked the filters; whoever fails has not. A second copy without filters
-    shows that nothing else could have answered. FILE is not changed.
+    Each engine is asked for a value that is in no row, in a copy of FILE whose data pages are
+    destroyed. An engine that answers has used the filters; an engine that fails has not. A second
+    copy, without filters, shows that nothing else could have answered. FILE is not changed.
     """
     from parquet_bloomwriter.verbs.check_engine import check_engine
 

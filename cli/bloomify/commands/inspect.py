@@ -32,7 +32,7 @@ _shown_options = all_of(
     columns_option(
         section_="What is shown",
         help_="Only these columns, also if they have no filters.",
-        default="all that have some",
+        default="all columns with filters",
     ),
     _shown("--row-groups", is_flag=True, help="List every filter, however many there are."),
     _shown(
@@ -63,7 +63,7 @@ class InspectOptions(ReadingOptions):
 def inspect(
     ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[InspectOptions]
 ) -> None:
-    """Show the Bloom filters of each INPUT: sizes, places, how full they are, what is odd.
+    """Show the Bloom filters of each INPUT: size, place, fill and oddities.
 
     An INPUT is a Parquet file, a folder, a Delta or Iceberg table, a glob pattern or a URL.
     """

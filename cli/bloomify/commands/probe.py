@@ -40,9 +40,9 @@ _asked_options = all_of(
     condition_options,
     dialect_options(
         "What is asked for",
-        help_="'murmur3' asks filters whose headers do not name their hash as those of the Murmur3 "
-        "drafts. Say so only of files written so: of early files with XXH64, which have the same "
-        "headers, rows would be missed. 'xxhash' does not ask such filters.",
+        help_="What to do with filters whose headers do not name a hash. 'xxhash' ignores them. "
+        "'murmur3' reads them as filters of the Murmur3 drafts: only for files that were written "
+        "like that. Early files with XXH64 have the same headers, and rows would be missed.",
     ),
 )
 
@@ -77,7 +77,7 @@ class ProbeOptions(ConditionOptions, PathsOptions, StateOptions):
 def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[ProbeOptions]) -> None:
     """Say which files and row groups of each INPUT might hold rows that pass a condition.
 
-    Only footers are read, and of Bloom filters and dictionaries what is needed. An INPUT is a
+    Footers are read, and the parts of Bloom filters and dictionaries that are needed. An INPUT is a
     Parquet file, a folder, a Delta or Iceberg table, a glob pattern or a URL of these.
 
     The exit code is 0 if something might match and 1 if nothing can. Files that cannot be read

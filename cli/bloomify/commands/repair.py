@@ -28,10 +28,10 @@ def repair(
 ) -> None:
     """Fill in the missing `bloom_filter_length` of filters in each INPUT.
 
-    parquet-mr wrote none before 1.14, and without it parquet-java 1.14.0 to 1.15.2 loses rows on
-    remote stores. Only the footer changes. Filters that cannot be trusted are named, and the exit
-    code is 1. Files of a Delta table cannot be changed in place: build their filters anew, by
-    "bloomify TABLE --columns NAME,... --replace".
+    parquet-mr before 1.14 left this field out, and parquet-java 1.14.0 to 1.15.2 loses rows on
+    remote stores if it is missing. Only the footer changes. If filters cannot be trusted, they are
+    named, and the exit code is 1. Files of a Delta table cannot be changed in place: build their
+    filters anew, by "bloomify TABLE --columns NAME,... --replace".
     """
     if options["output"] is None and not options["force"]:
         _refuse_tables(ctx, inputs)

@@ -42,8 +42,8 @@ _checked_options = all_of(
     ),
     dialect_options(
         "What is checked",
-        help_="'murmur3' checks filters whose headers do not name their hash as those of the "
-        "Murmur3 drafts; 'xxhash' leaves them unchecked.",
+        help_="What to do with filters whose headers do not name a hash: 'murmur3' checks them as "
+        "filters of the Murmur3 drafts, 'xxhash' leaves them unchecked.",
     ),
 )
 

@@ -64,12 +64,13 @@ class IndexVerbs(LazyGroup):
 def index(ctx: click.Context) -> None:
     """Keep an index of the Parquet files of DIR, and ask it which of them can hold a value.
 
-    The index has a Bloom filter of each indexed column of each file, and answers from them without
-    opening any file: for folders of hundreds or thousands of files. It lies in DIR/_bloom_index,
-    which readers of Parquet folders pass over; data files are only read. Files that were added or
-    changed since are always among the answers, until `refresh` indexes them.
+    The index has a Bloom filter of each indexed column of each file. It answers without opening any
+    file, which pays for folders of hundreds or thousands of files. It lies in DIR/_bloom_index,
+    which readers of Parquet folders skip; data files are only read. Files that were added or
+    changed later are always among the answers, until `refresh` indexes them.
 
-    DIR is the folder of a table, on a local or mounted disk, or on S3 (s3://bucket/prefix).
+    DIR is a folder, on a disk or on a store (s3://bucket/prefix; gs, abfss and hdfs likewise); a
+    Delta table, by its folder; or an Iceberg table, as iceberg://CATALOG/NAMESPACE.TABLE.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

@@ -95,7 +95,7 @@ _filter_options = all_of(
         multiple=True,
         callback=split_columns,
         shell_complete=complete_columns,
-        help="Columns that are not indexed, in the same words. Repeatable.",
+        help="Columns that are not indexed, named as for --columns. Repeatable.",
     ),
     _which(
         "--fpp",
@@ -200,8 +200,8 @@ class _Settings(TypedDict):
 def create(ctx: click.Context, /, table: str, **options: Unpack[CreateOptions]) -> None:
     """Index columns of all Parquet files below DIR.
 
-    Files that cannot be indexed are named, and are always among the answers; the exit code is 3
-    then. No data file is changed.
+    If files cannot be indexed, they are named, and the exit code is 3; lookups always answer with
+    these files. No data file is changed.
     """
     if not options["columns"]:
         from bloomify.commands.columns import show_columns_of_table

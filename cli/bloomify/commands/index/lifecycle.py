@@ -33,7 +33,7 @@ class OptimizeOptions(ChangeOptions):
     slices: bool | None
 
 
-@click.command("optimize", cls=Verb, short_help="Make few parts of the many of refreshes.")
+@click.command("optimize", cls=Verb, short_help="Join the parts that refreshes leave.")
 @table_argument
 @change_options
 @click.option(
@@ -43,10 +43,10 @@ class OptimizeOptions(ChangeOptions):
 )
 @click.pass_context
 def optimize(ctx: click.Context, /, table: str, **options: Unpack[OptimizeOptions]) -> None:
-    """Write the parts of an index of DIR into few, without filters of files that are gone.
+    """Join the many parts of an index of DIR into few, and drop filters of files that are gone.
 
-    Slices that are missing, damaged or too old are written anew. No data is read. The old parts
-    stay until `vacuum`, for lookups that are under way.
+    Slices that are missing, damaged or too old are written anew. No data file is read. The old
+    parts stay until `vacuum`, because running lookups may need them.
     """
     action = partial(index.optimize, slices=options["slices"], one_writer=options["one_writer"])
     change(IndexRun.of(ctx, table, options), action)
@@ -69,10 +69,10 @@ restore = _command(
 
 vacuum = _command(
     "vacuum",
-    "Remove files that the index needs no more.",
+    "Remove files that the index no longer needs.",
     """Remove the files of an index of DIR that its newest version does not need.
 
-    Of a deleted index that is everything, for good. No data file is touched.
+    If the index was deleted, all its files are removed for good. No data file is touched.
     """,
 )
 
@@ -81,8 +81,8 @@ cancel = _command(
     "Clean up after a command that was killed.",
     """End an action on an index of DIR that another process began, and remove what it has written.
 
-    For a command that was killed, or a machine that went down: the last stable version was in force
-    all the time, and the index can be changed again afterwards. If the command is still at work, it
+    Use it if a command was killed, or a machine went down. Lookups have used the last stable
+    version all the time; afterwards the index can be changed again. If the command still runs, it
     fails when it ends.
     """,
 )

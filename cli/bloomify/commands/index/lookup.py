@@ -74,8 +74,8 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
 def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) -> None:
     """Say which files below DIR might hold rows that pass a condition, by its indexes.
 
-    No data file is opened. Files that no index knows might match, and so might all if no index can
-    be used: standard error says so then.
+    No data file is opened. A file that no index knows might match. If no index can be used, all
+    files might match, and standard error says why.
 
     The exit code is 0 if some file might match and 1 if none can.
     """
@@ -135,8 +135,8 @@ Example:
 def explain(ctx: click.Context, /, table: str, **options: Unpack[IndexConditionOptions]) -> None:
     """Say which index of DIR a lookup uses, how many files each condition excludes, and why not.
 
-    Reasons have codes, which are those of Hyperspace where it has one: docs/reference/output.md.
-    The exit code is 0 whatever can match.
+    Reasons have codes, as in Hyperspace: docs/reference/output.md. The exit code is always 0 if the
+    table can be read.
     """
     from bloomify.views.index.explain import ExplanationText, explanation_document
     from bloomify.views.index.lookup import warnings

@@ -44,15 +44,14 @@ home_option = _index(
     "--home",
     metavar="PATH",
     shell_complete=complete_path,
-    help="Folder or s3:// URL that the indexes of this table are kept in.  "
-    "[default: DIR/_bloom_index]",
+    help="Folder or URL where the indexes of this table are kept.  [default: DIR/_bloom_index]",
 )
 
 one_writer_option = _index(
     "--one-writer",
     is_flag=True,
-    help="You promise that no other process changes the index at the same time. Only needed where "
-    "it lies on a store that ignores conditional requests.",
+    help="You promise that no other process changes the index at the same time. Only needed if the "
+    "index is on a store that ignores conditional requests.",
 )
 
 

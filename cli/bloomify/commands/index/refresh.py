@@ -38,7 +38,7 @@ class RefreshOptions(ChangeOptions):
 
 
 @click.command(
-    "refresh", cls=Verb, epilog=_EPILOG, short_help="Index what was added or changed since."
+    "refresh", cls=Verb, epilog=_EPILOG, short_help="Index files that were added or changed."
 )
 @table_argument
 @name_option()
@@ -58,8 +58,8 @@ class RefreshOptions(ChangeOptions):
 def refresh(ctx: click.Context, /, table: str, **options: Unpack[RefreshOptions]) -> None:
     """Bring an index of DIR up to date with its files.
 
-    Lookups are right without it: files that an index does not know are always among the answers,
-    which is what a refresh saves. Those that cannot be indexed are named; the exit code is 3 then.
+    Lookups are right without a refresh, but slower: files that an index does not know are always
+    among the answers. If files cannot be indexed, they are named, and the exit code is 3.
     """
     run = IndexRun.of(ctx, table, options)
 
