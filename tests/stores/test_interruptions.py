@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,10 +61,44 @@ def test_an_upload_that_is_being_begun_is_ended(
         bloomify(f"s3://{bucket}/x.parquet", ["id"])
     assert not list(journal_folder().glob("*"))
     assert body(client, bucket, "x.parquet") == LARGE
-    until = time.monotonic() + 20  # A listing may be older than the end of the upload.
-    while left := client.list_multipart_uploads(Bucket=bucket).get("Uploads"):
-        assert time.monotonic() < until, left
-        time.sleep(0.1)
+    assert not client.list_multipart_uploads(Bucket=bucket).get("Uploads")
+
+
+def test_an_upload_is_ended_though_ctrl_c_comes_while_a_thread_is_started_for_it(
+    client: Client, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool forgets a thread then, and does not wait for it."""
+    client.put_object(Bucket=bucket, Key="x.parquet", Body=LARGE)
+    submit, start = ThreadPoolExecutor.submit, threading.Thread.start
+    begin, begun = S3Bucket.begin_upload, threading.Event()
+    is_begin_submitted = False
+
+    def interrupted(self: threading.Thread) -> None:
+        start(self)
+        if is_begin_submitted:
+            raise KeyboardInterrupt
+
+    def noted(self: ThreadPoolExecutor, work: Any, *args: Any) -> Any:
+        nonlocal is_begin_submitted
+        is_begin_submitted = work.__name__ == "_begin_upload"
+        return submit(self, work, *args)
+
+    def late(self: S3Bucket, key: str, **attributes: Any) -> str:
+        if "scratch" not in key:
+            interrupt()
+        upload = begin(self, key, **attributes)
+        if "scratch" not in key:
+            begun.set()
+        return upload
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", noted)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    monkeypatch.setattr(S3Bucket, "begin_upload", late)
+    with pytest.raises(KeyboardInterrupt):
+        bloomify(f"s3://{bucket}/x.parquet", ["id"])
+    assert begun.wait(20)
+    assert not client.list_multipart_uploads(Bucket=bucket).get("Uploads")
+    assert not list(journal_folder().glob("*"))
 
 
 @pytest.mark.parametrize("data", [SMALL, LARGE], ids=["small", "large"])

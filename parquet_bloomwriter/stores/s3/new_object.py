@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Event
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import (
@@ -227,8 +227,18 @@ class NewObject:
         self._parts.append(future)
 
     def _begin(self) -> None:
-        """Begin the upload, in another thread: Ctrl-C must not make us miss its id."""
+        """Begin the upload, in another thread: Ctrl-C must not make us miss its id.
+
+        All threads are started before that. Ctrl-C while a pool starts a thread makes the pool
+        forget it, and `give_up` would not wait for what that thread has begun or sends.
+        """
         self._pool = ThreadPoolExecutor(_THREADS)
+        all_started = Event()
+        try:
+            for _ in range(_THREADS):
+                self._pool.submit(all_started.wait)
+        finally:
+            all_started.set()
         self._pool.submit(self._begin_upload).result()
 
     def _begin_upload(self) -> None:
