@@ -19,6 +19,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,7 +58,11 @@ _MAX_WORDS = 300
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _PROPERTY = re.compile(r"<property>(.*?)</property>", re.DOTALL)
 _NAME_OR_VALUE = re.compile(r"<(name|value)>\s*([^<]*?)\s*</\1>")
-_VARIABLES = ("HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_USER_NAME", "HADOOP_PROXY_USER")
+_VARIABLES = (
+    *("HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_USER_NAME", "HADOOP_PROXY_USER"),
+    *("HADOOP_TOKEN_FILE_LOCATION", "KRB5CCNAME"),
+)
+"""What hdfs-native reads of the environment, and what Kerberos does."""
 
 
 class HdfsUrl(NamedTuple):
@@ -68,6 +73,31 @@ class HdfsUrl(NamedTuple):
 
     path: str
     """As it is, without escapes; begins with a slash."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HdfsConnection:
+    """How name nodes are reached, beside what Hadoop's configuration on this machine says."""
+
+    default: str | None = None
+    """`fs.defaultFS`: the file system of `hdfs:///path`."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+    """Names and values of Hadoop's, which count before those of its configuration."""
+
+
+_given = HdfsConnection()
+
+
+def install(connection: HdfsConnection | None) -> None:
+    """Let settings count for what this process opens from now on; None: none are given."""
+    global _given  # noqa: PLW0603  a setting of the process
+    _given = connection or HdfsConnection()
+
+
+def given() -> HdfsConnection:
+    """Return the settings that count besides what this machine says."""
+    return _given
 
 
 class Version(NamedTuple):
@@ -100,38 +130,33 @@ def is_installed() -> bool:
     return find_spec("hdfs_native") is not None
 
 
-def split_url(url: str, *, default: str | None = None) -> HdfsUrl:
+def split_url(url: str) -> HdfsUrl:
     """Split a URL. `hdfs:///path` is on the file system that is Hadoop's default.
-
-    Args:
-        url: The URL.
-        default: `fs.defaultFS`, where it is known; else it is looked up in `core-site.xml`.
 
     Raises:
         InvalidArgument: If it names no name node, and there is no default; or if a user is in it.
     """
     address, _, path = url[len("hdfs://") :].partition("/")
-    if "@" in address:
-        raise InvalidArgument(
-            "the URL has a user in it", remedy="Leave it out, and set HADOOP_USER_NAME."
-        )
     if not address:
-        base = (default or _default_file_system()).rstrip("/")
-        if not is_hdfs(base):
+        default = _given.default or _default_file_system()
+        if not is_hdfs(default):
             raise InvalidArgument(
                 f'"{url}" names no name node, and Hadoop\'s configuration has no default one',
                 remedy="Name it as hdfs://host:port/path, or set HADOOP_CONF_DIR.",
             )
-        address = base[len("hdfs://") :]
+        address = default[len("hdfs://") :].partition("/")[0]
+    if "@" in address:
+        raise InvalidArgument(
+            "the URL has a user in it", remedy="Leave it out, and set HADOOP_USER_NAME."
+        )
     return HdfsUrl(f"hdfs://{address}", f"/{path}")
 
 
-def open_client(base: str, settings: tuple[tuple[str, str], ...] = ()) -> hdfs_native.Client:
+def open_client(base: str) -> hdfs_native.Client:
     """Return a client of a name node or of several. Nothing is asked yet.
 
     Args:
         base: `hdfs://host:port` or `hdfs://nameservice`.
-        settings: Names and values that count before those of Hadoop's configuration.
 
     Raises:
         InvalidArgument: If `hdfs-native` is missing, or the address cannot be used.
@@ -142,7 +167,7 @@ def open_client(base: str, settings: tuple[tuple[str, str], ...] = ()) -> hdfs_n
             remedy="Install it: pip install hdfs-native.",
         )
     environment = tuple(os.environ.get(name) for name in _VARIABLES)
-    return _client(base, settings, environment)
+    return _client(base, _given.settings, environment)
 
 
 @lru_cache(_CLIENTS)
@@ -271,7 +296,7 @@ def naming(name: str) -> Iterator[None]:
                 f"HDFS forbids it: {words_of(error)}",
                 path=name,
                 remedy="Check the rights to the file and to its folder; the user is that of "
-                "HADOOP_USER_NAME or of the Kerberos ticket.",
+                "HADOOP_USER_NAME, of HADOOP_PROXY_USER, or of the Kerberos ticket.",
             ) from PermissionError(words_of(error))
         raise StoreProblem(f"HDFS does not do it: {words_of(error)}", path=name) from error
 

@@ -44,11 +44,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.hdfs import HdfsConnection
 from parquet_bloomwriter.stores.cloud_settings import (
     AzureConnection,
     ClientCredentials,
     GoogleConnection,
-    HdfsConnection,
 )
 
 if TYPE_CHECKING:

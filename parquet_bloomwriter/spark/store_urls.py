@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.spark import cloud_options
 from parquet_bloomwriter.stores import cloud_settings
 from parquet_bloomwriter.stores.s3.settings import BucketSettings, install
@@ -149,9 +150,9 @@ class StoreSettings:
         install(self.of_bucket if self.options else None)
         clouds = self.clouds
         cloud_settings.install(
-            (lambda base: cloud_options.connection(clouds, base)) if clouds else None,
-            hdfs=cloud_options.hdfs_connection(clouds),
+            (lambda base: cloud_options.connection(clouds, base)) if clouds else None
         )
+        hdfs.install(cloud_options.hdfs_connection(clouds))
 
 
 def store_settings(spark: SparkSession) -> StoreSettings:

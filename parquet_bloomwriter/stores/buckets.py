@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from parquet_bloomwriter.caches import register
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
+from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.source.filesystems import is_hdfs
 from parquet_bloomwriter.stores import conditional
-from parquet_bloomwriter.stores.cloud_settings import connection_of, hdfs_connection
+from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
-from parquet_bloomwriter.stores.hdfs import HdfsStore, split_hdfs
+from parquet_bloomwriter.stores.hdfs import HdfsStore
 from parquet_bloomwriter.stores.s3 import client
 from parquet_bloomwriter.stores.s3.answers import Listed, quoted
 from parquet_bloomwriter.stores.s3.answers import is_forbidden as s3_forbids
@@ -37,11 +38,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from parquet_bloomwriter.source.base import Source
-    from parquet_bloomwriter.stores.cloud_settings import (
-        AzureConnection,
-        GoogleConnection,
-        HdfsConnection,
-    )
+    from parquet_bloomwriter.stores.cloud_settings import AzureConnection, GoogleConnection
     from parquet_bloomwriter.stores.s3.bucket import S3Bucket
     from parquet_bloomwriter.stores.whole import FileState
 
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
 
 _MAX_BUCKETS = 64
 _NS_PER_MS = 1_000_000
-_VARIABLES = ("GOOGLE_", "AZURE_", "HADOOP_")
+_VARIABLES = ("GOOGLE_", "AZURE_", "HADOOP_", "KRB5")
 
 
 class State(Protocol):
@@ -84,7 +81,7 @@ def normal_url(url: str) -> str:
     if is_s3(url):
         return str(parse_url(url)).rstrip("/")
     if is_hdfs(url):
-        return "".join(split_hdfs(url)).rstrip("/")
+        return "".join(hdfs.split_url(url)).rstrip("/")
     base, key = split_url(url)
     if base.startswith("abfs"):
         base = f"abfss://{base.partition('://')[2]}"
@@ -103,8 +100,8 @@ def open_place(url: str) -> Place:
         InvalidArgument: If what the store needs is not installed, or its settings are unusable.
     """
     if is_hdfs(url):
-        base, path = split_hdfs(url)
-        return Place(_buckets(base, hdfs_connection(), _environment()), path.strip("/"))
+        base, path = hdfs.split_url(url)
+        return Place(_buckets(base, hdfs.given(), _environment()), path.strip("/"))
     if not is_conditional(url):
         place = parse_url(url)
         return Place(client.open_bucket(place.bucket), place.key)
@@ -262,7 +259,7 @@ def _environment() -> tuple[tuple[str, str], ...]:
 @lru_cache(_MAX_BUCKETS)
 def _buckets(
     base: str,
-    given: AzureConnection | GoogleConnection | HdfsConnection | None,
+    given: AzureConnection | GoogleConnection | hdfs.HdfsConnection | None,
     environment: tuple[tuple[str, str], ...],
 ) -> StoreBucket:
     del given, environment  # they are found again; another value is another bucket

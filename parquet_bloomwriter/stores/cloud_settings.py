@@ -1,4 +1,4 @@
-"""Settings of GCS, Azure and HDFS that a program gives, instead of those that are found.
+"""Settings of GCS and Azure that a program gives, instead of those that are found.
 
 A source of settings counts for the whole process, as in `s3.settings`. obstore reads the
 environment first, whatever it is given, so what the environment could say is said here, too:
@@ -121,35 +121,17 @@ class GoogleConnection:
         return {"config": config}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HdfsConnection:
-    """How name nodes are reached, beside what Hadoop's configuration on this machine says."""
-
-    default: str | None = None
-    """`fs.defaultFS`: the file system of `hdfs:///path`."""
-
-    settings: tuple[tuple[str, str], ...] = ()
-    """Names and values of Hadoop's."""
-
-
 _installed: Source | None = None
-_installed_hdfs: HdfsConnection | None = None
 
 
-def install(source: Source | None, *, hdfs: HdfsConnection | None = None) -> None:
+def install(source: Source | None) -> None:
     """Let settings count for what is opened from now on.
 
     Args:
         source: Says those of buckets; None for what obstore finds.
-        hdfs: Those of HDFS; None for what `hdfs-native` finds.
     """
-    global _installed, _installed_hdfs
-    _installed, _installed_hdfs = source, hdfs
-
-
-def hdfs_connection() -> HdfsConnection | None:
-    """Return the installed settings of HDFS."""
-    return _installed_hdfs
+    global _installed  # noqa: PLW0603  a setting of the process
+    _installed = source
 
 
 def connection_of(base: str) -> AzureConnection | GoogleConnection | None:

@@ -19,14 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import StoreProblem
 from parquet_bloomwriter.source.hdfs import (
-    HdfsUrl,
     Version,
     naming,
     open_client,
     open_version,
-    split_url,
 )
-from parquet_bloomwriter.stores.cloud_settings import hdfs_connection
 from parquet_bloomwriter.stores.conditional import ListedObject, VersionedBytes
 from parquet_bloomwriter.stores.file_systems import NewNameStore
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, LocalFile, WholeStore
@@ -42,16 +39,18 @@ if TYPE_CHECKING:
 _TRIES = 3
 _PRIVATE = 0o600
 _TO_ALL = 0o644
-
-
-def split_hdfs(url: str) -> HdfsUrl:
-    """Split a URL of HDFS; one without an address is on the default file system.
-
-    Raises:
-        InvalidArgument: If there is no default, or a user is in the URL.
-    """
-    given = hdfs_connection()
-    return split_url(url, default=None if given is None else given.default)
+_ACTIONS = (
+    "---",
+    "--x",
+    "-w-",
+    "-wx",
+    "r--",
+    "r-x",
+    "rw-",
+    "rwx",
+)
+_NO_ACCESS_LISTS = ("AclException", "UnsupportedOperationException", "RpcNoSuchMethodException")
+"""What a name node says that keeps no access lists."""
 
 
 class HdfsStore(NewNameStore):
@@ -71,8 +70,7 @@ class HdfsStore(NewNameStore):
             InvalidArgument: If `hdfs-native` is missing.
         """
         WholeStore.__init__(self)
-        given = hdfs_connection()
-        self._client = open_client(base, () if given is None else given.settings)
+        self._client = open_client(base)
         self._base = base
         self._notes: list[str] = []
         self.kind = "HDFS"
@@ -162,16 +160,20 @@ class HdfsStore(NewNameStore):
         """Return the files in a folder and in those below, as it is at some moment."""
         root = _rooted(folder)
         self.traffic.add("list")
-        for tries_left in reversed(range(_TRIES)):
+        for _ in range(_TRIES):
             try:
                 with self.named(folder):
                     listed = list(self._client.list_status(root, recursive=True))
             except FileNotFoundError:
-                if not tries_left or not self._exists(folder):
+                if not self._exists(folder):
                     return []
                 continue  # a folder below it went meanwhile
             return [one for one in listed if not one.isdir and one.path != root]
-        return []
+        raise StoreProblem(
+            "folders in it are being removed, again and again, while it is listed",
+            path=self.spell(folder),
+            remedy="Run the command again when that has ended.",
+        )
 
     def folders(self, prefix: str) -> list[str]:
         """Return the names of the folders right below a folder, sorted."""
@@ -241,13 +243,20 @@ class HdfsStore(NewNameStore):
     ) -> FileState:
         """Write a file that has the access list of the one it replaces."""
         if replaces is not None and like is not None:
-            like = replace(like, attributes={**like.attributes, "access": self._access(path)})
+            with self.named(path):
+                access = self._access(path)
+            like = replace(like, attributes={**like.attributes, "access": access})
         return super()._publish(path, data, replaces, like)
 
     def _access(self, path: str) -> list[hdfs_native.AclEntry]:
-        with suppress(Exception):  # name nodes need not keep such lists
-            return self._client.get_acl_status(_rooted(path)).entries
-        return []
+        """Return the access list of a file: what it has beside its permissions."""
+        try:
+            found: list[hdfs_native.AclEntry] = self._client.get_acl_status(_rooted(path)).entries
+        except Exception as error:
+            if any(word in str(error) for word in _NO_ACCESS_LISTS):
+                return []
+            raise
+        return found
 
     def _create(self, path: str, like: FileState | None = None) -> Any:  # noqa: ANN401  a file object
         from hdfs_native import WriteOptions
@@ -262,15 +271,19 @@ class HdfsStore(NewNameStore):
     def _carry_over(self, temporary: str, like: FileState) -> None:
         path, told = _rooted(temporary), like.attributes
         found = self._client.get_file_info(path)
-        owner = told.get("owner", (found.owner, found.group))
-        if (found.owner, found.group) != owner:
-            with self._noting("owner and group could not be kept"):
-                self._client.set_owner(path, *owner)
-        if told.get("access"):
-            with self._noting("the access list could not be kept"):
-                self._client.modify_acl_entries(path, told["access"])
-        # The last, since in front of an access list the bits of the group limit all its entries.
-        self._client.set_permission(path, told.get("permission", _TO_ALL))
+        owner, group = told.get("owner", (found.owner, found.group))
+        if found.owner != owner:
+            with self._noting("the owner could not be kept"):
+                self._client.set_owner(path, owner, None)
+        if found.group != group:
+            with self._noting("the group could not be kept"):
+                self._client.set_owner(path, None, group)
+        permission = told.get("permission", _TO_ALL)
+        if entries := told.get("access"):
+            self._client.set_acl(path, _whole_list(entries, permission))
+        elif self._access(temporary):  # what a new file inherits from its folder
+            self._client.remove_acl(path)
+        self._client.set_permission(path, permission)
 
     @contextmanager
     def _noting(self, note: str) -> Iterator[None]:
@@ -284,6 +297,21 @@ class HdfsStore(NewNameStore):
 
     def _remove(self, path: str) -> None:
         self._client.delete(_rooted(path))
+
+
+def _whole_list(entries: list[hdfs_native.AclEntry], permission: int) -> list[hdfs_native.AclEntry]:
+    """Return an access list with the entries that a file's permissions stand for.
+
+    In front of an access list, the bits of the group are the mask that limits its entries.
+    """
+    from hdfs_native import AclEntry
+
+    def entry(kind: Any, bits: int) -> hdfs_native.AclEntry:  # noqa: ANN401  one of some words
+        action: Any = _ACTIONS[bits & 7]
+        return AclEntry(kind, "access", action)
+
+    own, mask, others = permission >> 6, permission >> 3, permission
+    return [entry("user", own), entry("mask", mask), entry("other", others), *entries]
 
 
 def _state_of(found: hdfs_native.FileStatus) -> FileState:

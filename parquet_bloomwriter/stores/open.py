@@ -8,8 +8,8 @@ from glob import has_magic
 from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, StoreProblem
+from parquet_bloomwriter.source import hdfs
 from parquet_bloomwriter.source.filesystems import is_hdfs, locate, without_secrets
-from parquet_bloomwriter.source.hdfs import is_installed
 from parquet_bloomwriter.source.listing import (
     is_listed,
     matches,
@@ -19,7 +19,7 @@ from parquet_bloomwriter.source.listing import (
 )
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
 from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
-from parquet_bloomwriter.stores.hdfs import HdfsStore, split_hdfs
+from parquet_bloomwriter.stores.hdfs import HdfsStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +55,8 @@ def open_store(url: str) -> OpenedUrl:
         if key.startswith("/"):  # which obstore would leave out, and write to another key
             raise InvalidArgument(f'"{url}" is no object', remedy="Name its key, without // in it.")
         return OpenedUrl(ConditionalStore(base), key)
-    if is_hdfs(url) and is_installed():
-        base, path = split_hdfs(url)
+    if is_hdfs(url) and hdfs.is_installed():
+        base, path = hdfs.split_url(url)
         if path.endswith("/"):
             raise InvalidArgument(f'"{url}" is no file', remedy="Name its path, too.")
         return OpenedUrl(HdfsStore(base), path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from parquet_bloomwriter import (
     strip,
 )
 from parquet_bloomwriter.errors import StoreProblem
-from parquet_bloomwriter.source.hdfs import open_version, split_url
+from parquet_bloomwriter.source.hdfs import HdfsConnection, open_version, split_url
 from parquet_bloomwriter.stores.hdfs import HdfsStore
 from tests.stores.whole.outcome import error_of
 
@@ -113,6 +113,65 @@ def test_access_lists_and_sizes_of_blocks_are_kept(
     ]
     found = folder.client.get_file_info(path)
     assert (found.blocksize, found.replication, found.permission & 0o777) == (1 << 20, 2, 0o640)
+
+
+@pytest.mark.parametrize("has_list", [False, True])
+def test_nobody_may_read_the_new_file_who_might_not_read_the_old_one(
+    hdfs: Hdfs, folder: Folder, plain: bytes, monkeypatch: pytest.MonkeyPatch, *, has_list: bool
+) -> None:
+    """What a folder gives to files that are new in it, is not given to one that was there."""
+    url, path = folder.put("a.parquet", plain), f"{folder.path}/a.parquet"
+    folder.client.set_permission(path, 0o640)
+    if has_list:
+        folder.client.modify_acl_entries(path, [AclEntry("user", "access", "r--", "alice")])
+    folder.client.modify_acl_entries(folder.path, [AclEntry("user", "default", "r--", "bob")])
+    assert bloomify(url, ["id"]).written
+    assert strip(url).written
+    names = [one.name for one in folder.client.get_acl_status(path).entries]
+    assert names == (["alice", None] if has_list else [])
+    for user in ("alice", "bob"):
+        monkeypatch.setenv("HADOOP_USER_NAME", user)
+        may = has_list and user == "alice"
+        with nullcontext() if may else pytest.raises(StoreProblem, match="Permission denied"):
+            assert HdfsStore(hdfs.url).read_version(path, 0, 4, None).data == b"PAR1"
+
+
+def test_a_name_node_without_access_lists(
+    folder: Folder, plain: bytes, with_filters: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(words: str) -> None:
+        def get_acl_status(*_: object) -> None:
+            raise RuntimeError(f'RPCError("org.apache.hadoop.{words}")')
+
+        monkeypatch.setattr(Client, "get_acl_status", get_acl_status)
+
+    url = folder.put("a.parquet", plain)
+    refuse("ipc.RetriableException: the name node is in safe mode")
+    with pytest.raises(StoreProblem, match="safe mode"):
+        bloomify(url, ["id"])
+    assert (folder.get("a.parquet"), folder.names()) == (plain, ["a.parquet"])
+    refuse("hdfs.protocol.AclException: The ACL operation has been rejected")
+    assert bloomify(url, ["id"]).written
+    assert folder.get("a.parquet") == with_filters
+
+
+def test_a_folder_whose_folders_go_while_it_is_listed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.put("a", b"a")
+    list_status = Client.list_status
+    left = [FileNotFoundError(2, "a folder below it went")] * 3
+
+    def lose(client: Client, path: str, *, recursive: bool = False) -> object:
+        if recursive and left:
+            raise left.pop()
+        return list_status(client, path, recursive=recursive)
+
+    monkeypatch.setattr(Client, "list_status", lose)
+    with pytest.raises(StoreProblem, match="again and again"):
+        folder.names()
+    assert folder.names() == ["a"]
+    assert not list(folder.store.listed(f"{folder.path}/nothing"))
 
 
 def test_folders_other_names_and_other_places(
@@ -269,7 +328,7 @@ def test_whatever_fails_the_file_is_the_old_one_or_the_new_one(  # noqa: PLR0913
         found = folder.get(target.rpartition("/")[2]) if target.rpartition("/")[2] in names else b""
         assert found in (b"" if is_new else plain, with_filters)
         assert found == with_filters or error is not None
-        assert folder.get("a.parquet") == (with_filters if found and not is_new else plain) or error
+        assert not is_new or folder.get("a.parquet") == plain
         left = [name for name in names if name.endswith(".tmp")]
         assert not left or all(name in str(error) for name in left)
         outcomes.add((error is None, found == with_filters))
@@ -309,6 +368,12 @@ def test_the_default_file_system_is_that_of_hadoop(
     monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs.configuration))
     assert bloomify(f"hdfs://{folder.path}/a.parquet", ["id"]).written
     assert split_url("HDFS:///x") == (hdfs.url, "/x")
+    for address in (f"{hdfs.url}/folder", "hdfs://me@host"):
+        monkeypatch.setattr(
+            "parquet_bloomwriter.source.hdfs._given", HdfsConnection(default=address)
+        )
+        with nullcontext() if "folder" in address else pytest.raises(InvalidArgument, match="user"):
+            assert split_url("hdfs:///x") == (hdfs.url, "/x")
     with pytest.raises(InvalidArgument, match="HADOOP_USER_NAME"):
         split_url("hdfs://me@host/x")
 
