@@ -122,7 +122,9 @@ def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
         case Constant():
             return _constant(expression, negated=negated)
         case Opaque():
-            reason = "only comparisons of a column with literals are concluded from"
+            reason = (
+                "only a column compared with values excludes anything: 42, 'text', '2026-01-31'"
+            )
             return Unknown(text=_text(expression, negated=negated), reason=reason)
     return _condition(expression, domains, negated=negated)
 

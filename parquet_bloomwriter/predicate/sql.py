@@ -351,11 +351,11 @@ def column_of(node: Expr) -> str | None:
     return None
 
 
-def columns_in_double_quotes(text: str) -> list[str]:
-    """Return the dotted paths of the columns in a condition that are written in double quotes."""
+def columns_in_text(text: str) -> list[tuple[str, bool]]:
+    """Return the dotted paths of the columns in a condition; whether each is in double quotes."""
     columns = [one for one in read_sql(text).walk() if one.key == "column"]
-    names = [column_of(one) for one in columns if one.this.args.get("quoted")]
-    return [name for name in names if name is not None]
+    found = [(column_of(one), bool(one.this.args.get("quoted"))) for one in columns]
+    return [(name, is_quoted) for name, is_quoted in found if name is not None]
 
 
 _TESTS: dict[str, Callable[[Expr, bool], Expression | None]] = {

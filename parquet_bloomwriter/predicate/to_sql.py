@@ -51,17 +51,17 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_columns(expression)))
 
 
-def quoted_columns(expression: Expression) -> list[str]:
-    """Return the columns in double quotes within the parts of SQL text that stay text."""
+def columns_of_text(expression: Expression) -> list[tuple[str, bool]]:
+    """Return the columns in the parts of SQL that stay text; whether each is in double quotes."""
     match expression:
-        case Opaque(text, is_sql=True) if '"' in text:
-            from parquet_bloomwriter.predicate.sql import columns_in_double_quotes
+        case Opaque(text, is_sql=True):
+            from parquet_bloomwriter.predicate.sql import columns_in_text
 
-            return columns_in_double_quotes(text)
+            return columns_in_text(text)
         case Not(operand):
-            return quoted_columns(operand)
+            return columns_of_text(operand)
         case And(operands) | Or(operands):
-            return [name for operand in operands for name in quoted_columns(operand)]
+            return [one for operand in operands for one in columns_of_text(operand)]
     return []
 
 

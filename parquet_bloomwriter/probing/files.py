@@ -19,7 +19,7 @@ from parquet_bloomwriter.errors import BloomwriterError, ColumnNotFound, FilePro
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.predicate import columns_of
 from parquet_bloomwriter.predicate.bind import bind, domains_of
-from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
+from parquet_bloomwriter.predicate.to_sql import columns_of_text, single_quotes
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import Hashes
 from parquet_bloomwriter.probing.evaluation import evaluate, leaves_of
@@ -166,8 +166,8 @@ class Bindings:
         Raises:
             ColumnNotFound: If a column is not.
         """
-        quoted = quoted_columns(self.expression)
-        names = (*self.columns, *quoted)
+        of_text = dict(columns_of_text(self.expression))
+        names = (*self.columns, *of_text)
         schemas = [*self.names(), *tables]
         if any(all(_has(known, name) for name in names) for known in schemas):
             return
@@ -175,7 +175,7 @@ class Bindings:
             is_known = any(_has(known, name) for known in schemas)
             if is_known or _in_paths(name, paths):
                 continue
-            if name in quoted:
+            if of_text.get(name):
                 raise ColumnNotFound(f'there is no column "{name}"', remedy=single_quotes(name))
             from parquet_bloomwriter.column_names import select_columns
 
@@ -185,7 +185,9 @@ class Bindings:
                 if not self.seen:
                     raise ColumnNotFound(f'there is no column "{name}"', name=name)  # noqa: TRY301
             except ColumnNotFound as error:
-                error.remedy = suggestion(name, (*schemas[0], *_names_in_paths(paths)))
+                near = suggestion(name, (*schemas[0], *_names_in_paths(paths)))
+                is_text = name in of_text and not near.startswith("Did you mean")
+                error.remedy = single_quotes(name) if is_text else near
                 raise
 
 

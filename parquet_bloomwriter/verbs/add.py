@@ -233,7 +233,7 @@ def _notes_on_kept(chunks: Iterable[ChunkReport], asked: float) -> Iterator[str]
     if worst > _FAR_ABOVE * asked:
         yield (
             f"filters were kept that let up to {percent(worst)} of absent values pass, where "
-            f"{percent(asked)} is asked for; replace them to have that rate"
+            f"{percent(asked)} is asked for; the option `replace` builds them anew"
         )
 
 

@@ -317,7 +317,11 @@ def test_the_command_proposed_is_on_the_table_of_the_index(indexed: Path, invoke
                 "There are folders for that (kind=a): readers choose among them by themselves."
             ),
         ),
-        ("1 = 1", "the condition compares no column with a value (MISSING_INDEXED_COL)."),
+        (
+            "1 = 1",
+            "the condition compares no column with a value, such as 42, 'text' or '2026-01-31' "
+            "(MISSING_INDEXED_COL).",
+        ),
         (
             "id > 3",
             (

@@ -111,6 +111,14 @@ def test_a_mistyped_command_on_indexes(events: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.usefixtures("events")
+def test_words_that_are_no_files(invoke: Invoke) -> None:
+    complaint = invoke("events.parquet", "--columns", "id", "email").stderr
+    assert 'there is no file "email"; commas separate columns: --columns id,email' in complaint
+    complaint = invoke("probe", "events.parquet", "id = 42").stderr
+    assert 'no file "id = 42"; if it is a condition, write --where before it' in complaint
+
+
+@pytest.mark.usefixtures("events")
 def test_a_mistyped_option(invoke: Invoke) -> None:
     result = invoke("events.parquet", "--placment", "end")
     message = "no such option '--placment'. Did you mean --placement? See bloomify add --help."

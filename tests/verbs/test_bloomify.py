@@ -450,7 +450,7 @@ def test_filters_that_are_kept_with_a_far_worse_rate_are_told_of() -> None:
     (note,) = column.notes
     assert re.fullmatch(
         r"filters were kept that let up to \d+(\.\d)? % of absent values pass, where 0\.1 % is "
-        "asked for; replace them to have that rate",
+        "asked for; the option `replace` builds them anew",
         note,
     )
     (column,) = bloomify(poor, "id", fpp=0.15).columns

@@ -230,6 +230,18 @@ def test_strings_in_double_quotes_are_told_from_names() -> None:
     assert probe(data, 'email = "x y"').num_surviving == 1
 
 
+def test_strings_without_quotes_are_told_from_names() -> None:
+    data = written(pa.table({"x": ["a"], "email": ["b"]}))
+    for condition in ("email = ada", "NOT email IN (ada, x)", "email = 'b' AND upper(ada) = 'A'"):
+        with pytest.raises(ColumnNotFound, match='no column "ada"') as caught:
+            probe(data, condition)
+        assert caught.value.remedy.startswith("Strings take single quotes: 'ada';")
+    with pytest.raises(ColumnNotFound, match="Did you mean email"):
+        probe(data, "lower(emial) = 'b'")
+    for condition in ("email = x", "email LIKE x", "upper(email) = 'B'"):
+        assert probe(data, condition).num_surviving == 1
+
+
 def test_every_reason_is_told_once() -> None:
     zoned = written(pa.table({"t": pa.array([1, 2], pa.timestamp("us", "UTC")), "id": [1, 2]}))
     report = probe([zoned, zoned, DATA], "(t = '2024-01-01' OR t > '2024-01-01') AND id > 1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
@@ -34,6 +36,7 @@ from bloomify.table_runner import (
     table_among,
     write_table,
 )
+from parquet_bloomwriter.errors import BloomwriterError
 
 if TYPE_CHECKING:
     from bloomify.exits import ExitCode
@@ -159,6 +162,7 @@ def add(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[AddOpt
     """
     from bloomify.views.add import AddView
 
+    _check_words(ctx, inputs, options["columns"])
     console = Console.open(options)
     table = table_among(inputs, options)
     if table is not None:
@@ -241,6 +245,24 @@ def _add_to_table(
         )
 
     return write_table(table, add_all, "add", cast("WritingOptions", options), console)
+
+
+def _check_words(ctx: click.Context, inputs: tuple[str, ...], columns: tuple[str, ...]) -> None:
+    """Refuse `--columns id email`: the second column would be reported as a missing file."""
+    words = [one for one in inputs if one.isidentifier() and not Path(one).exists()]
+    if not (words and columns):
+        return
+    from bloomify.commands.columns import read_leaves
+
+    names: set[str] = set()
+    with suppress(StopIteration, BloomwriterError, OSError):
+        leaves = read_leaves(next(one for one in inputs if Path(one).is_file()))
+        names.update(leaf.name for leaf in leaves)
+    meant = [word for word in words if word in names]
+    if meant:
+        choice = ",".join((*columns, *meant))
+        problem = f'there is no file "{meant[0]}"; commas separate columns: --columns {choice}'
+        raise click.UsageError(problem, ctx)
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.probing.report import ProbeReport
     from parquet_bloomwriter.source import Location
     from parquet_bloomwriter.table_files.find import AsOf, FoundFiles
+
+_CONDITION = re.compile(r"[=<>]|\s(in|is|between)\s", re.IGNORECASE)
 
 _asked_options = all_of(
     condition_options,
@@ -88,6 +92,12 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
     if not (options["where"] or options["eq"]):
         from bloomify.commands.columns import show_conditions
 
+        for word in inputs:
+            if _CONDITION.search(word) and not Path(word).exists():
+                problem = (
+                    f'there is no file "{word}"; if it is a condition, write --where before it'
+                )
+                raise click.UsageError(problem, ctx)
         show_conditions(ctx, _first(inputs, as_of(options)), given=inputs[0])
     console = Console.open(options)
     with interruptible(console.bar):

@@ -116,9 +116,8 @@ def merge_partials(
         return "the column has no values"
     if rate > MAX_USEFUL_RATE or not math.isfinite(ndv):
         return (
-            f"it would let {percent(rate)} of all absent values pass: there are too many values, "
-            "or it was made of the files' own filters, which are for single row groups (an index "
-            "made from values is not)"
+            f"it would let {percent(rate)} of all absent values pass; only joins on Spark use it, "
+            "and an index that is built from values, with enough expected items, has one"
         )
     folded = joined.fold_to_target_fpp(max(fpp, min(_SLACK * rate, MAX_USEFUL_RATE)))
     file = write_filter(version_folder, column, folded, is_kept=True)

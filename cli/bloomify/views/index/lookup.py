@@ -96,10 +96,11 @@ def warnings(
 
 def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> Iterator[str]:
     """Yield how strings are written, for names in double quotes that no index and no folder has."""
-    from parquet_bloomwriter.predicate.to_sql import quoted_columns, single_quotes
+    from parquet_bloomwriter.predicate.to_sql import columns_of_text, single_quotes
 
     indexed = {name.lower() for use in uses for name in use.columns}
-    for name in dict.fromkeys(quoted_columns(condition)):
+    quoted = dict.fromkeys(name for name, is_quoted in columns_of_text(condition) if is_quoted)
+    for name in quoted:
         if name.lower() not in indexed and not partition_hint([name], table):
             yield f"{table}: {single_quotes(name)}"
 
@@ -111,7 +112,8 @@ def _not_indexed(uses: Sequence[IndexUse], condition: Expression, *, table: str)
     asked = columns_of(condition)
     indexed = list(dict.fromkeys(name for use in uses for name in use.columns))
     if not asked:
-        return f"the condition compares no column with a value ({Code.MISSING_INDEXED_COL})."
+        what = "the condition compares no column with a value, such as 42, 'text' or '2026-01-31'"
+        return f"{what} ({Code.MISSING_INDEXED_COL})."
     hint = partition_hint(asked, table) or _did_you_mean(asked, indexed)
     named, there = ", ".join(asked), ", ".join(indexed)
     return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
