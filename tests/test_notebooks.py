@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 _FIGURE = re.compile(r"\d[\d.,]*( [KMG]i?B)?")
 """Sizes differ by the version of pyarrow that writes the files."""
 
+_TEXT_ENDS = re.compile(r'"}, {"name": "stdout", "output_type": "stream", "text": "')
+
 
 def _outputs(notebook: NotebookNode) -> list[str]:
-    """Return what each cell shows, without figures and spaces."""
+    """Return what each cell shows, without figures and spaces.
+
+    Texts that follow each other are one: where they part is a matter of time.
+    """
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    shown = (json.dumps(cell.outputs, sort_keys=True) for cell in code)
+    shown = (_TEXT_ENDS.sub("", json.dumps(cell.outputs, sort_keys=True)) for cell in code)
     return [re.sub(r"[\s+-]+", " ", _FIGURE.sub("#", text)) for text in shown]
 
 

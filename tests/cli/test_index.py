@@ -319,8 +319,10 @@ def test_the_command_proposed_is_on_the_table_of_the_index(indexed: Path, invoke
         ),
         (
             "1 = 1",
-            "the condition compares no column with a value, such as 42, 'text' or '2026-01-31' "
-            "(MISSING_INDEXED_COL).",
+            (
+                "the condition compares no column with a value, such as 42, 'text' or '2026-01-31' "
+                "(MISSING_INDEXED_COL)."
+            ),
         ),
         (
             "id > 3",

@@ -1,4 +1,4 @@
-"""SECURITY.md lists every library that is used at run time, with the versions asked for."""
+"""SECURITY.md lists every library that is used at run time; the locked versions are such as fit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = frozenset({"parquet_bloomwriter", "bloomify"})
@@ -53,6 +55,14 @@ def _imported() -> set[str]:
 
 def test_every_library_is_listed_with_its_versions() -> None:
     assert _listed() == _asked_for()
+
+
+def test_extras_can_be_installed_in_the_locked_versions() -> None:
+    """The demos do, and so the tests run with what users get."""
+    lines = (ROOT / "requirements-dev.lock").read_text().splitlines()
+    locked = dict(line.split("==") for line in lines if "==" in line)
+    for package, versions in _asked_for().items():
+        assert locked[package] in SpecifierSet(versions), package
 
 
 def test_every_import_is_of_a_listed_library() -> None:
