@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = "<!-- the commands -->"
-"""The place of the commands in docs/reference/command.md."""
+COMMANDS = "`make docs` lists all options here, in `build/site/reference/command.html`."
+"""The line in the place of the commands in docs/reference/command.md."""
 
 ROOT_PAGES = {
     f"{name}.md": f"project/{name.lower()}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY")

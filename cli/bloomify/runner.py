@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, Unpack
 
 import click
@@ -82,6 +84,7 @@ def rewrite_files(
         as_json=options["as_json"],
         is_single=_is_single_path(inputs),
         has_details=options["plan"],
+        is_dry=options["dry_run"],
     )
     absent = missing(inputs)
     if absent:
@@ -105,9 +108,29 @@ def rewrite_files(
 
     with interruptible(console.bar):
         console.bar.begin(num_files=len(places), num_bytes=sum(sizes.values()))
-        return run.take_all(
+        code = run.take_all(
             for_each_task(places, attempt, jobs=options["jobs"], dry_run=options["dry_run"])
         )
+    if run.has_written and options["output"] is None:
+        for folder in inputs:
+            note_indexes(folder, console)
+    return code
+
+
+def note_indexes(given: str, console: Console) -> None:
+    """Say how the indexes of a folder on disk learn the new versions of its files."""
+    from parquet_bloomwriter.index.layout import HOME
+
+    folder = given if Path(given).is_dir() else str(Path(given).parent)
+    home = Path(folder, HOME)
+    if console.is_quiet or not home.is_dir():
+        return
+    for one in sorted(home.iterdir()):
+        if one.is_dir():
+            words = shlex.join(["bloomify", "index", "refresh", folder, "--name", one.name])
+            console.note(
+                f"the index {safe(one.name)} knows the files as they were. Type: {safe(words)}"
+            )
 
 
 def read_files(  # noqa: PLR0913  the frame's parts
@@ -289,10 +312,15 @@ class _Run(Generic[R]):
     is_together: bool = False
     """Whether only the summary is shown, of a single file, too."""
 
+    is_dry: bool = False
+
     tables: Sequence[Table] = ()
     """Tables that are read."""
 
     num_done: int = 0
+    has_written: bool = False
+    """Whether a file has a new version."""
+
     documents: list[Document] = field(default_factory=list)
     failures: FailureLog = field(init=False)
 
@@ -324,6 +352,7 @@ class _Run(Generic[R]):
 
     def _take(self, report: R) -> None:
         self.num_done += 1
+        self.has_written |= getattr(report, "written", False)
         self.view.collect(report)
         if self.as_json:
             self.documents.append(self.view.document(report))
@@ -357,11 +386,17 @@ class _Run(Generic[R]):
         if self.num_done:
             summary = self.view.summary(columns=self.console.columns)
             self._print_below(summary, gap=not self.is_together)
-            done = f"; {count(num_files, 'file')} {'read' if self.reads_only else 'done'}"
+            done = f"; {count(num_files, 'file')} {self._done}"
             ending = f"; {failures}, see above" if num_failed else done
             self.console.result(f"\n{self.view.tally()}{'' if self.is_single else ending}.")
         elif num_files and not self.is_single:
             self.console.error(f"{failures}.")
+
+    @property
+    def _done(self) -> str:
+        if self.is_dry:
+            return "looked at"
+        return "read" if self.reads_only else "done"
 
     def _print_below(self, text: str, *, gap: bool = True) -> None:
         if text:

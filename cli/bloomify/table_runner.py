@@ -11,7 +11,7 @@ from bloomify.console.help import section
 from bloomify.console.messages import describe
 from bloomify.exits import ExitCode, exit_code_of
 from bloomify.options import all_of, one, parse_count, parse_size
-from bloomify.runner import guarded
+from bloomify.runner import guarded, note_indexes
 from bloomify.views.base import failure_document, json_text
 from parquet_bloomwriter.errors import BloomwriterError
 
@@ -166,6 +166,8 @@ def write_table(
         console.error(message)
         return exit_code_of(error)
     _show(report, [], command, options, console)
+    if report.commits:
+        note_indexes(table, console)
     return ExitCode.SOME_FAILED if report.num_failed else ExitCode.OK
 
 

@@ -230,7 +230,7 @@ def _notes(profile: ColumnProfile) -> Iterator[str]:
     if 2 * profile.num_dictionaries > profile.num_row_groups:
         yield (
             "values are in dictionaries, which Spark reads before it asks filters, so it gains "
-            "little; other engines gain"
+            "little, unless parquet.filter.dictionary.enabled is false there; other engines gain"
         )
     if profile.num_row_groups == 1:
         yield "there is a single row group: filters let readers skip the whole file, or nothing"

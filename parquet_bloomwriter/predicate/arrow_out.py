@@ -18,6 +18,7 @@ durations).
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -104,13 +105,21 @@ def _of_filters(filters: Sequence[Any], schema: pa.Schema) -> pc.Expression:
 
 
 def _of_predicate(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
+    import pyarrow as pa
+
     path, operator_, value = predicate
     column = column_at(schema, path)
     columns = _Columns(schema, is_sql=False, only=column)
     try:
         return _true_for(of_predicate(predicate), columns, is_negated=False)
-    except InvalidArgument:
-        return compare_as_pyarrow(column, operator_, value)
+    except InvalidArgument as problem:
+        condition = compare_as_pyarrow(column, operator_, value)
+        with suppress(pa.ArrowException):
+            try:
+                schema.empty_table().filter(condition)
+            except pa.ArrowNotImplementedError:
+                raise problem from None
+        return condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,10 +90,39 @@ class Finding:
     keys: KeyRange | None = None
     """Of an `InSet`: which of its keys statistics leave over in each row group."""
 
+    lacks_filter: Flags | None = None
+    """Of an `InSet` that filters could answer: whether there is none, shape (n,)."""
+
     @property
     def might(self) -> Flags:
         """Whether each row group might match."""
         return self.codes < _FIRST_NOT
+
+    def explained(self, rows: slice) -> Numbers:
+        """Return which of these row groups `reason` has something to say about."""
+        codes = self.codes[rows]
+        explained = (codes == _UNKNOWN) | (codes == _NOT_BY_LITERAL)
+        if self.lacks_filter is not None:
+            explained |= (codes == _MIGHT_BY_STATISTICS) & self.lacks_filter[rows]
+        numbers: Numbers = rows.start + np.flatnonzero(explained)
+        return numbers
+
+    def reason(self, row: int) -> str:
+        """Return why nothing is known of a row group, or why a filter did not answer; or ""."""
+        if row in self.reasons:
+            return self.reasons[row]
+        code = self.codes[row]
+        if self.lacks_filter is not None and self.lacks_filter[row]:
+            if code == _UNKNOWN:
+                return f"{self._column} has neither a Bloom filter nor statistics here"
+            return (
+                f"{self._column} has no Bloom filter here" if code == _MIGHT_BY_STATISTICS else ""
+            )
+        return self.default_reason if code in {_UNKNOWN, _NOT_BY_LITERAL} else ""
+
+    @property
+    def _column(self) -> str:
+        return self.atom.leaf.name if isinstance(self.atom, InSet) else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,9 +218,10 @@ def _by_footer(atom: Atom, columns: Columns, batch: FileBatch) -> Finding:
     if isinstance(atom, AlwaysFalse):
         return Finding(atom, np.full(count, _NOT_BY_LITERAL), default_reason=atom.reason)
     column = columns[atom.leaf.ordinal]
-    keys = None
+    keys = lacks_filter = None
     if isinstance(atom, InSet):
         keys = _key_range(atom, column)
+        lacks_filter = None if atom.plains is None else column.filter_offsets == ABSENT
         known, possible = column.bounds.known, keys[1] > keys[0]
     else:
         known, possible = _JUDGES[type(atom)](atom, column)
@@ -201,7 +231,8 @@ def _by_footer(atom: Atom, columns: Columns, batch: FileBatch) -> Finding:
             known, possible = known | no_values, possible & ~no_values
     codes = np.where(possible, _MIGHT_BY_STATISTICS, _FIRST_NOT)
     codes[~known] = _UNKNOWN
-    return Finding(atom, codes, default_reason=_why_unknown(atom), keys=keys)
+    why = _why_unknown(atom)
+    return Finding(atom, codes, default_reason=why, keys=keys, lacks_filter=lacks_filter)
 
 
 def _why_unknown(atom: Atom) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter.predicate import to_text
+from parquet_bloomwriter.predicate.bound import InSet
 from parquet_bloomwriter.probing.evaluation import Code, Findings
 from parquet_bloomwriter.probing.verdict import Check, Evidence, RowGroupVerdict, Verdict
 from parquet_bloomwriter.text import count, listed, row_groups, safe
@@ -93,15 +94,13 @@ class FileProbe:
 
     def explained(self) -> Iterator[tuple[str, str]]:
         """Yield conditions and why nothing is known of them, or no row matches; each pair once."""
-        if self.findings is None:
+        if self.findings is None or self.error is not None:
             return
         rows = slice(self.first_row, self.first_row + self.num_row_groups)
-        might = self.findings.might[rows]
         for finding in self.findings.atoms:
-            codes = finding.codes[rows]
-            explained = ((codes == Code.UNKNOWN) & might) | (codes == Code.NOT_BY_LITERAL)
-            numbers = (self.first_row + np.flatnonzero(explained)).tolist()
-            reasons = {finding.reasons.get(row) or finding.default_reason for row in numbers}
+            numbers = finding.explained(rows)
+            kept = self.findings.might[numbers] | (finding.codes[numbers] == Code.NOT_BY_LITERAL)
+            reasons = {finding.reason(row) for row in numbers[kept].tolist()}
             yield from ((finding.atom.text, reason) for reason in sorted(reasons) if reason)
 
     @property
@@ -205,6 +204,20 @@ class ProbeReport:
         )
 
     @property
+    def columns_without_filters(self) -> tuple[str, ...]:
+        """Columns that are compared with values, and have no filter where a file might match."""
+        found = {
+            finding.atom.leaf.name: None
+            for file in self.files
+            if file.findings is not None and file.surviving
+            for finding in file.findings.atoms
+            if isinstance(finding.atom, InSet)
+            and finding.lacks_filter is not None
+            and finding.lacks_filter[[file.first_row + one for one in file.surviving]].any()
+        }
+        return tuple(found)
+
+    @property
     def num_excluded(self) -> int:
         """Files that were not opened, because their paths exclude them."""
         return sum(one.is_excluded for one in self.files)
@@ -260,13 +273,11 @@ def _verdict(*, might: bool) -> Verdict:
 
 def _check(finding: Finding, row: int) -> Check:
     code = Code(int(finding.codes[row]))
-    explained = code in {Code.UNKNOWN, Code.NOT_BY_LITERAL}
-    reason = finding.reasons.get(row) or (finding.default_reason if explained else "")
     atom = finding.atom
     return Check(
         text=atom.text,
         column=atom.leaf.name if hasattr(atom, "leaf") else atom.column,
         verdict=_verdict(might=code < Code.NOT_BY_STATISTICS),
         evidence=_EVIDENCE[code],
-        reason=reason,
+        reason=finding.reason(row),
     )

@@ -67,7 +67,7 @@ _REMEDIES: dict[ReferenceKind, str | Proposal] = {
     ReferenceKind.HADOOP_CRC: Proposal(Way.REGENERATE_CRC, "Have the checksum file regenerated"),
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
     ReferenceKind.DELTA_LOG: "Name the table's folder instead",
-    ReferenceKind.ICEBERG_METADATA: "Use the table format's own writer",
+    ReferenceKind.ICEBERG_METADATA: "Name the table as iceberg://CATALOG/NAMESPACE.TABLE instead",
     ReferenceKind.UNLISTED_METADATA: "Get the right to list it",
     ReferenceKind.HUDI_TIMELINE: "Use the table format's own writer",
 }

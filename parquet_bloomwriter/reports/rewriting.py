@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +12,8 @@ from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
 from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
+from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, expected_fpp, num_blocks_for
 from parquet_bloomwriter.text import (
     count,
     growth,
@@ -24,12 +27,18 @@ from parquet_bloomwriter.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from parquet_bloomwriter.reports.markup import Content
     from parquet_bloomwriter.reports.store import StoreReport
     from parquet_bloomwriter.rewrite.plan import Piece
 
+
+_OVERSIZE = 1.6
+"""Bytes per byte needed, from which a note says why there are so many."""
+
+_NEARLY = 1.5
+"""A rate of up to this many times the asked is worth half the bytes."""
 
 WORTHLESS_FPP = 0.5
 """False positive probability above which a filter excludes less than it lets pass."""
@@ -389,6 +398,12 @@ class ColumnTotals:
     """New filters, headers and bitsets."""
 
     num_bitset_bytes: int = 0
+    num_needed_bytes: int = 0
+    """What exact sizes would take for the rate asked for, bitsets alone."""
+
+    half_rates: tuple[float, ...] = ()
+    """The rates of filters of half the size, where these would nearly be the rate asked for."""
+
     worst_fpp: float | None = None
     """Of all filters, new and kept; None without any."""
 
@@ -410,6 +425,8 @@ class ColumnTotals:
             ndv=column.ndv,
             num_bytes=column.bytes_added,
             num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
+            num_needed_bytes=sum(_needed_bytes(chunk, column.asked_fpp) for chunk in column.built),
+            half_rates=tuple(_half_rates(column)),
             worst_fpp=column.achieved_fpp,
             remarks=Counter(remark for chunk in column.chunks if (remark := _remark_on(chunk))),
             notes=column.notes,
@@ -420,6 +437,16 @@ class ColumnTotals:
     def bits_per_value(self) -> float | None:
         """Bits of bitset per distinct value; None without new filters."""
         return BITS_PER_BYTE * self.num_bitset_bytes / self.ndv if self.ndv else None
+
+    @property
+    def size_note(self) -> str:
+        """Why the filters are much larger, and better, than asked for; "" if they are not."""
+        if not self.num_built or self.num_bitset_bytes < _OVERSIZE * self.num_needed_bytes:
+            return ""
+        note = "sizes are powers of two, so that the rate is often better than asked"
+        if 2 * len(self.half_rates) <= self.num_built:
+            return note
+        return f"{note}; an FPP of {_rounded_up(max(self.half_rates))} would halve most filters"
 
     def figures(self) -> tuple[str, ...]:
         """Return the cells of the row, below `ADDED_HEADINGS`, but for the name."""
@@ -448,11 +475,31 @@ class ColumnTotals:
             ndv=self.ndv + other.ndv,
             num_bytes=self.num_bytes + other.num_bytes,
             num_bitset_bytes=self.num_bitset_bytes + other.num_bitset_bytes,
+            num_needed_bytes=self.num_needed_bytes + other.num_needed_bytes,
+            half_rates=self.half_rates + other.half_rates,
             worst_fpp=max(rates, default=None),
             remarks=self.remarks + other.remarks,
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
             warnings=tuple(dict.fromkeys(self.warnings + other.warnings)),
         )
+
+
+def _needed_bytes(chunk: ChunkReport, fpp: float) -> int:
+    return BYTES_PER_BLOCK * num_blocks_for(chunk.ndv, fpp, sizing="exact", min_bytes=64)
+
+
+def _half_rates(column: ColumnReport) -> Iterator[float]:
+    for chunk in column.built:
+        if chunk.num_bytes > MIN_BYTES["pow2"]:
+            half = expected_fpp(chunk.ndv, chunk.num_bytes // (2 * BYTES_PER_BLOCK))
+            if half <= _NEARLY * column.asked_fpp:
+                yield half
+
+
+def _rounded_up(probability: float) -> str:
+    """Write a probability with two significant digits, not less than it is."""
+    step = 10 ** (math.floor(math.log10(probability)) - 1)
+    return rate(math.ceil(probability / step) * step)
 
 
 def merge_totals(
@@ -503,7 +550,7 @@ def remarks_on(report: AddReport) -> list[Remark]:
             is_everywhere = len(ordinals) == report.num_row_groups
             where = "" if is_everywhere else f" ({row_groups(ordinals)})"
             grouped[label, reason, where].append(name(column.name))
-        for note in column.notes:
+        for note in filter(None, (*column.notes, ColumnTotals.of(column).size_note)):
             grouped["note", note, ""].append(name(column.name))
     return [
         Remark(label=label, sentence=f"{listed_names(names)}{where}: {reason}")

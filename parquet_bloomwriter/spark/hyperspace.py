@@ -299,7 +299,7 @@ class Hyperspace:
         Raises:
             InvalidArgument: On Spark Connect, where `where(...).explain(df)` does the same.
         """
-        text = explanation(self._decisions(df), verbose=verbose)
+        text = self._state() + explanation(self._decisions(df), verbose=verbose)
         redirect_func(text)
         return text
 
@@ -323,9 +323,16 @@ class Hyperspace:
         """
         use_settings_of(self.spark)
         known = [info.name for info in self._known.infos()]
-        text = reasons(self._decisions(df), name=index_name, known=known, extended=extended)
+        told = reasons(self._decisions(df), name=index_name, known=known, extended=extended)
+        text = self._state() + told
         redirect_func(text)
         return text
+
+    def _state(self) -> str:
+        """Return that the rules are off, as a line to stand before what they would do; or ""."""
+        if self.is_enabled():
+            return ""
+        return "The rules are off in this session, so this is what they would do: hs.enable()\n\n"
 
     def _decisions(self, df: DataFrame) -> tuple[Decision, ...]:
         return rules.trace(df, homes=self._known.homes())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
+from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.scan.formats import fragments_of, rows_of
 from parquet_bloomwriter.scan.survivors import find_survivors
 from parquet_bloomwriter.scan.table import find_table as find_plain_files
@@ -211,7 +212,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 def dataset(  # noqa: PLR0913  all but the source by keyword
     source: object,
     *,
-    filters: Filters,
+    filters: Filters | None = None,
     filter_rows: bool = True,
     filesystem: object = None,
     partitioning: object = "hive",
@@ -267,10 +268,12 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     else:
         refused = {"partitioning": partitioning != "hive"} | dict.fromkeys(options, True)
         refuse_arguments(logical, refused)
-        table = fragments_of(logical, filters)
+        table = fragments_of(logical, Constant(value=True) if filters is None else filters)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     pruned = table.dataset_of(survivors.fragments)
-    return pruned.filter(survivors.condition) if filter_rows else pruned
+    if survivors.condition is None or not filter_rows:
+        return pruned
+    return pruned.filter(survivors.condition)
 
 
 def _rows_of_table(  # noqa: PLR0913  what the verbs have in common

@@ -133,6 +133,25 @@ def test_a_file_without_rows_is_fine(folder: Path, invoke: Invoke) -> None:
     assert result.stdout.startswith("none.parquet: no filter to add; the file stays as it is\n")
 
 
+@pytest.mark.parametrize(("rows", "half"), [(25_000, "0.011"), (31_000, ""), (24_000, None)])
+def test_why_the_rate_is_better_than_asked(
+    rows: int, half: str | None, folder: Path, invoke: Invoke
+) -> None:
+    pq.write_table(pa.table({"id": range(rows)}), folder / "t.parquet")
+    shown = invoke("t.parquet", "--columns", "id").stdout
+    note = "sizes are powers of two, so that the rate is often better than asked"
+    assert (note in shown) is (half is not None)
+    assert ("would halve" in shown) is bool(half)
+    if half:
+        assert f"an FPP of {half} would halve most filters" in " ".join(shown.split())
+        before = (folder / "t.parquet").stat().st_size
+        assert invoke("t.parquet", "--columns", "id", "--replace", "--fpp", half).exit_code == 0
+        assert before - (folder / "t.parquet").stat().st_size == 32 * 1024
+    kept = invoke("t.parquet", "--columns", "id", "--fpp", "1e-6").stdout
+    assert note not in kept
+    assert "--replace builds them anew" in kept
+
+
 def test_without_columns_it_lists_them(events: Path, invoke: Invoke) -> None:
     before = events.read_bytes()
     result = invoke("events.parquet")
@@ -144,6 +163,7 @@ def test_without_columns_it_lists_them(events: Path, invoke: Invoke) -> None:
         "  email   STRING\n"
         "  active  BOOLEAN  (no filters)\n\n"
         "For example: bloomify events.parquet --columns id\n"
+        "To see which columns deserve filters: bloomify advise events.parquet\n"
     )
 
 

@@ -54,7 +54,7 @@ def test_create(table: Path, invoke: Invoke) -> None:
     code, shown, errors = found(result)
     assert (code, errors) == (0, "")
     headline, listing, following = shown.rstrip("\n").split("\n\n")
-    assert following == "next       bloomify index lookup events --eq id=VALUE"
+    assert following == "next       bloomify index lookup events --where 'id = ...'"
     assert headline.startswith("ids: created; 8 files indexed, ")
     heading, *rows = [line.split() for line in listing.splitlines()]
     assert heading[:3] == ["column", "FPP", "asked"]
@@ -327,7 +327,7 @@ def test_the_command_proposed_is_on_the_table_of_the_index(indexed: Path, invoke
         (
             "id > 3",
             (
-                "index ids: the predicate asks for no equality that a Bloom filter could answer "
+                "index ids: a filter answers only = and IN, with values of the column's own type "
                 "(NO_USABLE_CONDITION)."
             ),
         ),

@@ -282,7 +282,26 @@ def test_names_with_commas_are_offered_by_ordinal(folder: Path, invoke: Invoke) 
     assert "   edge  INT64  (type '#2')\n" in choice
     pq.write_table(pa.table({"a,b": [1, 2]}), folder / "t.parquet")
     example = invoke("t.parquet").stderr.rpartition("For example: bloomify ")[2]
+    example = example.splitlines()[0]
     assert invoke(*shlex.split(example, comments=True)).exit_code == 0
+
+
+def test_indexes_learn_nothing_by_themselves(events: Path, invoke: Invoke) -> None:
+    assert invoke("index", "create", ".", "--columns", "id", "--name", "ids").exit_code == 0
+    words = "bloomify index refresh . --name ids"
+    note = f"bloomify: the index ids knows the files as they were. Type: {words}\n"
+    assert invoke(".", "--columns", "id", "--dry-run").stderr == ""
+    assert invoke(".", "--columns", "id").stderr == note
+    assert invoke(".", "--columns", "id").stderr == ""
+    assert invoke("strip", events.name, "-o", "other").stderr == ""
+    assert invoke("strip", f"./{events.name}").stderr == note
+    assert invoke(*shlex.split(words)[1:]).exit_code == 0
+
+
+def test_far_options_are_not_proposed(invoke: Invoke) -> None:
+    assert (
+        invoke("--nope").stderr == "bloomify: no such option '--nope'. See bloomify add --help.\n"
+    )
 
 
 def test_plans_are_shown_on_request(events: Path, invoke: Invoke, listing: Listing) -> None:
@@ -291,7 +310,7 @@ def test_plans_are_shown_on_request(events: Path, invoke: Invoke, listing: Listi
     summary = invoke(".", "--columns", "id", "--dry-run")
     assert (summary.exit_code, summary.stderr) == (0, "")
     assert summary.stdout.count("2 filters would be added") == 2
-    assert summary.stdout.endswith("\n4 filters would be added; 2 files done.\n")
+    assert summary.stdout.endswith("\n4 filters would be added; 2 files looked at.\n")
     assert "old file from" not in summary.stdout
     plan = invoke(".", "--columns", "id", "--dry-run", "--plan")
     assert plan.stdout.count("old file from") == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -30,6 +31,39 @@ PRESENT = "id = 400"
 
 def found(result: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr  # type: ignore[attr-defined]
+
+
+def test_a_column_without_filters_is_named_with_the_command_that_adds_them(
+    orders: Path, invoke: Invoke
+) -> None:
+    plain = strip(orders.read_bytes()).data or b""
+    (orders.parent / "plain file.parquet").write_bytes(plain)
+    shown = invoke("probe", "plain file.parquet", "--where", ABSENT).stdout
+    assert "why       id has no Bloom filter here" in shown
+    assert shown.count("MIGHT_MATCH  -") == 4
+    words = "bloomify 'plain file.parquet' --columns id"
+    assert f"next      to add filters, type: {words}\n" in shown
+    assert invoke(*shlex.split(words)[1:]).exit_code == 0
+    assert invoke("probe", "plain file.parquet", "--where", ABSENT).exit_code == 1
+
+
+def test_why_ranges_exclude_nothing(orders: Path, invoke: Invoke) -> None:
+    shown = invoke("probe", orders.name, "--where", "id > 5").stdout
+    assert "why       filters answer = and IN; here only minimum and maximum were asked" in shown
+
+
+@pytest.mark.parametrize(
+    ("condition", "remedy"),
+    [
+        ("email = 42", "write text in single quotes, as in '42'"),
+        ("id = 'abc'", "write a number without quotes, as in 42"),
+    ],
+)
+@pytest.mark.usefixtures("orders")
+def test_literals_of_another_type(condition: str, remedy: str, invoke: Invoke) -> None:
+    shown = invoke("probe", "orders.parquet", "--where", condition).stdout
+    assert f": {remedy}\n" in shown
+    assert "next " not in shown
 
 
 @pytest.mark.usefixtures("orders")
@@ -101,7 +135,8 @@ def test_of_many_files_those_are_shown_that_might_match(shop: Path, invoke: Invo
     (shop / "text.parquet").unlink()
     code, shown, errors = found(invoke("probe", ".", "--where", ABSENT))
     assert (code, errors) == (0, "")
-    headline, listing, totals = shown.split("\n\n")
+    headline, listing, why, totals = shown.split("\n\n")
+    assert why == "why       id = 401: id has no Bloom filter here (1 file)"
     assert headline == "1 of 2 files might match id = 401"
     assert [line.split()[0] for line in listing.splitlines()] == ["file", "./plain.parquet"]
     report = probe(shop, ABSENT)
@@ -119,7 +154,10 @@ def test_of_many_files_each_reason_is_told_once(folder: Path, invoke: Invoke) ->
 
     shown = invoke("probe", ".", "--where", "t = '2024-01-01' AND id > 0").stdout
 
-    no_zone = "the literal has no time zone, and the column's values are points in time"
+    no_zone = (
+        "the literal has no time zone, and the column's values are points in time: write it with a "
+        "zone, as in '2026-01-31 12:30:00Z'"
+    )
     assert [line for line in shown.splitlines() if line.startswith("why")] == [
         f"why       t = '2024-01-01': {no_zone} (3 files)",
         "why       t = '2024-01-01': there is no such column (1 file)",

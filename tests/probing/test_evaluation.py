@@ -185,14 +185,14 @@ def test_evidence(condition: str, verdict: Verdict, evidence: Evidence) -> None:
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("f = 0.5", "there are no statistics to go by"),
+        ("f = 0.5", "f has neither a Bloom filter nor statistics here"),
         ("b IS NULL", "nulls are not counted"),
         ("b IS NOT NULL", "nulls are not counted"),
         ("f > 0.5", "NaN may be among the values"),
         ("s = 2.5", "between"),
         ("lower(d) = 'x'", "only a column compared with values"),
         ("b = 14", ""),
-        ("s = 2", ""),
+        ("s = 2", "s has no Bloom filter here"),
     ],
 )
 def test_reasons(condition: str, reason: str) -> None:

@@ -370,6 +370,8 @@ def test_queries_are_explained(
     assert "PushDownBFIndexRule" in text
     assert f"1 of {FILES} files" in text
     assert hs.is_enabled() is enabled
+    for told in (text, hs.why_not(df)):
+        assert told.startswith("The rules are off in this session") is not enabled
 
 
 def test_why_an_index_is_not_used(hs: Hyperspace, table: Path) -> None:

@@ -248,7 +248,8 @@ def test_every_reason_is_told_once() -> None:
     found = {one.reason: (one.conditions, one.num_files) for one in report.explanations}
     conditions = ("t = '2024-01-01'", "t > '2024-01-01'")
     assert found == {
-        "the literal has no time zone, and the column's values are points in time": (conditions, 2),
+        "the literal has no time zone, and the column's values are points in time: write it with a "
+        "zone, as in '2026-01-31 12:30:00Z'": (conditions, 2),
         "there is no such column": (conditions, 1),
     }
     assert probe(zoned, "t = '2024-01-01' AND id = 9").explanations == ()

@@ -278,6 +278,17 @@ def test_unknown_columns(path: Path, filters: Any) -> None:
         read_table(path, filters=filters)
 
 
+@pytest.mark.parametrize("read", [read_table, iter_batches, dataset])
+def test_lists_that_pyarrow_cannot_compare_are_refused_as_in_sql(path: Path, read: Any) -> None:
+    for filters, hint in (([("id", "=", "x")], "number"), ([("text", "in", [1])], "single quotes")):
+        with pytest.raises(InvalidArgument, match=f"cannot be compared.*{hint}"):
+            read(path, filters=filters)
+
+
+def test_a_dataset_without_filters_holds_all_rows(path: Path) -> None:
+    assert dataset(path).to_table().equals(pq.read_table(path))
+
+
 def test_errors_of_pyarrow_are_passed_on(path: Path, tmp_path: Path) -> None:
     with pytest.raises(pa.ArrowInvalid, match="nope"):
         read_table(path, filters=pc.field("nope") == 1)

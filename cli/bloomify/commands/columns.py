@@ -39,7 +39,13 @@ def show_columns(ctx: click.Context, path: str, *, words: Sequence[str]) -> NoRe
         words: The command line without its options.
     """
     complaint = "name the columns that get filters with --columns, or take --all-columns."
-    _show(ctx, complaint, lambda: _choice_of_columns(path, read_leaves(path), words), path=path)
+
+    def choice() -> str:
+        advice = shlex.join([words[0], "advise", *words[1:]])
+        listed = _choice_of_columns(path, read_leaves(path), words)
+        return f"{listed}\nTo see which columns deserve filters: {safe(advice)}"
+
+    _show(ctx, complaint, choice, path=path)
 
 
 def show_columns_of_table(ctx: click.Context, table: str, *, has_home: bool) -> NoReturn:

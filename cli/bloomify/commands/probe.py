@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -106,7 +107,7 @@ def probe(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[Prob
         report = _probe(found.files, condition, options)
     failures = FailureLog(console=console, reads_only=True)
     _take_failures(report, failures)
-    _print(report, failures, options, console, found=found, is_one=is_single(inputs, found.files))
+    _print(report, failures, options, console, found=found, inputs=inputs)
     might = any(file.error is None for file in report.might_match)
     ctx.exit(exit_code_of_run(failures.codes, num_files=len(report.files), passed=might))
 
@@ -167,7 +168,7 @@ def _print(  # noqa: PLR0913  what was found, and how it is shown
     console: Console,
     *,
     found: FoundFiles,
-    is_one: bool,
+    inputs: tuple[str, ...],
 ) -> None:
     from bloomify.views.probe import ProbeText, probe_json
 
@@ -187,8 +188,10 @@ def _print(  # noqa: PLR0913  what was found, and how it is shown
             columns=console.columns,
             every_row_group=options["row_groups"],
             excluded_by="partitions" if found.tables else "paths",
+            source=shlex.quote(inputs[0]) if len(inputs) == 1 else "",
         )
         for table in found.tables:
             console.result(table_headline(table))
         if report.files:
+            is_one = is_single(inputs, found.files)
             console.result(text.of_one() if is_one else text.of_many())

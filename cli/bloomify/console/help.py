@@ -262,7 +262,9 @@ def _write_sections(
 def _usage(error: click.UsageError) -> str:
     message = error.format_message()
     if isinstance(error, click.NoSuchOption):
-        near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        given = error.option_name.lstrip("-")
+        near = nearest(given, (one.lstrip("-") for one in error.possibilities or ()))
+        near = f" Did you mean --{near}?" if near else ""
         message = f"{error.message}{near}"
     command = error.ctx.command_path if error.ctx else "bloomify"
     stop = "" if message.endswith((".", "?")) else "."

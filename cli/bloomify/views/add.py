@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from bloomify.views.base import Document
     from parquet_bloomwriter import AddReport, ColumnReport
 
+_OPTIONS = {
+    ": max_bytes is": ": --max-bytes is",
+    "a higher fpp, a smaller max_bytes": "a higher --fpp, a smaller --max-bytes",
+    "the option `replace`": "--replace",
+}
+"""The words of the library, and the command's."""
+
 _HEADINGS = tuple(Heading(title=one.title, is_text=one.is_text) for one in ADDED_HEADINGS)
 
 
@@ -70,7 +77,7 @@ class AddView(View["AddReport"]):
     def details(self, report: AddReport, *, columns: int | None) -> str:
         """Return the table, the remarks below it, and the plan if it was asked for."""
         parts = [totals_table(map(ColumnTotals.of, report.columns), columns=columns)]
-        remarks = [(one.label, safe(one.sentence)) for one in remarks_on(report)]
+        remarks = [(one.label, _with_options(safe(one.sentence))) for one in remarks_on(report)]
         if report.fallback:
             remarks.append(("note", f"filters go to the end of the file: {report.fallback}"))
         if report.left_bytes:
@@ -109,12 +116,14 @@ class AddView(View["AddReport"]):
         for column in self.totals:
             for remark, number in column.remarks.items():
                 grouped[remark].append(f"{name(column.name)} ({count(number, 'row group')})")
-            for note in column.notes:
+            for note in filter(None, (*column.notes, column.size_note)):
                 grouped["note", note].append(name(column.name))
             for text in column.warnings:
                 grouped["warning", _with_options(text)].append(name(column.name))
         lines = [
-            labelled(label, f"{listed_names(names)}: {safe(reason)}", columns=columns)
+            labelled(
+                label, f"{listed_names(names)}: {_with_options(safe(reason))}", columns=columns
+            )
             for (label, reason), names in grouped.items()
         ]
         warning = growth_warning(self.size_before, self.size_after)
@@ -146,11 +155,10 @@ def totals_table(totals: Iterable[ColumnTotals], *, columns: int | None) -> str:
 
 
 def _with_options(text: str) -> str:
-    """Name the options of the command in a warning that names arguments of the library."""
-    proposal = "a higher --fpp, a smaller --max-bytes"
-    return text.replace(": max_bytes is", ": --max-bytes is").replace(
-        "a higher fpp, a smaller max_bytes", proposal
-    )
+    """Name the options of the command in a remark that names arguments of the library."""
+    for words, options in _OPTIONS.items():
+        text = text.replace(words, options)
+    return text
 
 
 def _column_document(column: ColumnReport) -> Document:

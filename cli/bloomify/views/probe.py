@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,14 +64,19 @@ class ProbeText:
     excluded_by: str = "paths"
     """What excludes files that are not opened."""
 
+    source: str = ""
+    """What the command line names, quoted for a shell; "" for several."""
+
     def of_one(self) -> str:
         """Return the report on a single file."""
         (file,) = self.report.files
-        return "\n\n".join(filter(None, [self._file(file), self._listing(file), self._totals()]))
+        parts = [self._file(file), self._listing(file), self._next(), self._totals()]
+        return "\n\n".join(filter(None, parts))
 
     def of_many(self) -> str:
         """Return the report on several files: those that might match, and the totals."""
-        parts = [self._headline(), *self._survivors(), self._explanations(), self._totals()]
+        reasons = [self._explanations(), self._next()]
+        parts = [self._headline(), *self._survivors(), *reasons, self._totals()]
         return "\n\n".join(filter(None, parts))
 
     def _headline(self) -> str:
@@ -97,6 +103,19 @@ class ProbeText:
         if more := len(found) - len(texts):
             texts.append(f"... and {count(more, 'reason')} more")
         return "\n".join(labelled("why", text, columns=self.columns) for text in texts)
+
+    def _next(self) -> str:
+        """Return what to type where nothing is excluded, as no filter was there to be asked."""
+        report = self.report
+        if report.num_surviving < report.num_row_groups or report.num_filters or not self.source:
+            return ""
+        if lacking := report.columns_without_filters:
+            words = f"bloomify {self.source} --columns {shlex.quote(','.join(lacking))}"
+            return labelled("next", f"to add filters, type: {safe(words)}", columns=self.columns)
+        if report.num_row_groups and not report.explanations:
+            text = "filters answer = and IN; here only minimum and maximum were asked"
+            return labelled("why", text, columns=self.columns)
+        return ""
 
     def _row(self, file: FileProbe) -> list[str]:
         if file.error is not None:
@@ -175,10 +194,11 @@ def _skipped_by(file: FileProbe) -> str:
 
 
 def _row_group(one: RowGroupVerdict) -> list[str]:
+    is_shown = one.evidence in {"bloom", "dictionary"}
     return [
         str(one.row_group),
         str(one.verdict),
-        str(one.evidence),
+        "-" if one.verdict == "MIGHT_MATCH" and not is_shown else str(one.evidence),
         f"{one.num_rows:,}",
         f"{one.num_bytes:,}",
     ]

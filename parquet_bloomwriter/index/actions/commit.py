@@ -241,7 +241,10 @@ def _with_values(
     if isinstance(merged, str):
         return replace(column, global_filter=None, no_global=merged)
     if old is not None and merged.fpp > MAX_EXCESS * column.fpp:
-        why = f"with the new values it would let {percent(merged.fpp)} of all absent ones pass"
-        return replace(column, global_filter=None, no_global=f"{why}; refresh it in full")
+        why = (
+            "lookups need none, only joins on Spark use it; with the new values it would let "
+            f"{percent(merged.fpp)} of all absent ones pass; refresh it in full to have one"
+        )
+        return replace(column, global_filter=None, no_global=why)
     whole = GlobalFilter(file=merged.file, fpp=merged.fpp, ndv=merged.ndv, stop=stop)
     return replace(column, global_filter=whole, no_global="")

@@ -116,8 +116,9 @@ def merge_partials(
         return "the column has no values"
     if rate > MAX_USEFUL_RATE or not math.isfinite(ndv):
         return (
-            f"it would let {percent(rate)} of all absent values pass; only joins on Spark use it, "
-            "and an index that is built from values, with enough expected items, has one"
+            "lookups need none, only joins on Spark use it; made of the files' own filters, it "
+            f"would let {percent(rate)} of all absent values pass; an index made from values, with "
+            "enough expected items, has one"
         )
     folded = joined.fold_to_target_fpp(max(fpp, min(_SLACK * rate, MAX_USEFUL_RATE)))
     file = write_filter(version_folder, column, folded, is_kept=True)

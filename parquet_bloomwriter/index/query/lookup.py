@@ -466,6 +466,6 @@ def _why_nothing(
             text = f"the index is of {snapshot.root}, and knows none of the files here; refresh it"
         return Reason(code=Code.NO_COMMON_FILES, text=text)
     if not snapshot.could_exclude(expression):
-        text = "the predicate asks for no equality that a Bloom filter could answer"
+        text = "a filter answers only = and IN, with values of the column's own type"
         return Reason(code=Code.NO_USABLE_CONDITION, text=text)
     return Reason(code=Code.NOTHING_EXCLUDED, text="every file that the index knows might match")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property, partial
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, TypeVar
@@ -423,9 +424,16 @@ def _why_not_plain(
     snapshot: Snapshot, asked: Iterable[str], *, known: ReferenceKind | None
 ) -> Reason | None:
     try:
-        return why_not_plain(snapshot.root, asked, known=known)
+        found = why_not_plain(snapshot.root, asked, known=known)
     except (OSError, FileProblem) as error:
         return _reason_of(error, snapshot.folder)
+    if found is None or known is not None or snapshot.table_state is None:
+        return found
+    text = (
+        f'the index is of the table "{snapshot.root}", whose folder is read here as plain files, '
+        "old rows included: read the table as a table, and ask `bloomify index lookup`"
+    )
+    return replace(found, text=text)
 
 
 def _reason_of(error: Exception, folder: str) -> Reason:

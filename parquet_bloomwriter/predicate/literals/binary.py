@@ -29,14 +29,18 @@ _BYTES = UnknownRange("some readers take the column's text for escaped bytes")
 _ESCAPED = UnknownRange("some readers take the literal for escaped bytes")
 _NOT_UNICODE = UnknownRange("the literal is not valid Unicode")
 _NOT_TEXT = UnknownRange(
-    "the column holds text, and readers differ in how it compares with other types"
+    "the column holds text, and readers differ in how it compares with other types: write text in "
+    "single quotes, as in '42'"
 )
 _NOT_BYTES = UnknownRange(
-    "the column holds bytes, and readers differ in how these compare with others"
+    "the column holds bytes, and readers differ in how these compare with others: write X'00ff'"
 )
-_NOT_UUID = UnknownRange("the column holds UUIDs, and the literal is not spelled as one")
+_NOT_UUID = UnknownRange(
+    "the column holds UUIDs, and the literal is not spelled as one: write it as in "
+    "'123e4567-e89b-12d3-a456-426614174000'"
+)
 _NOT_BOOLEAN = UnknownRange(
-    "the column holds booleans, and readers differ in what else they compare"
+    "the column holds booleans, and readers differ in what else they compare: write TRUE or FALSE"
 )
 
 

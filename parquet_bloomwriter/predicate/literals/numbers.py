@@ -54,9 +54,12 @@ _WHOLE = re.compile(r"-?\d{1,40}", re.ASCII)
 _DECIMAL_TEXT = re.compile(r"-?\d{1,40}(\.\d{1,40})?", re.ASCII)
 
 _BOOLEAN = UnknownRange("readers differ in whether booleans compare with numbers")
-_TEXT = UnknownRange("readers differ in which texts they take for numbers")
+_TEXT = UnknownRange(
+    "the column holds numbers, and readers differ in which texts they take for numbers: write a "
+    "number without quotes, as in 42"
+)
 _TEXT_ORDER = "readers differ in whether they compare text with numbers as text"
-_OTHER = UnknownRange("the column holds numbers, and the literal is none")
+_OTHER = UnknownRange("the column holds numbers, and the literal is none: write one, as in 42")
 _NAN = UnknownRange("readers differ in what compares with NaN")
 _INFINITE = UnknownRange("the literal is infinite or far beyond what a column of numbers holds")
 _ROUNDED = UnknownRange("some readers round the literal, or the column, to floating-point numbers")

@@ -46,10 +46,22 @@ _JULIAN_EPOCH = 2_440_588
 
 _MAX_JULIAN_DAY = (1 << 31) - 1
 
-_NO_ZONE = UnknownRange("the literal has no time zone, and the column's values are points in time")
-_ZONE = UnknownRange("the literal has a time zone, and the column's values have none")
-_NOT_ISO = UnknownRange("readers differ in which other texts they take for dates and times")
-_OTHER = UnknownRange("the column holds dates or times, and the literal is none")
+_SPELLINGS = "'2026-01-31', '2026-01-31 12:30:00' or '12:30:00'"
+_NO_ZONE = UnknownRange(
+    "the literal has no time zone, and the column's values are points in time: write it with a "
+    "zone, as in '2026-01-31 12:30:00Z'"
+)
+_ZONE = UnknownRange(
+    "the literal has a time zone, and the column's values have none: write it without one, as in "
+    "'2026-01-31 12:30:00'"
+)
+_NOT_ISO = UnknownRange(
+    "the column holds dates or times, and readers differ in which other texts they take for such: "
+    f"write {_SPELLINGS}"
+)
+_OTHER = UnknownRange(
+    f"the column holds dates or times, and the literal is none: write {_SPELLINGS}"
+)
 _FAR = UnknownRange(
     "the literal is beyond what the column can hold, and readers differ in what follows"
 )

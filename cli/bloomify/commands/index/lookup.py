@@ -74,8 +74,8 @@ class LookupOptions(IndexConditionOptions, PathsOptions):
 def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) -> None:
     """Say which files below DIR might hold rows that pass a condition, by its indexes.
 
-    No data file is opened. A file that no index knows might match. If no index can be used, all
-    files might match, and standard error says why.
+    No data file is opened, but one to look for a column that no index has. A file that no index
+    knows might match. If no index can be used, all files might match, and standard error says why.
 
     The exit code is 0 if some file might match and 1 if none can.
     """
@@ -100,7 +100,9 @@ def lookup(ctx: click.Context, /, table: str, **options: Unpack[LookupOptions]) 
         )
 
     report = run.attempt(look_up)
-    for text in warnings(report, condition, table=table, home=options["home"]):
+    is_of_past = options["version"] is not None or options["snapshot"] is not None
+    notes = warnings(report, condition, table=table, home=options["home"], is_of_past=is_of_past)
+    for text in notes:
         run.console.note(text)
     _print(run, report, options)
 

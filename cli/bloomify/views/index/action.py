@@ -54,7 +54,8 @@ class ActionText:
         yield from _unindexed(report)
         yield from _left_out(report)
         if report.changed and _verb_of(report) in _BUILDING:
-            yield from no_global(report.columns)
+            if _verb_of(report) != "create":
+                yield from no_global(report.columns)
             yield from self._next(report)
         for note in report.notes:
             yield "note", safe(note)
@@ -67,16 +68,26 @@ class ActionText:
         full = ", ".join(name(one.name) for one in report.columns if _is_too_full(one))
         if full and _verb_of(report) == "create":
             made = "the filter of all values is made of the files' own filters, and misses its rate"
-            yield "note", f"{full}: {made}; an index made --from values does not"
+            better = (
+                "an index made --from values does not; lookups do not use it, joins on Spark do"
+            )
+            yield "note", f"{full}: {made}; {better}"
         elif full and not report.action.endswith("full"):
             again = f"{self._type('refresh', report)} --mode full"
             yield "note", f"{full}: the filter of all values grows full: {safe(again)}"
         if _verb_of(report) == "create" and report.columns:
             words = command_line("lookup", self.table, name=None, home=self.home)
-            yield "next", safe(f"{words} --eq {shlex.quote(report.columns[0].name)}=VALUE")
+            yield "next", safe(f"{words} --where {_example(report.columns[0].name)}")
 
     def _type(self, verb: str, report: IndexReport) -> str:
         return safe(command_line(verb, self.table, name=report.name, home=self.home))
+
+
+def _example(column: str) -> str:
+    """Return a condition on a column for the user to complete, quoted for a shell."""
+    from parquet_bloomwriter.predicate.to_sql import spell_name
+
+    return shlex.quote(f"{spell_name(column)} = ...")
 
 
 def _is_too_full(column: IndexColumn) -> bool:

@@ -36,6 +36,9 @@ _COLUMN_HEADINGS = (
 _PIECES = ("parts", "slice bytes")
 """Columns of the table that say what an index consists of."""
 
+_OF_ALL_VALUES = ("global NDV", "global bytes", "global FPP")
+"""Columns of the table about the filter of all values, which not every index has."""
+
 _INFO_HEADINGS = (
     Heading(title="index", is_text=True),
     Heading(
@@ -146,7 +149,9 @@ def columns_table(
     """
     if not indexed:
         return ""
-    left_out = () if in_full else _PIECES
+    left_out: tuple[str, ...] = () if in_full else _PIECES
+    if not in_full and all(column.global_bytes is None for column in indexed):
+        left_out += _OF_ALL_VALUES
     shown = [at for at, one in enumerate(_COLUMN_HEADINGS) if one.title not in left_out]
     rows = [_column_row(column) for column in indexed]
     return table(

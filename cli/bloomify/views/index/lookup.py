@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
-# ruff: noqa: PTH100, PTH110, PTH118, PTH119, PTH120  paths stay spelled as they were given
+# ruff: noqa: PTH100, PTH110, PTH113, PTH118, PTH119, PTH120  paths stay spelled as they were given
 
 _HARMLESS = frozenset(
     {
@@ -76,20 +76,35 @@ def paths_as_given(report: LookupReport, table: str) -> Iterator[str]:
 
 
 def warnings(
-    report: LookupReport, condition: Expression, *, table: str, home: str | None
+    report: LookupReport,
+    condition: Expression,
+    *,
+    table: str,
+    home: str | None,
+    is_of_past: bool = False,
 ) -> Iterator[str]:
-    """Yield what keeps indexes from excluding more files, and what to do about it."""
+    """Yield what keeps indexes from excluding more files, and what to do about it.
+
+    Args:
+        report: What was found.
+        condition: What was asked for.
+        table: The table as the command line names it.
+        home: The folder of indexes, if one is named.
+        is_of_past: Whether a certain state of the table was asked about.
+    """
     relevant = [use for use in report.indexes if not _is(use, Code.MISSING_INDEXED_COL)]
     has_answer = any(use.num_excluded or _is(use, Code.NOTHING_EXCLUDED) for use in report.indexes)
     for use in relevant:
         if use.reason is not None and not (has_answer and use.reason.code in _HARMLESS):
-            what_next = ""
-            if use.reason.code == Code.NO_COMMON_FILES:
+            what_next, text = "", use.reason.text
+            if use.reason.code == Code.NO_COMMON_FILES and is_of_past:
+                text = "the index is of other files than this state of the table has"
+            elif use.reason.code == Code.NO_COMMON_FILES:
                 what_next = f" Type: {_refresh(use, table, home)}"
-            why = f"{use.reason.text} ({use.reason.code})."
+            why = f"{text} ({use.reason.code})."
             yield f"{table}: index {use.name}: {why}{what_next}"
     if not relevant:
-        yield f"{table}: {_not_indexed(report.indexes, condition, table=table)}"
+        yield f"{table}: {_not_indexed(report, condition, table=table)}"
     yield from quote_hints(report.indexes, condition, table=table)
     yield from _unknown(report, table, home)
 
@@ -105,16 +120,17 @@ def quote_hints(uses: Sequence[IndexUse], condition: Expression, *, table: str) 
             yield f"{table}: {single_quotes(name)}"
 
 
-def _not_indexed(uses: Sequence[IndexUse], condition: Expression, *, table: str) -> str:
+def _not_indexed(report: LookupReport, condition: Expression, *, table: str) -> str:
     """Return that no index has the columns of a condition, and what may have been meant."""
     from parquet_bloomwriter.predicate import columns_of
 
     asked = columns_of(condition)
-    indexed = list(dict.fromkeys(name for use in uses for name in use.columns))
+    indexed = list(dict.fromkeys(name for use in report.indexes for name in use.columns))
     if not asked:
         what = "the condition compares no column with a value, such as 42, 'text' or '2026-01-31'"
         return f"{what} ({Code.MISSING_INDEXED_COL})."
     hint = partition_hint(asked, table) or _did_you_mean(asked, indexed)
+    hint = hint or _no_such_column(asked, report.paths)
     named, there = ", ".join(asked), ", ".join(indexed)
     return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
 
@@ -130,6 +146,22 @@ def _did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
     """Return a sentence that proposes names for those that do not exist; "" if none is close."""
     close = [near for name in names if (near := nearest(name, choice)) is not None]
     return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+
+
+def _no_such_column(names: Sequence[str], paths: Sequence[str]) -> str:
+    """Return a sentence on names that a file on disk does not know; "" if it knows them all."""
+    from bloomify.commands.columns import read_leaves
+    from parquet_bloomwriter.errors import BloomwriterError
+
+    if not paths or not os.path.isfile(paths[0]):
+        return ""
+    try:
+        known = {leaf.name for leaf in read_leaves(paths[0])}
+    except (BloomwriterError, OSError):
+        return ""
+    wrong = [name for name in names if name not in known]
+    file = safe(os.path.basename(paths[0]))
+    return f" {file} has no column {', '.join(map(safe, wrong))}." if wrong else ""
 
 
 def _unknown(report: LookupReport, table: str, home: str | None) -> Iterator[str]:
