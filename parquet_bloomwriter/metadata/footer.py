@@ -220,7 +220,7 @@ def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
     if file_size < _MIN_FILE_BYTES:
         raise NotParquet(
             f"the file has {file_size} bytes, fewer than the smallest Parquet file",
-            remedy="Check that it was copied whole.",
+            remedy="Check that it is a Parquet file, and was copied whole.",
         )
     if head[:2] == b"\x1f\x8b":
         raise NotParquet("the file is compressed with gzip", byte=0, remedy="Unpack it first.")
@@ -239,7 +239,7 @@ def locate_footer(head: bytes, tail: bytes, file_size: int) -> int:
         raise NotParquet(
             'the first four bytes are not "PAR1"',
             byte=0,
-            remedy="Check that it was not copied as text.",
+            remedy="Check that it is a Parquet file, whole, and was not copied as text.",
         )
     length = int.from_bytes(tail[:4], "little")
     if length > file_size - _MIN_FILE_BYTES or not length:

@@ -80,7 +80,10 @@ def has_suffix(name: str) -> bool:
 
 def none_in(folder: str) -> NoReturn:
     """Raise the error for a folder without files."""
-    raise InvalidArgument(f'there are no Parquet files in the folder "{folder}"')
+    raise InvalidArgument(
+        f'there are no Parquet files in the folder "{folder}"',
+        remedy="Their names end in .parquet, .parq or .pq; or name the files.",
+    )
 
 
 def none_matches(pattern: str) -> NoReturn:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.tables.choice import Chooser, in_order
 from parquet_bloomwriter.tables.open import open_table
 from parquet_bloomwriter.tables.records import Records
@@ -90,4 +93,10 @@ def strip_table(  # noqa: PLR0913  the verb's options, all by keyword
         dry_run=dry_run,
         progress=progress,
     )
-    return run.report()
+    report = run.report()
+    with suppress(BloomwriterError):  # a property that makes no sense asks for nothing
+        if asking := opened.asked().names:
+            note = f"the property {opened.asks_by} still asks for {', '.join(asking)}"
+            again = f"{note}: unset it, or the next run of bloomify adds these filters again"
+            return replace(report, notes=(*report.notes, again))
+    return report

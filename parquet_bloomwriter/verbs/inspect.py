@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -141,12 +142,18 @@ class _Facts:
             length=one.readable_length,
             num_bytes=None if one.header is None else one.header.num_bytes,
             place=self._places[chunk],
-            ndv=None if bits is None else abs(bits.estimated_ndv()),  # not -0.0
+            ndv=None if bits is None else _ndv(bits, num_values),
             fill=fill,
             fpp=None if bits is None else bits.exact_fpp(),
             problem=problem,
             oddities=one.oddities,
         )
+
+
+def _ndv(bits: Sbbf, num_values: int) -> float:
+    """Return the estimate, which may be some percent above the truth, but not above all values."""
+    estimated = abs(bits.estimated_ndv())  # not -0.0
+    return float(num_values) if 0 < num_values < estimated < math.inf else estimated
 
 
 def _places(footer: Footer, filters: Sequence[StoredFilter]) -> dict[tuple[int, int], FilterPlace]:

@@ -65,7 +65,7 @@ def test_the_last_line_can_be_run(users: Path, invoke: Invoke, options: list[str
     assert all((one.fpp or 1) <= (0.001 if options else 0.01) for one in column.filters)
     again = invoke("advise", "it's $users.parquet")
     assert again.exit_code == 0
-    assert again.stdout.endswith("\n\nNo column deserves a filter.\n")
+    assert again.stdout.endswith("\n\nNo other column deserves a filter.\n")
     assert "HAS_FILTER" in again.stdout
 
 

@@ -176,6 +176,8 @@ def test_the_table_says_what_it_wants(tmp_path: Path) -> None:
     assert report.asked_by_table
     assert report.columns == ("id", "place.zip")
     assert {one.name: one.asked_fpp for one in report.totals} == {"id": 0.001, "place.zip": 0.05}
+    (note,) = strip_table(table).notes
+    assert note.startswith("the property bloomify.columns still asks for id, place.zip: unset it")
 
 
 def test_properties_have_patterns_and_percent(tmp_path: Path) -> None:

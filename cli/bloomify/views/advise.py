@@ -117,7 +117,8 @@ class AdviseView(View["AdviseReport"]):
 def _none_added(report: AdviseReport) -> str:
     considered = sum(column.verdict == "CONSIDER" for column in report.columns)
     if not considered:
-        return "No column deserves a filter"
+        has_some = any(column.verdict == "HAS_FILTER" for column in report.columns)
+        return "No other column deserves a filter" if has_some else "No column deserves a filter"
     return f"No column surely deserves a filter; {count(considered, 'column')} might, see above"
 
 
