@@ -311,6 +311,13 @@ def test_the_command_proposed_is_on_the_table_of_the_index(indexed: Path, invoke
             "no index has filters of active, only of id, email (MISSING_INDEXED_COL).",
         ),
         (
+            "zzz = 3",
+            (
+                "no index has filters of zzz, only of id, email (MISSING_INDEXED_COL). "
+                "part-0.parquet has no column zzz."
+            ),
+        ),
+        (
             "kind = 'a'",
             (
                 "no index has filters of kind, only of id, email (MISSING_INDEXED_COL). "

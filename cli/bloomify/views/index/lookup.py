@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.index.report import IndexUse, LookupReport
     from parquet_bloomwriter.predicate.expression import Expression
 
-# ruff: noqa: PTH100, PTH110, PTH113, PTH118, PTH119, PTH120  paths stay spelled as they were given
+# ruff: noqa: PTH100, PTH110, PTH112, PTH113, PTH118, PTH119, PTH120  paths stay spelled as they were given
 
 _HARMLESS = frozenset(
     {
@@ -130,7 +130,7 @@ def _not_indexed(report: LookupReport, condition: Expression, *, table: str) -> 
         what = "the condition compares no column with a value, such as 42, 'text' or '2026-01-31'"
         return f"{what} ({Code.MISSING_INDEXED_COL})."
     hint = partition_hint(asked, table) or _did_you_mean(asked, indexed)
-    hint = hint or _no_such_column(asked, report.paths)
+    hint = hint or _no_such_column(asked, report)
     named, there = ", ".join(asked), ", ".join(indexed)
     return f"no index has filters of {named}, only of {there} ({Code.MISSING_INDEXED_COL}).{hint}"
 
@@ -148,18 +148,21 @@ def _did_you_mean(names: Sequence[str], choice: Sequence[str]) -> str:
     return f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
 
 
-def _no_such_column(names: Sequence[str], paths: Sequence[str]) -> str:
-    """Return a sentence on names that a file on disk does not know; "" if it knows them all."""
-    from bloomify.commands.columns import read_leaves
+def _no_such_column(names: Sequence[str], report: LookupReport) -> str:
+    """Return a sentence on names that a file of a plain folder on disk has not; or ""."""
     from parquet_bloomwriter.errors import BloomwriterError
+    from parquet_bloomwriter.source.open import opened_with_footer
 
-    if not paths or not os.path.isfile(paths[0]):
+    is_table = any(os.path.isdir(f"{report.root}/{one}") for one in ("_delta_log", "metadata"))
+    paths = report.paths
+    if is_table or not paths or not os.path.isfile(paths[0]):
         return ""
     try:
-        known = {leaf.name for leaf in read_leaves(paths[0])}
+        with opened_with_footer(paths[0]) as (_, footer):
+            known = {leaf.name.lower() for leaf in footer.leaves}
     except (BloomwriterError, OSError):
         return ""
-    wrong = [name for name in names if name not in known]
+    wrong = [name for name in names if name.lower() not in known]
     file = safe(os.path.basename(paths[0]))
     return f" {file} has no column {', '.join(map(safe, wrong))}." if wrong else ""
 
