@@ -41,6 +41,10 @@ _EVIDENCE = {
 }
 
 
+_MOST_SHOWN = 3
+"""Reasons in the text of a report, and conditions of each."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FileProbe:
     """The verdict on one file."""
@@ -248,11 +252,15 @@ class ProbeReport:
         return sum(one.num_skipped_bytes for one in self.files)
 
     def __str__(self) -> str:
-        """Return a line for the predicate, and one for each file."""
+        """Return a line for the predicate, one for each file, and why no more is known."""
         files = f"{len(self.might_match):,} of {count(len(self.files), 'file')}"
         groups = f"{self.num_surviving:,} of {count(self.num_row_groups, 'row group')}"
         head = f"{safe(self.predicate)}: {files} and {groups} might match"
-        return listed(head, map(str, self.files))
+        reasons = [
+            f"why {safe('; '.join(one.conditions[:_MOST_SHOWN]))}: {safe(one.reason)}"
+            for one in self.explanations[:_MOST_SHOWN]
+        ]
+        return listed(head, [*reasons, *map(str, self.files)])
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""

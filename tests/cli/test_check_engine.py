@@ -29,6 +29,8 @@ def test_the_command(invoke: Callable[..., Result], folder: Path) -> None:
     assert first.endswith(" uses the filters")
     assert "does not use the filters: it reads data pages" in second
     assert "which only the filters of 4 row groups exclude" in done.stderr
+    assert "not asked: datafusion, " in done.stderr
+    assert "duckdb" not in done.stderr.rpartition("not asked")[2]
     done = invoke("check-engine", str(file), "--engine", "duckdb", "-c", "email", "--json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)

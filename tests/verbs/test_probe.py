@@ -252,6 +252,7 @@ def test_every_reason_is_told_once() -> None:
         "zone, as in '2026-01-31 12:30:00Z'": (conditions, 2),
         "there is no such column": (conditions, 1),
     }
+    assert "why t = '2024-01-01'; t > '2024-01-01': the literal has no time zone" in str(report)
     assert probe(zoned, "t = '2024-01-01' AND id = 9").explanations == ()
     (one,) = probe([zoned, DATA], "id = 5.5").explanations
     assert (one.reason, one.num_files) == ("5.5 is no integer", 2)

@@ -78,8 +78,9 @@ _filter_options = all_of(
         metavar="[NAME=]P",
         multiple=True,
         callback=per_column(parse_rate),
-        help="False positive probability, of all columns or of one: the share of row groups that "
-        "are read in vain. Repeatable.  [default: 0.01]",
+        help="False positive probability, as 0.01 or 1%, of all columns or of one: of the row "
+        "groups that lack a value, the share that is read all the same. Repeatable.  "
+        "[default: 0.01]",
     ),
     _which(
         "--ndv",

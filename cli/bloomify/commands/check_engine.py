@@ -14,7 +14,7 @@ from bloomify.views.base import json_text
 from parquet_bloomwriter.text import count, safe
 
 if TYPE_CHECKING:
-    from parquet_bloomwriter.reports.engines import EngineCheck
+    from parquet_bloomwriter.reports.engines import EngineCheck, EngineReport
 
 _COLORS = {"USED": "green", "NOT_USED": "red", "UNDECIDED": "yellow"}
 
@@ -109,10 +109,20 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
     else:
         groups = count(report.num_row_groups, "row group")
         console.note(
-            f"asked for {report.column} = {report.value!r}, which only the filters of {groups} "
-            "exclude."
+            f"asked for {report.column} = {report.value!r}, a value made up, which only the "
+            f"filters of {groups} exclude."
         )
+        if others := _others(report):
+            console.note(f"not asked: {', '.join(others)}; --engine NAME asks what is installed.")
     ctx.exit(ExitCode.OK if report.all_use else ExitCode.CHECK_FAILED)
+
+
+def _others(report: EngineReport) -> list[str]:
+    """Return the engines that are known and were not asked."""
+    from parquet_bloomwriter.verbs.engine_queries import ENGINES
+
+    asked = {one.engine for one in report.checks}
+    return [name for name in ENGINES if name not in asked and name != "bloomify"]
 
 
 def _line(check: EngineCheck) -> str:

@@ -102,8 +102,9 @@ _filter_options = all_of(
         metavar="[NAME=]P",
         multiple=True,
         callback=_per_column(parse_rate),
-        help="False positive probability, of all columns or of one: the share of files that are "
-        f"read in vain. Repeatable.  [default: {DEFAULT_FPP}]",
+        help="False positive probability, as 0.01 or 1%, of all columns or of one: of the files "
+        "that lack a value, the share that is read all the same. Repeatable, or by commas.  "
+        f"[default: {DEFAULT_FPP}]",
     ),
     _which(
         "--expected-items",
