@@ -12,8 +12,6 @@ from parquet_bloomwriter.reports.figures import BITS_PER_BYTE
 from parquet_bloomwriter.reports.markup import identifier
 from parquet_bloomwriter.reports.notebook import notebook_html
 from parquet_bloomwriter.reports.summary import Heading, Remark, Summary, Table
-from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
-from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, expected_fpp, num_blocks_for
 from parquet_bloomwriter.text import (
     count,
     growth,
@@ -485,10 +483,16 @@ class ColumnTotals:
 
 
 def _needed_bytes(chunk: ChunkReport, fpp: float) -> int:
+    from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+    from parquet_bloomwriter.sbbf.sizing import num_blocks_for
+
     return BYTES_PER_BLOCK * num_blocks_for(chunk.ndv, fpp, sizing="exact", min_bytes=64)
 
 
 def _half_rates(column: ColumnReport) -> Iterator[float]:
+    from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
+    from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, expected_fpp
+
     for chunk in column.built:
         if chunk.num_bytes > MIN_BYTES["pow2"]:
             half = expected_fpp(chunk.ndv, chunk.num_bytes // (2 * BYTES_PER_BLOCK))

@@ -131,7 +131,11 @@ def test_a_file_named_twice_is_worked_on_once(warehouse: Path, invoke: Invoke) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["empty"], 'there are no Parquet files in the folder "empty".'),
+        (
+            ["empty"],
+            'there are no Parquet files in the folder "empty". '
+            "Their names end in .parquet, .parq or .pq; or name the files.",
+        ),
         (["*.orc"], 'no file matches "*.orc". To look into the folders below, write "**/*.orc".'),
         (
             ["warehouse", "-o", "file.txt"],
