@@ -141,8 +141,8 @@ def test_folders_of_an_iceberg_table(tmp_path: Path, folder: str, *, is_table: b
         (".a.parquet.crc", "checksum file regenerated"),
         ("_metadata", "Remove it first"),
         ("_delta_log/", "Name the table's folder instead"),
-        ("metadata/v1.metadata.json", "the table format's own writer"),
-        (".hoodie/", "iceberg://CATALOG"),
+        ("metadata/v1.metadata.json", "iceberg://CATALOG"),
+        (".hoodie/", "the table format's own writer"),
     ],
 )
 def test_a_reference_is_refused_by_name_and_with_a_remedy(
