@@ -133,8 +133,10 @@ def test_a_file_named_twice_is_worked_on_once(warehouse: Path, invoke: Invoke) -
     [
         (
             ["empty"],
-            'there are no Parquet files in the folder "empty". '
-            "Their names end in .parquet, .parq or .pq; or name the files.",
+            (
+                'there are no Parquet files in the folder "empty". '
+                "Their names end in .parquet, .parq or .pq; or name the files."
+            ),
         ),
         (["*.orc"], 'no file matches "*.orc". To look into the folders below, write "**/*.orc".'),
         (
