@@ -239,6 +239,32 @@ def test_a_head_that_was_cut_off_is_not_taken_for_another_object() -> None:
     assert bucket_of(Client(head_object=[cut, HEAD])).head("key") is not None
 
 
+@pytest.mark.parametrize("missing", ["ETag", "ContentLength"])
+def test_an_answer_whose_head_was_cut_off_keeps_no_connection_open(missing: str) -> None:
+    bodies: list[io.BytesIO] = []
+
+    def cut(**_: Any) -> Answer:
+        bodies.append(io.BytesIO())
+        return {name: value for name, value in HEAD.items() if name != missing} | {
+            "Body": bodies[-1]
+        }
+
+    with pytest.raises(StoreProblem, match="does not answer"):
+        bucket_of(Client(get_object=cut)).read("key", 0, 3)
+    assert len(bodies) > 1, "not asked again"
+    assert all(body.closed for body in bodies)
+
+
+def test_a_date_that_was_cut_off_is_no_answer() -> None:
+    cut = ValueError('Invalid timestamp "Tue, 24 N"')  # as botocore's parser says it
+    found = bucket_of(Client(head_object=[cut, HEAD])).head("key")
+    assert found is not None
+    assert found.etag == OLD
+    client = Client(put_object=[cut], head_object=[cut])
+    with pytest.raises(OutcomeUnknown):
+        bucket_of(client).put("key", b"new", attempt="a", replaces=OLD)
+
+
 def test_a_condition_that_nobody_set_says_nothing_of_the_object() -> None:
     client = Client(head_object=[refusal("PreconditionFailed", 412)])
     with pytest.raises(StoreProblem):

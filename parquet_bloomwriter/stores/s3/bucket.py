@@ -45,7 +45,6 @@ _TRIES = 6
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _TELLING = {
-    "get_object": "ETag",
     "head_object": "ETag",
     "put_object": "ETag",
     "create_multipart_upload": "UploadId",
@@ -53,7 +52,7 @@ _TELLING = {
     "upload_part_copy": "CopyPartResult",
     "complete_multipart_upload": "ETag",
 }
-"""What an answer has if the request was carried out."""
+"""What an answer has if the request was carried out. That of get_object has a body to close."""
 
 _have_acls: dict[tuple[str, str], bool] = {}
 """By endpoint and bucket."""
@@ -118,10 +117,10 @@ class S3Bucket:
 
         def get() -> tuple[bytes, ObjectState]:
             answer = self._once("get_object", Key=key, Range=wanted, **condition)
-            if answer.get("ContentLength") is None:
-                raise NoAnswer
             try:
                 with answer["Body"] as body:
+                    if answer.get("ETag") is None or answer.get("ContentLength") is None:
+                        raise NoAnswer  # The head of the answer was cut off.
                     data = body.read()
             except no_answers() as error:
                 raise NoAnswer from error
@@ -543,6 +542,8 @@ class S3Bucket:
                 remedy="boto3 finds credentials and the region in the environment (AWS_PROFILE, "
                 "AWS_ACCESS_KEY_ID, AWS_REGION), its files, or from the machine.",
             ) from error
+        except ValueError as error:  # a date or a number in the head was cut off
+            raise NoAnswer from error
         if answer.get(_TELLING.get(operation, "ResponseMetadata")) is None:
             raise NoAnswer  # S3 may send an error under status 200
         self._note_server(answer)
