@@ -384,13 +384,13 @@ state_options = all_of(
         "--version",
         metavar="N",
         type=click.IntRange(0),
-        help="Read version N of Delta tables.  [default: their last]",
+        help="Read version N of Delta tables.  [default: the last]",
     ),
     _other(
         "--snapshot",
         metavar="ID",
         type=int,
-        help="Read this snapshot of Iceberg tables.  [default: their last]",
+        help="Read this snapshot of Iceberg tables.  [default: the last]",
     ),
     _other("--branch", metavar="NAME", help="Read this branch of Iceberg tables.  [default: main]"),
 )

@@ -191,9 +191,8 @@ class TaskReader:
         metadata = self.metadata
         narrows = metadata.format_version <= 2  # noqa: PLR2004  nanoseconds came with version 3
         with self.io.new_input(task.file.file_path).open() as opened:
-            fragment = ds.ParquetFileFormat(
-                pre_buffer=True, buffer_size=_BUFFER_BYTES
-            ).make_fragment(opened, row_groups=list(row_groups))
+            format_ = ds.ParquetFileFormat(pre_buffer=True, buffer_size=_BUFFER_BYTES)
+            fragment = format_.make_fragment(opened).subset(row_group_ids=list(row_groups))
             stored = by_pyiceberg.pyarrow_to_schema(
                 fragment.physical_schema,
                 metadata.name_mapping(),

@@ -9,7 +9,7 @@ None is among the values, and `not in` is true of nulls otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -30,6 +30,8 @@ from parquet_bloomwriter.predicate.literals.python_values import plain_value, pl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from parquet_bloomwriter.predicate import Filters
 
 _OPERATORS = {"==": "=", **{operator: operator for operator in get_args(Operator)}}
 _MEMBERSHIPS = ("in", "not in")
@@ -62,6 +64,15 @@ def conjunctions(filters: Sequence[Any]) -> list[list[Predicate]]:
     if not conjuncts:
         raise InvalidArgument("the list of filters is empty", remedy=_EXAMPLE)
     return [[_checked(one) for one in _members(conjunct)] for conjunct in conjuncts]
+
+
+def repeatable(filters: Filters | None) -> Filters | None:
+    """Return filters that can be read twice: iterators among the values of lists become lists."""
+    if not isinstance(filters, list | tuple):
+        return filters
+    if _is_predicate(filters):
+        return tuple(list(part) if isinstance(part, Iterator) else part for part in filters)
+    return [repeatable(one) for one in filters]
 
 
 def membership(column: str, values: Iterable[Value | None]) -> Expression:

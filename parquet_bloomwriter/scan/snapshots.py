@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import weakref
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.source.identity import FileIdentity, identity_of
@@ -25,6 +26,7 @@ from parquet_bloomwriter.source.local import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Self
 
     import pyarrow.dataset as ds
 
@@ -74,10 +76,32 @@ def is_local(fragment: ds.ParquetFileFragment) -> bool:
 def without_footer(
     fragment: ds.ParquetFileFragment, row_groups: Sequence[int] | None
 ) -> ds.ParquetFileFragment:
-    """Return the same file, or some of its row groups, as a fragment whose footer is not read."""
+    """Return the same file, or some of its row groups, as a fragment whose footer is not read.
+
+    `make_fragment` makes a set of the row groups, and scans them in the order of this set.
+    (`subset` keeps their order, but reads the footer.)
+    """
+    ordered = None if row_groups is None else list(map(_Ordinal, row_groups, count()))
     return fragment.format.make_fragment(
-        fragment.path, fragment.filesystem, fragment.partition_expression, row_groups=row_groups
+        fragment.path, fragment.filesystem, fragment.partition_expression, row_groups=ordered
     )
+
+
+class _Ordinal(int):
+    """The ordinal of a row group, whose hash is its place: a set of places is in their order."""
+
+    place: int
+
+    def __new__(cls, ordinal: int, place: int) -> Self:
+        self = super().__new__(cls, ordinal)
+        self.place = place
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        return self.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
+from parquet_bloomwriter.predicate.dnf import repeatable
 from parquet_bloomwriter.predicate.expression import Constant
 from parquet_bloomwriter.scan.formats import fragments_of, rows_of
 from parquet_bloomwriter.scan.survivors import find_survivors
@@ -97,6 +98,9 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """
     import pyarrow as pa
 
+    from parquet_bloomwriter.scan.stream import fails_on_statistics, stream
+
+    filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
     logical = _rows_of_table(
         source,
@@ -122,11 +126,12 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         projection = _with_index(projection, table.schema)
 
     def scan(survivors: Survivors) -> pa.Table:
-        return table.dataset_of(survivors.fragments).to_table(
-            columns=projection,
-            filter=survivors.condition,
-            use_threads=use_threads,
-        )
+        rows = table.dataset_of(survivors.fragments)
+        condition = survivors.condition
+        if fails_on_statistics(table.schema, condition):
+            batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
+            return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
+        return rows.to_table(projection, filter=condition, use_threads=use_threads)
 
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     try:
@@ -185,6 +190,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     if batch_size < 1:
         raise InvalidArgument(f"a batch cannot have {batch_size} rows at most")
+    filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
     logical = _rows_of_table(
         source,
@@ -258,6 +264,9 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         ColumnNotFound: If the filters name a column that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
+    from parquet_bloomwriter.scan.stream import fails_on_statistics
+
+    filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
     as_of = AsOf(version=version, snapshot=snapshot, branch=branch)
     logical = find_table(source, filesystem=filesystem, as_of=as_of)
@@ -273,6 +282,11 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     pruned = table.dataset_of(survivors.fragments)
     if survivors.condition is None or not filter_rows:
         return pruned
+    if fails_on_statistics(table.schema, survivors.condition):
+        raise InvalidArgument(
+            "pyarrow's datasets cannot filter rows by columns of extension types, such as UUID",
+            remedy="Use read_table or iter_batches; or filter_rows=False, and filter the rows.",
+        )
     return pruned.filter(survivors.condition)
 
 

@@ -129,6 +129,12 @@ def test_a_mistyped_option(invoke: Invoke) -> None:
         assert shown.removesuffix(" --help.\n") == f"bloomify: {message.removesuffix(' x.parquet')}"
 
 
+def test_a_number_that_is_none(invoke: Invoke) -> None:
+    message = "invalid value for '--version': '2026-01-01' is not a whole number."
+    shown = invoke("inspect", "table", "--version", "2026-01-01").stderr
+    assert shown == f"bloomify: {message} See bloomify inspect --help.\n"
+
+
 @pytest.mark.parametrize("verb", REWRITING)
 @pytest.mark.parametrize("missing", ["gone.parquet", "folder/gone.parquet", "gone/"])
 def test_one_missing_input_stops_all(

@@ -160,6 +160,15 @@ def test_only_row_groups_that_might_match_are_decoded(catalog: Catalog, tmp_path
         read_table(url_of(table))
 
 
+def test_row_groups_keep_their_order(catalog: Catalog) -> None:
+    table = catalog.create_table("shop.orders", rows_of(0).schema)
+    append_stored(table, rows_of(0).cast(table.schema().as_arrow()), row_group_size=100)
+    with_filters(table)
+    for groups in ([2, 8], [1, 6, 8, 9], [0, 16, 17, 25]):
+        ids = [3 * 100 * group for group in groups]
+        check_rows(table, f"id IN ({str(ids)[1:-1]})", pc.field("id").isin(ids))
+
+
 def test_renamed_dropped_added_and_swapped_columns(catalog: Catalog) -> None:
     table = new_table(catalog, rows_of(0))
     with table.update_schema() as update:

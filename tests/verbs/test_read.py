@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_DNS, uuid5
 
 import fsspec
 import pyarrow as pa
@@ -18,6 +19,7 @@ from parquet_bloomwriter import ColumnNotFound, InvalidArgument, MalformedFile
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.scan import survivors
 from parquet_bloomwriter.source import BufferSource, Location, open_for_reading
+from parquet_bloomwriter.verbs.add import bloomify
 from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from tests.source.stores import CountingHandler
@@ -276,6 +278,81 @@ def test_columns_in_a_tuple(path: Path) -> None:
 def test_unknown_columns(path: Path, filters: Any) -> None:
     with pytest.raises(ColumnNotFound, match="nope"):
         read_table(path, filters=filters)
+
+
+UUIDS = [uuid5(NAMESPACE_DNS, str(number)) for number in range(1_000)]
+KNOWN = UUIDS[321]
+
+
+@pytest.fixture
+def uuids(tmp_path: Path) -> Path:
+    """Ten row groups, in a hive folder; every tenth UUID is null."""
+    stored = [None if number % 10 == 0 else one.bytes for number, one in enumerate(UUIDS)]
+    table = pa.table(
+        {
+            "key": pa.array(stored, pa.uuid()),
+            "raw": pa.array(stored, pa.binary(16)),
+            "note": pa.array([f'{{"n": {n}}}' for n in range(1_000)], pa.json_()),
+            "n": range(1_000),
+        }
+    )
+    inner = pa.StructArray.from_arrays([table["key"].combine_chunks()], ["key"])
+    folder = tmp_path / "day=5"
+    folder.mkdir()
+    pq.write_table(table.append_column("s", inner), folder / "a.parquet", row_group_size=100)
+    bloomify(folder / "a.parquet", ["key", "raw", "s.key"])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("filters", "numbers"),
+    [
+        (f"key = '{KNOWN}'", [321]),
+        (f"key = '{KNOWN}' AND day = 5", [321]),
+        (f"key = '{KNOWN}' AND n < 9", []),
+        (f"s.key = '{KNOWN}'", [321]),
+        (f"key IN ('{KNOWN}', '{UUIDS[11]}')", [11, 321]),
+        (f"key <> '{KNOWN}' AND n BETWEEN 319 AND 322", [319, 322]),
+        ("key IS NULL AND n < 25", [0, 10, 20]),
+        ("key IS NOT NULL AND n < 3", [1, 2]),
+        ([("key", "=", KNOWN)], [321]),
+        ([("key", "=", KNOWN.bytes)], [321]),
+        ([("key", "in", [KNOWN, UUIDS[11]])], [11, 321]),
+        ([("raw", "=", KNOWN)], [321]),
+        (pc.field("key").cast(pa.binary(16)) == KNOWN.bytes, [321]),
+        (pc.field("key").is_null() & (pc.field("n") < 25), [0, 10, 20]),
+        ("""note = '{"n": 7}'""", [7]),
+    ],
+)
+def test_columns_of_extension_types(uuids: Path, filters: Any, numbers: list[int]) -> None:
+    whole = pq.read_table(uuids)
+    wanted = whole.take(pa.array(numbers, pa.int64()))
+
+    assert same(read_table(uuids, filters=filters), wanted)
+    assert read_table(uuids, filters=filters, columns=["n"])["n"].to_pylist() == numbers
+    batches = list(iter_batches(uuids, filters=filters, batch_size=7))
+    assert same(pa.Table.from_batches(batches, whole.schema), wanted)
+    held = uuids / "day=5" / "a.parquet"
+    if "day" not in str(filters):
+        assert read_table(held, filters=filters, columns=["n"])["n"].to_pylist() == numbers
+
+
+def test_of_uuids_only_what_survives_is_read(uuids: Path) -> None:
+    file = WatchedFile((uuids / "day=5" / "a.parquet").read_bytes())
+
+    table = read_table(file, filters=[("key", "=", KNOWN)], columns=["n"])
+
+    assert table["n"].to_pylist() == [321]
+    assert file.row_groups_read() == {3}
+
+
+def test_a_dataset_cannot_filter_rows_by_uuids(uuids: Path) -> None:
+    with pytest.raises(InvalidArgument, match="such as UUID"):
+        dataset(uuids, filters=[("key", "=", KNOWN)])
+
+    assert (
+        dataset(uuids, filters=[("key", "=", KNOWN)], filter_rows=False).to_table().num_rows == 100
+    )
 
 
 @pytest.mark.parametrize("read", [read_table, iter_batches, dataset])

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
+from parquet_bloomwriter.verbs.scan_polars import scan_polars
 from tests.support.cells import CELLS, IDS, ROWS, bloomed, same
 from tests.support.random_tables import Column, conjunctions, expressions, files
 
@@ -244,3 +246,47 @@ def test_any_folder(
 def _rows(table: pa.Table) -> list[str]:
     """The rows; pyarrow's threads promise no order between files and row groups."""
     return sorted(map(repr, table.to_pylist()))
+
+
+@pytest.fixture(scope="module")
+def scattered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files of 60 row groups, whose numbers come in no order."""
+    folder = tmp_path_factory.mktemp("scattered")
+    numbers = [n * 77 % 241 for n in range(240)]
+    for name, some in {"a.parquet": numbers[:120], "b.parquet": numbers[120:]}.items():
+        pq.write_table(pa.table({"n": some}), folder / name, row_group_size=2)
+    return folder
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    wanted=st.sets(st.integers(0, 240), min_size=1, max_size=30).map(sorted),
+    name=st.sampled_from(["", "a.parquet", "b.parquet"]),
+)
+@example(wanted=[77, 77 * 16 % 241], name="")
+def test_rows_come_in_the_order_of_the_files(scattered: Path, wanted: list[int], name: str) -> None:
+    path = scattered / name
+    filters = [("n", "in", wanted)]
+    expected = pq.read_table(path, filters=filters)["n"].to_pylist()
+
+    assert read_table(path, filters=filters)["n"].to_pylist() == expected
+    assert dataset(path, filters=filters).to_table()["n"].to_pylist() == expected
+    batches = iter_batches(path, filters=filters)
+    assert [n for batch in batches for n in batch["n"].to_pylist()] == expected
+    lazy = scan_polars(path).filter(pl.col("n").is_in(wanted))
+    assert lazy.collect()["n"].to_list() == expected
+    assert lazy.head(1).collect()["n"].to_list() == expected[:1]
+
+
+@pytest.mark.parametrize("read", [read_table, iter_batches, dataset])
+@pytest.mark.parametrize("make", [iter, lambda values: map(int, values), lambda v: (n for n in v)])
+@pytest.mark.parametrize(("operator", "count"), [("in", 3), ("not in", 237)], ids=["in", "not in"])
+def test_values_that_can_be_read_only_once(
+    scattered: Path, read: Any, make: Any, operator: str, count: int
+) -> None:
+    filters = [[("n", operator, make([1, 2, 77]))], [("n", operator, make([1, 2, 77]))]]
+
+    found = read(scattered, filters=filters)
+
+    table = found.to_table() if read is dataset else found
+    assert sum(map(len, table) if read is iter_batches else [len(table)]) == count

@@ -44,6 +44,12 @@ class Option(click.Option):
         super().__init__(*args, **attributes)
         self.section = section
 
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        """Return the default, without the range of numbers: [x>=0] explains nothing."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
 
 class Verb(click.Command):
     """A command whose help page has sections."""
@@ -259,6 +265,14 @@ def _write_sections(
             formatter.write_dl(records, col_max=26)
 
 
+_NUMBERS = {
+    "integer range": "whole number",
+    "integer": "whole number",
+    "float range": "number",
+}
+"""What click calls a kind of number, and what people do."""
+
+
 def _usage(error: click.UsageError) -> str:
     message = error.format_message()
     if isinstance(error, click.NoSuchOption):
@@ -266,6 +280,8 @@ def _usage(error: click.UsageError) -> str:
         near = nearest(given, (one.lstrip("-") for one in error.possibilities or ()))
         near = f" Did you mean --{near}?" if near else ""
         message = f"{error.message}{near}"
+    for name, plain in _NUMBERS.items():
+        message = message.replace(f"is not a valid {name}.", f"is not a {plain}.")
     command = error.ctx.command_path if error.ctx else "bloomify"
     stop = "" if message.endswith((".", "?")) else "."
     return f"{message[:1].lower()}{message[1:]}{stop} See {command} --help."
