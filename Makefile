@@ -130,7 +130,7 @@ docs: $(DOCS)/.installed
 	@mkdir -p build
 	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=.:cli $(DOCS)/bin/mkdocs build --strict 2>build/docs.log || \
 	    { grep -v '^INFO' build/docs.log; exit 1; }
-	@echo "docs: build/site/index.html"
+	@echo "docs: build/site/index.html; with its search: python3 -m http.server -d build/site"
 
 browser:
 	@$(call INSTALL,chromedriver,chromium chromium-driver)
