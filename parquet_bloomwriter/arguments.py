@@ -1,4 +1,4 @@
-"""Arguments that take one name or many, one path or many.
+"""Arguments that have several forms: one name or many, one path or many, rates as numbers or text.
 
 A string is one name, and one path: Python would take it for a sequence of its characters.
 """
@@ -6,6 +6,7 @@ A string is one name, and one path: Python would take it for a sequence of its c
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     StrPath = str | os.PathLike[str]
+    Rate = float | str
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -32,6 +34,39 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
         InvalidArgument: If an element is no path.
     """
     return tuple(map(os.fspath, _several(given, (str, os.PathLike), "a path")))
+
+
+def rate_of(given: Rate, argument: str = "fpp") -> float:
+    """Return a false positive probability, which may be text, as in "0.01" or "1%".
+
+    Args:
+        given: The argument.
+        argument: Its name, for the message.
+
+    Raises:
+        InvalidArgument: If it is no number between 0 and 1, both excluded.
+    """
+    try:
+        is_percent = isinstance(given, str) and given.endswith("%")
+        rate = float(given[:-1]) / 100 if is_percent else float(given)  # type: ignore[index]
+    except (TypeError, ValueError, OverflowError):
+        rate = 0.0
+    if not 0 < rate < 1:
+        raise InvalidArgument(
+            f"{argument} is a number between 0 and 1, such as 0.001, not {given!r:.80}"
+        )
+    return rate
+
+
+def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:
+    """Return the false positive probability for all columns, or those by name, as numbers.
+
+    Raises:
+        InvalidArgument: If one is no number between 0 and 1, both excluded.
+    """
+    if isinstance(given, Mapping):
+        return {name: rate_of(rate, f'fpp of "{name}"') for name, rate in given.items()}
+    return rate_of(given)
 
 
 def _several(given: Any, kinds: Any, what: str) -> list[Any]:  # noqa: ANN401  checked here

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import DataScan, FileScanTask
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Engine, Origin, Progress
     from parquet_bloomwriter.index.report import IndexInfo, IndexReport, LookupReport
@@ -44,7 +45,7 @@ def create(  # noqa: PLR0913  all by keyword
     exclude: str | Sequence[str] = (),
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
-    fpp: float | Mapping[str, float] = DEFAULT_FPP,
+    fpp: Rate | Mapping[str, Rate] = DEFAULT_FPP,
     expected_num_items: int | Mapping[str, int] | None = None,
     origin: Origin = "auto",
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -73,8 +74,8 @@ def create(  # noqa: PLR0913  all by keyword
             Iceberg table: below its location). It may be
             elsewhere than the table: on a disk for a table on a store, or the other way.
         files: The table's files, if they are not all Parquet files of the folder.
-        fpp: False positive probability asked for, in (0, 1); for all columns, or by column, with
-            patterns as above; "*" is for all that are not named.
+        fpp: False positive probability asked for, in (0, 1), or as text: "1%"; for all columns, or
+            by column, with patterns as above; "*" is for all that are not named.
         expected_num_items: Distinct values in the whole table, for the size of the filter of all
             files; by default the number of rows.
         origin: "values" builds filters from the values, "embedded" takes the filters that the files

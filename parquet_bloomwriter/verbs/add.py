@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, get_args
 
+from parquet_bloomwriter.arguments import rates_of
 from parquet_bloomwriter.column_names import choose_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
@@ -23,6 +24,7 @@ from parquet_bloomwriter.text import percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.progress import Progress
@@ -42,7 +44,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     *,
     exclude: str | Sequence[str] = (),
     output: StrPath | None = None,
-    fpp: float | Mapping[str, float] = 0.01,
+    fpp: Rate | Mapping[str, Rate] = 0.01,
     ndv: int | Mapping[str, int] | None = None,
     max_bytes: int = MAX_BYTES,
     sizing: Sizing = "pow2",
@@ -73,8 +75,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         exclude: Columns, in the same words, that get no filter.
         output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
             new version is in the report.
-        fpp: False positive probability in (0, 1), for all columns, or by name as in `columns`;
-            the name "*" stands for the columns not named, which otherwise get 0.01.
+        fpp: False positive probability in (0, 1), or as text: "1%"; for all columns, or by name as
+            in `columns`; the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
             many as there are values. For all columns, or by name.
         max_bytes: Largest bitset, bytes, below 2 GiB. It wins over `fpp`.
@@ -241,11 +243,11 @@ def _column_options(
     leaves: Sequence[Leaf],
     chosen: Sequence[Leaf],
     options: FilterOptions,
-    fpp: float | Mapping[str, float],
+    fpp: Rate | Mapping[str, Rate],
     ndv: int | Mapping[str, int] | None,
 ) -> dict[int, FilterOptions]:
     """Options by leaf ordinal, in the order chosen."""
-    rates = settle_per_column(leaves, chosen, fpp, default=options.fpp)
+    rates = settle_per_column(leaves, chosen, rates_of(fpp), default=options.fpp)
     counts = settle_per_column(leaves, chosen, ndv, default=None)
     settled = {}
     for leaf in chosen:

@@ -54,6 +54,17 @@ def test_columns(path: Path) -> None:
     assert BFIndexConfig("i", "ab").indexed_columns == ("ab",)
 
 
+def test_rates_as_text(path: Path) -> None:
+    assert advise(path, "a", fpp="5%").fpp == 0.05
+    report = index.create(path.parent, ["a", "b"], name="i", fpp={"a": "0.1%", "*": "0.05"})
+    assert [column.fpp for column in report.columns] == [0.001, 0.05]
+    for verb in (advise, bloomify):
+        with pytest.raises(
+            InvalidArgument, match=r"^fpp is a number .* such as 0\.001, not 'a bit'"
+        ):
+            verb(path, "a", fpp="a bit")
+
+
 def test_paths(path: Path) -> None:
     folder = str(path.parent)
     for files in (path, str(path)):

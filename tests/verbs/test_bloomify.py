@@ -288,6 +288,26 @@ def test_options_out_of_range(file: Path, options: dict[str, Any]) -> None:
     assert listing(file.parent) == before
 
 
+def test_rates_as_text() -> None:
+    report = bloomify(written(), fpp={"id": "20%", "email": "0.001", "*": "1%"}, dry_run=True)
+    assert [column.asked_fpp for column in report.columns] == [0.2, 0.001, 0.01]
+    (column,) = bloomify(written(), "id", fpp="0.1%", dry_run=True).columns
+    assert column.asked_fpp == 0.001
+
+
+@pytest.mark.parametrize("rate", ["", "1", "5 per cent", "100%", "%", None, [0.01], True])
+def test_what_is_no_rate(file: Path, rate: Any) -> None:  # noqa: ANN401  anything
+    before = listing(file.parent)
+    with pytest.raises(InvalidArgument) as caught:
+        bloomify(file, "id", fpp=rate)
+    what = f"a number between 0 and 1, such as 0.001, not {rate!r}."
+    assert str(caught.value) == f"fpp is {what}"
+    with pytest.raises(InvalidArgument) as caught:
+        bloomify(file, "id", fpp={"id": rate})
+    assert str(caught.value) == f'fpp of "id" is {what}'
+    assert listing(file.parent) == before
+
+
 @pytest.mark.parametrize("max_bytes", [1 << 31, (1 << 31) + 1, 1 << 40])
 def test_filters_larger_than_their_header_can_tell_are_refused_at_once(max_bytes: int) -> None:
     """Not when the first of them is built: the file is not even looked for."""

@@ -223,7 +223,7 @@ def test_names_that_are_none(table: Path, name: str) -> None:
         ({"columns": ["id", "id"]}, 'more than once, as "id"'),
         ({"columns": ["id", "email", "ID"]}, 'more than once, as "id" and "ID"'),
         ({"columns": ["nothing"]}, "nothing"),
-        ({"fpp": 0.0}, "not a probability"),
+        ({"fpp": 0.0}, "fpp is a number between 0 and 1"),
         ({"fpp": {"email": 0.1}}, "which is not a column of the index"),
         ({"expected_num_items": 0}, "not a number of distinct"),
         ({"origin": "thin air"}, "not an origin"),
