@@ -6,14 +6,12 @@ A string is one name, and one path: Python would take it for a sequence of its c
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     StrPath = str | os.PathLike[str]
     Rate = float | str
 
@@ -34,6 +32,24 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
         InvalidArgument: If an element is no path.
     """
     return tuple(map(os.fspath, _several(given, (str, os.PathLike), "a path")))
+
+
+def is_frame(given: object) -> bool:
+    """Whether an argument is rows with columns: a frame of pandas, Polars or Spark, a table."""
+    return hasattr(type(given), "columns")
+
+
+def remedy_for(given: object) -> str | None:
+    """Return what to pass instead of an object that names no file; None if that is not known."""
+    if is_frame(given):
+        return "Write it to a file first."
+    if hasattr(given, "getvalue"):
+        return "Pass its getvalue()."
+    if hasattr(given, "read"):
+        return "Pass its path, or what its read() returns."
+    if isinstance(given, Iterable):
+        return "for_each_file applies a verb to several files."
+    return None
 
 
 def rate_of(given: Rate, argument: str = "fpp") -> float:

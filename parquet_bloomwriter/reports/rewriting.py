@@ -209,7 +209,8 @@ class AddReport:
     """What the store had to do; None for files on disk."""
 
     data: bytes | None = field(default=None, repr=False)
-    """The new version, if a buffer was given without an output."""
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
 
     @property
     def num_built(self) -> int:
@@ -283,6 +284,8 @@ class StripReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
 
     def __str__(self) -> str:
         """Return a line for the file, and one for each column."""
@@ -330,6 +333,8 @@ class RepairReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
 
     def __str__(self) -> str:
         """Return a line for the file, and one for each filter that cannot be trusted."""

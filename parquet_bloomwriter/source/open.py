@@ -11,6 +11,7 @@ import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from parquet_bloomwriter.arguments import remedy_for
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
 from parquet_bloomwriter.source.base import RangeReader, not_found
 from parquet_bloomwriter.source.filesystems import is_url, locate
@@ -77,7 +78,7 @@ def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
         return source
     from parquet_bloomwriter.source.stream import BufferSource, StreamSource
 
-    if isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer"):
+    if is_buffer(source):
         return BufferSource(source)
     if _is(source, "pyarrow", "NativeFile"):
         from parquet_bloomwriter.source.remote import ArrowSource
@@ -89,8 +90,13 @@ def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
         return StreamSource(source)
     raise InvalidArgument(
         f"nothing can be read from {type(source).__name__}",
-        remedy="Pass a path, a URL, an open binary file, or bytes.",
+        remedy=remedy_for(source) or "Pass a path, a URL, an open binary file, or bytes.",
     )
+
+
+def is_buffer(source: object) -> bool:
+    """Whether something is bytes in memory."""
+    return isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer")
 
 
 def _is(source: object, module: str, name: str) -> bool:

@@ -176,7 +176,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             writes = False
             session.place.check_source_unchanged()  # what could not be read may just have gone away
             if not dry_run:
-                session.keep()
+                data = session.keep()
         return AddReport(
             path=session.place.path,
             output=session.place.output if writes else None,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter import (
@@ -191,6 +195,37 @@ def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
     for verb in (bloomify, strip, repair):
         with pytest.raises(InvalidArgument, match="for_each_file applies a verb to several"):
             verb([folder / "a.parquet"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (io.BytesIO(b"PAR1"), "Pass its getvalue()."),
+        (pa.table({"id": [1]}), "Write it to a file first."),
+        (pd.DataFrame({"id": [1]}), "Write it to a file first."),
+        (pl.DataFrame({"id": [1]}), "Write it to a file first."),
+        (None, "Pass a path, or bytes."),
+    ],
+)
+def test_what_to_pass_instead(given: Any, remedy: str) -> None:  # noqa: ANN401  anything
+    for verb in (bloomify, strip, repair):
+        with pytest.raises(InvalidArgument) as caught:
+            verb(given)
+        assert caught.value.remedy == remedy
+
+
+def test_frames_are_no_files(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "a.parquet")
+    for verb in (inspect, verify, advise, BloomFile):
+        with pytest.raises(InvalidArgument, match=r"from DataFrame\. Write it to a file first\.$"):
+            verb(frame)
+
+
+def test_an_open_file_has_a_path(folder: Path) -> None:
+    with (folder / "a.parquet").open("rb") as file:
+        with pytest.raises(InvalidArgument, match="Pass its path"):
+            bloomify(file)  # type: ignore[arg-type]
+        assert inspect(file).num_row_groups
 
 
 def test_a_pattern_is_no_name_of_one_file(folder: Path) -> None:
