@@ -202,6 +202,9 @@ def test_good_filters_are_kept() -> None:
     again = bloomify(after)
     assert (again.written, again.data) == (False, after)
     assert statuses(again) == dict.fromkeys(("id", "email", "city"), kept)
+    for column in again.columns:
+        assert (column.ndv, [chunk.ndv for chunk in column.chunks]) == (None, [None, None])
+        assert not any("NDV" in str(part) for part in (column, *column.chunks))
 
 
 def test_replace_builds_all_anew() -> None:
