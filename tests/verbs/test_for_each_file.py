@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 import polars as pl
@@ -186,6 +186,41 @@ def test_urls_are_refused(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(InvalidArgument, match="given with a password"):
             verb(folder / "a.parquet", output="sftp://u:p@bucket/x.parquet")
     assert listing(tmp_path) == before
+
+
+def test_a_verb_of_the_path_alone(tmp_path: Path) -> None:
+    one, other = tmp_path / "in/a.parquet", tmp_path / "in/b.parquet"
+    one.parent.mkdir()
+    for path in (one, other):
+        path.write_bytes(DATA)
+    outcomes = list(for_each_file([one, other], lambda path: bloomify(path, ["id"])))
+    assert [outcome.report.num_built for outcome in outcomes if outcome.report] == [2, 2]
+    assert [outcome.output for outcome in outcomes] == [None, None]
+    kept, keeping = tmp_path / "kept", cast("Any", strip)
+    (outcome,) = for_each_file(one, keeping, backup_dir=kept)
+    assert outcome.error is None
+    assert (one.read_bytes(), (kept / "a.parquet").read_bytes()) == (DATA, other.read_bytes())
+
+
+def test_verbs_that_cannot_be_called(folder: Path) -> None:
+    before = listing(folder)
+
+    def refused(verb: Any, **options: Any) -> str:  # noqa: ANN401  anything
+        with pytest.raises(InvalidArgument) as caught:
+            next(for_each_file(folder, verb, **options))
+        return caught.value.problem
+
+    needs = "the callable must take (path), or (path, output, jobs)"
+    assert refused(lambda: None) == needs
+    assert refused(None) == needs
+    assert refused(lambda path: path, backup_dir=folder.parent / "b") == (
+        f"{needs}, and the keyword backup_dir"
+    )
+    for verb in (lambda path: path, bloomify):
+        assert refused(verb, output=folder.parent / "out") == (
+            "with an output, the callable must take (path, output, jobs)"
+        )
+    assert listing(folder) == before
 
 
 def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
