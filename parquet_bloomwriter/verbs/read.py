@@ -71,8 +71,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     Args:
         source: A file, folder or Delta table, by path or URL; an Iceberg table,
-            iceberg://CATALOG/NAMESPACE.TABLE; a list of files; an open file or a buffer; a glob
-            pattern; or bytes.
+            iceberg://CATALOG/NAMESPACE.TABLE; several files, in a list or by an iterator; an open
+            file or a buffer; a glob pattern; or bytes.
         columns: Names of the columns to return; None for all.
         filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
