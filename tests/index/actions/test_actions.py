@@ -282,6 +282,36 @@ def test_an_index_that_is_not_there(made: Path) -> None:
         index.index(made, name="ids")
 
 
+def test_the_only_index_needs_no_name(made: Path) -> None:
+    assert index.index(made).name == "ids"
+    assert index.refresh(made, mode="full").name == "ids"
+    for verb in (index.optimize, index.delete, index.restore, index.vacuum, index.cancel):
+        assert verb(made).name == "ids"
+    assert index.refresh(made, "ids").changed is False
+
+
+def test_of_several_indexes_one_must_be_named(made: Path) -> None:
+    index.create(made, ["email"], name="mails")
+    index.delete(made, "mails")
+    for verb in (index.delete, index.restore, index.vacuum, index.cancel):
+        with pytest.raises(InvalidArgument) as caught:
+            verb(made)
+        assert str(caught.value) == (
+            "say which index with name=; there are ids (ACTIVE), mails (DELETED)."
+        )
+    assert {index.refresh(made).name, index.optimize(made).name, index.index(made).name} == {"ids"}
+    index.restore(made, "mails")
+    with pytest.raises(InvalidArgument, match="say which index"):
+        index.refresh(made)
+
+
+def test_there_is_no_index_to_be_meant(table: Path) -> None:
+    for verb in (index.refresh, index.delete, index.index):
+        with pytest.raises(IndexNotFound) as caught:
+            verb(table)
+        assert str(caught.value) == f"{table}: the table has no index. Create one first."
+
+
 def test_an_index_of_a_folder_above(made: Path) -> None:
     shutil.copy2(made / "day=0/0.parquet", made / "day=0/new.parquet")
     (made / "day=0/0.parquet").unlink()
