@@ -41,6 +41,19 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
+def test_public_modules_are_found_and_not_imported_before_they_are_used() -> None:
+    program = (
+        "import sys, parquet_bloomwriter as p\n"
+        "assert {'errors', 'index', 'bloomify'} <= set(dir(p))\n"
+        "assert not {p.__name__ + '.index', p.__name__ + '.errors'} & set(sys.modules)\n"
+        "print(p.errors.IndexBusy.__name__, p.index.lookup.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "IndexBusy lookup\n"
+
+
 def test_columns(path: Path) -> None:
     assert [column.name for column in bloomify(path, "ab").columns] == ["ab"]
     bloomify(path)
@@ -105,15 +118,3 @@ def test_bytes_are_one_wrong_value(given: object) -> None:
             InvalidArgument, match=r"is text, but (b'|bytearray|<memory).* was given"
         ):
             take(given)  # type: ignore[arg-type]
-
-
-def test_indexes_are_an_attribute_and_imported_only_then() -> None:
-    program = (
-        "import sys, parquet_bloomwriter as p\n"
-        "assert 'parquet_bloomwriter.index' not in sys.modules\n"
-        "print(p.index.lookup.__name__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    )
-    assert done.stdout == "lookup\n"
