@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
@@ -83,6 +84,16 @@ def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:
     if isinstance(given, Mapping):
         return {name: rate_of(rate, f'fpp of "{name}"') for name, rate in given.items()}
     return rate_of(given)
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Check a number of threads; None leaves it open.
+
+    Raises:
+        InvalidArgument: If it is no whole number above 0.
+    """
+    if jobs is not None and (not isinstance(jobs, Integral) or jobs < 1):
+        raise InvalidArgument(f"jobs is a number of threads, 1 or more, not {jobs!r:.80}")
 
 
 def _several(given: Any, kinds: Any, what: str) -> list[Any]:  # noqa: ANN401  checked here

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, get_args
 
-from parquet_bloomwriter.arguments import rates_of
+from parquet_bloomwriter.arguments import check_jobs, rates_of
 from parquet_bloomwriter.column_names import choose_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
@@ -128,8 +128,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
     check_max_bytes(max_bytes)
-    if jobs is not None and jobs < 1:
-        raise InvalidArgument(f"{jobs} threads cannot do any work")
+    check_jobs(jobs)
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
         layout = session.layout

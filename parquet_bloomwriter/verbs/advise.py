@@ -15,7 +15,7 @@ import numpy as np
 from parquet_bloomwriter.advising import ColumnProfile, judge
 from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
-from parquet_bloomwriter.arguments import paths_of, rate_of
+from parquet_bloomwriter.arguments import check_jobs, paths_of, rate_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import notes_on, why_no_filter, why_not_looked_up
 from parquet_bloomwriter.filters.stored import filters_of_columns
@@ -84,8 +84,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     """
     rate = rate_of(fpp)
     num_jobs = default_jobs() if jobs is None else jobs
-    if num_jobs < 1:
-        raise InvalidArgument(f"{num_jobs} threads cannot do any work")
+    check_jobs(num_jobs)
     if sample_rows < 1:
         raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):

@@ -13,7 +13,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 
-from parquet_bloomwriter.arguments import paths_of
+from parquet_bloomwriter.arguments import check_jobs, paths_of
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     InvalidArgument,
@@ -145,6 +145,7 @@ def for_each_file(  # noqa: PLR0913  all by keyword
         FileNotFoundError: If there is no file of a name.
         OSError: If a folder cannot be listed.
     """
+    check_jobs(jobs)
     called = _with_all_arguments(
         verb, has_output=output is not None, keywords=() if backup_dir is None else ("backup_dir",)
     )

@@ -12,8 +12,10 @@ import pytest
 
 from parquet_bloomwriter import (
     InvalidArgument,
+    UnsafeTarget,
     advise,
     bloomify,
+    for_each_file,
     index,
     inspect,
     iter_batches,
@@ -76,6 +78,34 @@ def test_rates_as_text(path: Path) -> None:
             InvalidArgument, match=r"^fpp is a number .* such as 0\.001, not 'a bit'"
         ):
             verb(path, "a", fpp="a bit")
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, "4"])
+def test_what_is_no_number_of_threads(path: Path, jobs: Any) -> None:  # noqa: ANN401  anything
+    def every(file: Path, *, jobs: int) -> object:
+        return list(for_each_file(file, bloomify, jobs=jobs))
+
+    for verb in (bloomify, verify, advise, every):
+        with pytest.raises(InvalidArgument) as caught:
+            verb(path, jobs=jobs)
+        assert caught.value.problem == f"jobs is a number of threads, 1 or more, not {jobs!r}"
+
+
+def test_remedies_name_arguments(path: Path) -> None:
+    other = path.parent.parent / "other.parquet"
+    bloomify(path, "a", output=other)
+    with pytest.raises(UnsafeTarget, match=r"permit overwriting \(overwrite=True\)\.$"):
+        bloomify(path, "a", output=other)
+    other.with_name(".other.parquet.crc").write_bytes(b"crc")
+    with pytest.raises(UnsafeTarget, match=r"regenerated \(regenerate_crc=True\)"):
+        strip(other)
+    (path.parent / "_metadata").touch()
+    with pytest.raises(UnsafeTarget, match=r"force it \(force=True\)\.$"):
+        bloomify(path, "a")
+    (path.parent / "_metadata").unlink()
+    path.with_name("another").hardlink_to(path)
+    with pytest.raises(UnsafeTarget, match=r"Permit it \(force=True\), "):
+        bloomify(path, "a")
 
 
 def test_paths(path: Path) -> None:
