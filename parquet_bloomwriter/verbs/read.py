@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.column_names import check_is_one_name
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
@@ -348,6 +349,7 @@ def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | Non
 
 
 def _checked_columns(columns: str | Projection | None, table: TableFiles) -> Projection | None:
+    check_is_one_name(columns, table.schema.names)
     projection = _as_pyarrow_takes_them(columns)
     if isinstance(projection, list):
         table.check_columns(projection)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import (
+    ColumnNotFound,
     InvalidArgument,
     UnsafeTarget,
     advise,
@@ -67,6 +68,29 @@ def test_columns(path: Path) -> None:
     assert next(iter_batches(path, columns="ab")).schema.names == ["ab"]
     assert [c.name for c in index.create(path.parent, "ab", name="i").columns] == ["ab"]
     assert BFIndexConfig("i", "ab").indexed_columns == ("ab",)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        bloomify,
+        strip,
+        inspect,
+        verify,
+        advise,
+        lambda file, names: bloomify(file, exclude=names),
+        lambda file, names: read_table(file, columns=names),
+        lambda file, names: iter_batches(file, columns=names),
+    ],
+)
+def test_text_is_no_list_of_columns(path: Path, verb: Callable[[Path, str], object]) -> None:
+    with pytest.raises(ColumnNotFound) as caught:
+        verb(path, "a, ab")
+    problem = 'there is no column "a, ab". Give a list: ["a", "ab"].'
+    assert str(caught.value).endswith(problem)
+    with pytest.raises(ColumnNotFound) as caught:
+        verb(path, "a,c")
+    assert "list" not in str(caught.value)
 
 
 def test_rates_as_text(path: Path) -> None:
