@@ -27,6 +27,7 @@ from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.layout import local_path
 from parquet_bloomwriter.index.log.log import IndexLog
+from tests.reports.parsing import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -170,6 +171,33 @@ def test_files_that_no_index_knows_are_kept(made: Path) -> None:
     write(made, "new.parquet", 1000)
     report = index.lookup(made, "id = 5000")
     assert (report.paths, report.num_unknown) == ((str(made / "new.parquet"),), 1)
+
+
+def test_lookups_as_text_say_why_files_are_kept(made: Path) -> None:
+    assert "kept" not in str(index.lookup(made, "id = 5000"))
+    path = write(made, "new.parquet", 1000)
+    assert str(index.lookup(made, "id = 5000")).splitlines() == [
+        "id = 5000: 1 of 7 files might match",
+        "  index ids: 6 of 6 known files excluded",
+        "  1 file is kept because no index knows it: it is new, has changed, or could not be read",
+        f"  {path}",
+    ]
+    write(made, "newer.parquet", 1000)
+    told = "  2 files are kept because no index knows them: they are new, have changed, or could "
+    assert str(index.lookup(made, "id = 5000")).splitlines()[2] == f"{told}not be read"
+
+
+def test_reports_in_notebooks(made: Path) -> None:
+    path = write(made, "new.parquet", 1000)
+    looked_up = Seen(index.lookup(made, "id = 5000")._repr_html_())
+    assert looked_up.rows == [[str(path)]]
+    assert looked_up.text.startswith(f"{made}: id = 5000: 1 of 7 files might match; ")
+    assert "index ids: 6 of 6 known files excluded" in looked_up.text
+    assert "note: 1 file is kept because" in looked_up.text
+    for report in (index.index(made), index.refresh(made)):
+        shown = Seen(report._repr_html_())
+        assert shown.text.startswith(f"{made}: index ids: ")
+        assert [row[0] for row in shown.rows] == [column.name for column in report.columns]
 
 
 def test_several_indexes_are_asked(table: Path) -> None:
