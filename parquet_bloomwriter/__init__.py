@@ -12,6 +12,9 @@ out; each works on one file, or on its bytes in memory, and `for_each_file` take
 `iter_batches`, `dataset` and `scan_polars` read only those; `BloomFile` looks values up in one
 file. `inspect` shows the filters of a file, `verify` holds them against its data, `advise` says
 which columns deserve one. `Sbbf` is the filter itself.
+
+`parquet_bloomwriter.index` keeps an index of a folder of many files, `parquet_bloomwriter.spark`
+uses it in Spark, and `parquet_bloomwriter.errors` has what all of these raise.
 """
 
 from __future__ import annotations
@@ -168,10 +171,15 @@ _HOMES = {
 }
 
 
+_MODULES = ("errors", "index")
+"""Public modules that are imported when they are first used, too. `spark` must be imported by name:
+it needs PySpark."""
+
+
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for: numpy and pyarrow take their time."""
-    if name == "index":  # a package of its own
-        return import_module(f"{__name__}.index")
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
@@ -180,4 +188,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

@@ -1,4 +1,4 @@
-"""Arguments that take one name or many, one path or many.
+"""Arguments that have several forms: one name or many, one path or many, rates as numbers or text.
 
 A string is one name, and one path: Python would take it for a sequence of its characters.
 """
@@ -6,14 +6,15 @@ A string is one name, and one path: Python would take it for a sequence of its c
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     StrPath = str | os.PathLike[str]
+    Rate = float | str
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -32,6 +33,67 @@ def paths_of(given: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
         InvalidArgument: If an element is no path.
     """
     return tuple(map(os.fspath, _several(given, (str, os.PathLike), "a path")))
+
+
+def is_frame(given: object) -> bool:
+    """Whether an argument is rows with columns: a frame of pandas, Polars or Spark, a table."""
+    return hasattr(type(given), "columns")
+
+
+def remedy_for(given: object) -> str | None:
+    """Return what to pass instead of an object that names no file; None if that is not known."""
+    if is_frame(given):
+        return "Write it to a file first."
+    if hasattr(given, "getvalue"):
+        return "Pass its getvalue()."
+    if hasattr(given, "read"):
+        return "Pass its path, or what its read() returns."
+    if isinstance(given, Iterable):
+        return "for_each_file applies a verb to several files."
+    return None
+
+
+def rate_of(given: Rate, argument: str = "fpp") -> float:
+    """Return a false positive probability, which may be text, as in "0.01" or "1%".
+
+    Args:
+        given: The argument.
+        argument: Its name, for the message.
+
+    Raises:
+        InvalidArgument: If it is no number between 0 and 1, both excluded.
+    """
+    try:
+        is_percent = isinstance(given, str) and given.endswith("%")
+        rate = float(given[:-1]) / 100 if is_percent else float(given)  # type: ignore[index]
+    except (TypeError, ValueError, OverflowError):
+        rate = 0.0
+    if not 0 < rate < 1:
+        raise InvalidArgument(
+            f"{argument} is a number between 0 and 1, such as 0.001, not {given!r:.80}"
+        )
+    return rate
+
+
+def rates_of(given: Rate | Mapping[str, Rate]) -> float | dict[str, float]:
+    """Return the false positive probability for all columns, or those by name, as numbers.
+
+    Raises:
+        InvalidArgument: If one is no number between 0 and 1, both excluded.
+    """
+    if isinstance(given, Mapping):
+        return {name: rate_of(rate, f'fpp of "{name}"') for name, rate in given.items()}
+    return rate_of(given)
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Check a number of threads; None leaves it open.
+
+    Raises:
+        InvalidArgument: If it is no whole number above 0.
+    """
+    if jobs is not None and (not isinstance(jobs, Integral) or jobs < 1):
+        raise InvalidArgument(f"jobs is a number of threads, 1 or more, not {jobs!r:.80}")
 
 
 def _several(given: Any, kinds: Any, what: str) -> list[Any]:  # noqa: ANN401  checked here

@@ -49,7 +49,24 @@ def select_columns(leaves: Sequence[C], names: str | Iterable[str]) -> tuple[C, 
         ColumnNotFound: If a name matches nothing, or two leaves of the same path.
         InvalidArgument: If a name is not text.
     """
+    check_is_one_name(names, [leaf.name for leaf in leaves])
     return tuple(dict.fromkeys(leaf for name in names_of(names) for leaf in _select(leaves, name)))
+
+
+def check_is_one_name(given: object, known: Sequence[str]) -> None:
+    """Check that text, which is the name of one column, does not list several columns.
+
+    Raises:
+        ColumnNotFound: If there is no such column, but commas separate names of columns in it.
+    """
+    if not isinstance(given, str) or "," not in given or given in known:
+        return
+    parts = [part.strip() for part in given.split(",")]
+    if set(parts) <= set(known):
+        listed = ", ".join(f'"{part}"' for part in parts)
+        raise ColumnNotFound(
+            f'there is no column "{given}"', name=given, remedy=f"Give a list: [{listed}]."
+        )
 
 
 def choose_columns(

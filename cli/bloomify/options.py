@@ -36,13 +36,14 @@ def parse_rate(text: str) -> float:
     Raises:
         ValueError: If the number is not between 0 and 1, both excluded.
     """
+    from parquet_bloomwriter.arguments import rate_of
+    from parquet_bloomwriter.errors import InvalidArgument
+
     try:
-        rate = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate < 1:
-        raise ValueError(f"{text!r} is not a probability between 0 and 1, both excluded")
-    return rate
+        return rate_of(text)
+    except InvalidArgument:
+        problem = f"{text!r} is not a probability between 0 and 1, both excluded"
+        raise ValueError(problem) from None
 
 
 def parse_count(text: str) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.errors import IndexNotFound, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.index.actions import lifecycle
 from parquet_bloomwriter.index.config import (
     DEFAULT_FPP,
@@ -12,7 +14,7 @@ from parquet_bloomwriter.index.config import (
     MAX_TOTAL_BYTES,
     config_for,
 )
-from parquet_bloomwriter.index.describe import describe, with_changes
+from parquet_bloomwriter.index.describe import describe, indexes_meant, listed, with_changes
 from parquet_bloomwriter.index.layout import (
     find_index,
     home_of,
@@ -23,12 +25,12 @@ from parquet_bloomwriter.index.layout import (
 from parquet_bloomwriter.index.log.log import IndexLog
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
     from typing import Literal, TypeAlias
 
     from pyiceberg.table import DataScan, FileScanTask
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Engine, Origin, Progress
     from parquet_bloomwriter.index.report import IndexInfo, IndexReport, LookupReport
@@ -44,7 +46,7 @@ def create(  # noqa: PLR0913  all by keyword
     exclude: str | Sequence[str] = (),
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
-    fpp: float | Mapping[str, float] = DEFAULT_FPP,
+    fpp: Rate | Mapping[str, Rate] = DEFAULT_FPP,
     expected_num_items: int | Mapping[str, int] | None = None,
     origin: Origin = "auto",
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -73,8 +75,8 @@ def create(  # noqa: PLR0913  all by keyword
             Iceberg table: below its location). It may be
             elsewhere than the table: on a disk for a table on a store, or the other way.
         files: The table's files, if they are not all Parquet files of the folder.
-        fpp: False positive probability asked for, in (0, 1); for all columns, or by column, with
-            patterns as above; "*" is for all that are not named.
+        fpp: False positive probability asked for, in (0, 1), or as text: "1%"; for all columns, or
+            by column, with patterns as above; "*" is for all that are not named.
         expected_num_items: Distinct values in the whole table, for the size of the filter of all
             files; by default the number of rows.
         origin: "values" builds filters from the values, "embedded" takes the filters that the files
@@ -129,8 +131,8 @@ def create(  # noqa: PLR0913  all by keyword
 
 def refresh(  # noqa: PLR0913  all by keyword
     table: StrPath,
+    name: str | None = None,
     *,
-    name: str,
     mode: Literal["incremental", "full", "quick"] = "incremental",
     home: StrPath | None = None,
     files: StrPath | Sequence[StrPath] | None = None,
@@ -145,7 +147,7 @@ def refresh(  # noqa: PLR0913  all by keyword
 
     Args:
         table: As for `create`.
-        name: Name of the index.
+        name: Name of the index; by default the only one of the table that is not deleted.
         mode: "incremental" builds filters for new files and adds their values to the filter of all
             files. "quick" does not add them: that filter then does not cover the new files. "full"
             builds everything anew.
@@ -157,21 +159,23 @@ def refresh(  # noqa: PLR0913  all by keyword
 
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If the index was deleted, a column cannot be indexed any more, or the files
-            belong to a Delta, Iceberg or Hudi table by now.
+        InvalidArgument: If no name is given and the table has several indexes, the index was
+            deleted, a column cannot be indexed any more, or the files belong to a Delta, Iceberg or
+            Hudi table by now.
         IndexBusy: If another action is changing the index.
         OSError: If the index cannot be written.
     """
     from parquet_bloomwriter.index.actions.refresh import refresh_index
 
-    log = IndexLog(find_index(table, name, home), one_writer=one_writer)
+    folder = _folder(table, name, home, passes_over_deleted=True)
+    log = IndexLog(folder, one_writer=one_writer)
     return refresh_index(log, table, mode, files=files, engine=engine, progress=progress)
 
 
 def optimize(
     table: StrPath,
+    name: str | None = None,
     *,
-    name: str,
     home: StrPath | None = None,
     slices: bool | None = None,
     one_writer: bool = False,
@@ -183,7 +187,7 @@ def optimize(
 
     Args:
         table: As for `create`.
-        name: Name of the index.
+        name: Name of the index; by default the only one of the table that is not deleted.
         home: As for `create`.
         slices: Whether the index has slices from now on, as for `create`; None leaves that as it
             is.
@@ -191,70 +195,116 @@ def optimize(
 
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If the index was deleted.
+        InvalidArgument: If no name is given and the table has several indexes, or the index was
+            deleted.
         IndexBusy: If another action is changing the index.
         OSError: If the index cannot be written.
     """
     from parquet_bloomwriter.index.actions.optimize import optimize_index
 
-    log = IndexLog(find_index(table, name, home), one_writer=one_writer)
+    folder = _folder(table, name, home, passes_over_deleted=True)
+    log = IndexLog(folder, one_writer=one_writer)
     return optimize_index(log, slices=slices)
 
 
 def vacuum(
-    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+    table: StrPath,
+    name: str | None = None,
+    *,
+    home: StrPath | None = None,
+    one_writer: bool = False,
 ) -> IndexReport:
     """Remove files of an index that are no longer needed; of a deleted index, all.
 
     Queries that still use an older version go on without an index.
 
+    Args:
+        table: As for `create`.
+        name: Name of the index; by default the only one of the table.
+        home: As for `create`.
+        one_writer: As for `create`.
+
     Raises:
         IndexNotFound: If there is no such index.
+        InvalidArgument: If no name is given, and the table has several indexes.
         IndexBusy: If another action is changing the index.
         OSError: If a file cannot be removed.
     """
-    return lifecycle.vacuum(IndexLog(find_index(table, name, home), one_writer=one_writer))
+    return lifecycle.vacuum(IndexLog(_folder(table, name, home), one_writer=one_writer))
 
 
 def delete(
-    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+    table: StrPath,
+    name: str | None = None,
+    *,
+    home: StrPath | None = None,
+    one_writer: bool = False,
 ) -> IndexReport:
     """Stop lookups from using an index. Its files stay until `vacuum`; `restore` undoes it.
 
+    Args:
+        table: As for `create`.
+        name: Name of the index; by default the only one of the table.
+        home: As for `create`.
+        one_writer: As for `create`.
+
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If the index is deleted already.
+        InvalidArgument: If no name is given and the table has several indexes, or the index is
+            deleted already.
         IndexBusy: If another action is changing the index.
     """
-    return lifecycle.delete(IndexLog(find_index(table, name, home), one_writer=one_writer))
+    return lifecycle.delete(IndexLog(_folder(table, name, home), one_writer=one_writer))
 
 
 def restore(
-    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+    table: StrPath,
+    name: str | None = None,
+    *,
+    home: StrPath | None = None,
+    one_writer: bool = False,
 ) -> IndexReport:
     """Let lookups use a deleted index again.
 
+    Args:
+        table: As for `create`.
+        name: Name of the index; by default the only one of the table.
+        home: As for `create`.
+        one_writer: As for `create`.
+
     Raises:
         IndexNotFound: If there is no such index.
-        InvalidArgument: If the index is not deleted.
+        InvalidArgument: If no name is given and the table has several indexes, or the index is not
+            deleted.
         IndexBusy: If another action is changing the index.
     """
-    return lifecycle.restore(IndexLog(find_index(table, name, home), one_writer=one_writer))
+    return lifecycle.restore(IndexLog(_folder(table, name, home), one_writer=one_writer))
 
 
 def cancel(
-    table: StrPath, *, name: str, home: StrPath | None = None, one_writer: bool = False
+    table: StrPath,
+    name: str | None = None,
+    *,
+    home: StrPath | None = None,
+    one_writer: bool = False,
 ) -> IndexReport:
     """End an action on an index whose process died or takes too long.
 
     The last stable version counts again, and files that were written since are removed. An action
     that is still at work notices when it ends, and fails. If no action is at work, nothing is done.
 
+    Args:
+        table: As for `create`.
+        name: Name of the index; by default the only one of the table.
+        home: As for `create`.
+        one_writer: As for `create`.
+
     Raises:
         IndexNotFound: If there is no such index.
+        InvalidArgument: If no name is given, and the table has several indexes.
         IndexBusy: If another process has changed the index at the same time.
     """
-    return lifecycle.cancel(IndexLog(find_index(table, name, home), one_writer=one_writer))
+    return lifecycle.cancel(IndexLog(_folder(table, name, home), one_writer=one_writer))
 
 
 def indexes(
@@ -277,8 +327,8 @@ def indexes(
 
 def index(
     table: StrPath,
+    name: str | None = None,
     *,
-    name: str,
     home: StrPath | None = None,
     changes: bool = True,
     files: StrPath | Sequence[StrPath] | None = None,
@@ -287,17 +337,19 @@ def index(
 
     Args:
         table: As for `create`.
-        name: Name of the index.
+        name: Name of the index; by default the only one of the table that is not deleted.
         home: As for `create`.
         changes: Also look for files that were appended or deleted since the last refresh.
         files: As for `create`.
 
     Raises:
         IndexNotFound: If there is no such index.
+        InvalidArgument: If no name is given, and the table has several indexes.
     """
-    info = describe(find_index(table, name, home))
+    folder = _folder(table, name, home, passes_over_deleted=True)
+    info = describe(folder)
     if info is None:
-        raise not_found(home_of(table, home), name)
+        raise not_found(*os.path.split(folder))
     return _with_changes(table, info, files) if changes else info
 
 
@@ -386,6 +438,29 @@ def prune_scan(
     from parquet_bloomwriter.index.query.iceberg_scan import prune
 
     return prune(scan, filters, name=name, home=home)
+
+
+def _folder(
+    table: StrPath, name: str | None, home: StrPath | None, *, passes_over_deleted: bool = False
+) -> str:
+    """Return the folder of the index that is named, or of the only one that can be meant.
+
+    Raises:
+        IndexNotFound: If there is no such index.
+        InvalidArgument: If none is named, and there are several.
+    """
+    if name is None:
+        meant = indexes_meant(table, home, passes_over_deleted=passes_over_deleted)
+        if not meant:
+            raise IndexNotFound(
+                "the table has no index",
+                path=os.fspath(table),
+                remedy=(Proposal(Way.CREATE_INDEX, "Create one first"), "."),
+            )
+        if len(meant) > 1:
+            raise InvalidArgument(f"say which index with name=; there are {listed(meant)}")
+        name = meant[0].name
+    return find_index(table, name, home)
 
 
 def _with_changes(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
-from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.errors import IndexProblem, InvalidArgument
 from parquet_bloomwriter.index.contract import CONTRACTS, OPTION
 from parquet_bloomwriter.index.engine import Origin
@@ -18,6 +18,7 @@ from parquet_bloomwriter.text import suggestion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.log.entry import Entry
     from parquet_bloomwriter.index.managed_tables import TableState
@@ -83,7 +84,7 @@ class IndexConfig:
 def config_for(  # noqa: PLR0913  all by keyword
     columns: str | Sequence[str],
     *,
-    fpp: float | Mapping[str, float],
+    fpp: Rate | Mapping[str, Rate],
     expected_num_items: int | Mapping[str, int] | None,
     origin: Origin,
     max_file_bytes: int,
@@ -106,13 +107,13 @@ def config_for(  # noqa: PLR0913  all by keyword
         raise InvalidArgument(f"{contract!r} is not a contract; there are {', '.join(CONTRACTS)}")
     if max_file_bytes < _MIN_FILTER_BYTES:
         raise InvalidArgument(f"a filter has at least {_MIN_FILTER_BYTES} bytes")
-    rates = _by_column(columns, fpp, "fpp")
+    rates = _by_column(columns, rates_of(fpp), "fpp")
     expected = _by_column(columns, expected_num_items, "expected_num_items")
     return IndexConfig(
         columns=tuple(
             IndexedColumn(
                 name=name,
-                fpp=_rate(rates.get(name, DEFAULT_FPP)),
+                fpp=rates.get(name, DEFAULT_FPP),
                 expected_num_items=_count(expected.get(name)),
             )
             for name in columns
@@ -193,12 +194,6 @@ def _by_column(
         problem = f"{option} is given for {strange[0]}, which is not a column of the index"
         raise InvalidArgument(problem, remedy=suggestion(strange[0], columns))
     return given
-
-
-def _rate(fpp: float) -> float:
-    if not 0 < fpp < 1:
-        raise InvalidArgument(f"{fpp} is not a probability between 0 and 1, both excluded")
-    return float(fpp)
 
 
 def _count(expected: int | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import IndexProblem
 from parquet_bloomwriter.index.changes import compare
-from parquet_bloomwriter.index.layout import root_of
+from parquet_bloomwriter.index.layout import home_of, index_folders, root_of, table_root
 from parquet_bloomwriter.index.log.entry import STABLE, State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.log.version_files import bytes_of
@@ -17,9 +17,15 @@ from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from parquet_bloomwriter.index.files import FileId
     from parquet_bloomwriter.index.log.entry import Entry, IndexedColumn
+
+    StrPath: TypeAlias = str | os.PathLike[str]
+
+_LISTED = 12
+"""Indexes that are named where a caller names none."""
 
 
 def describe(folder: str) -> IndexInfo | None:
@@ -38,6 +44,33 @@ def describe(folder: str) -> IndexInfo | None:
         return replace(info, busy=latest.state, busy_since_ms=latest.created_ms, problem=problem)
     gone = stable is None or stable.state is State.DOES_NOT_EXIST
     return None if gone and not problem else replace(info, problem=problem)
+
+
+def indexes_meant(
+    table: StrPath, home: StrPath | None, *, passes_over_deleted: bool
+) -> list[IndexInfo]:
+    """Return the indexes of a table that can be meant where none is named: one, if that is clear.
+
+    Indexes of other tables that share the folder are left out.
+
+    Args:
+        table: The table.
+        home: The folder of its indexes; None for the usual one.
+        passes_over_deleted: Whether deleted indexes are meant only if there are no others.
+
+    Raises:
+        InvalidArgument: If there is no such table.
+    """
+    root = table_root(table)
+    found = [describe(folder) for folder in index_folders(home_of(table, home))]
+    infos = [info for info in found if info is not None and info.root in {"", root}]
+    there = [info for info in infos if info.state != State.DELETED]
+    return there if passes_over_deleted and there else infos
+
+
+def listed(infos: Sequence[IndexInfo]) -> str:
+    """Return the names of indexes with their states."""
+    return ", ".join(f"{info.name} ({info.state})" for info in infos[:_LISTED])
 
 
 def with_changes(info: IndexInfo, files: Sequence[FileId]) -> IndexInfo:

@@ -17,6 +17,14 @@ from parquet_bloomwriter.text import count, listed, name, rate, safe, size
 if TYPE_CHECKING:
     from parquet_bloomwriter.index.engine import Unindexed
     from parquet_bloomwriter.index.log.entry import State
+    from parquet_bloomwriter.reports.summary import Report, Summary
+
+
+def _drawn(report: Report) -> str:
+    """Return a report as HTML, for notebooks."""
+    from parquet_bloomwriter.reports.notebook import notebook_html
+
+    return notebook_html(report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,15 +151,28 @@ class IndexReport:
 
     def __str__(self) -> str:
         """Return a line for the index, and one for each column and each file without filters."""
-        done = self.action if self.changed else f"{self.action}, nothing to do"
-        files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
-        head = f"index {self.name} of {safe(self.root)}: {done}; {self.state}, {files}"
+        head = f"index {self.name} of {safe(self.root)}: {self.outcome}"
         without = [
             *(f"left out: {one}" for one in self.left_out),
             *(f"no filter: {safe(one.path)}: {safe(one.reason)}" for one in self.unindexed),
             *map(safe, self.notes),
         ]
         return listed(head, [*map(str, self.columns), *without])
+
+    @property
+    def outcome(self) -> str:
+        """The action, and the state and size of the index after it, in one line."""
+        done = self.action if self.changed else f"{self.action}, nothing to do"
+        files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
+        return f"{done}; {self.state}, {files}"
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        from parquet_bloomwriter.index.summary import summary_of_action
+
+        return summary_of_action(self)
+
+    _repr_html_ = _drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,13 +232,26 @@ class IndexInfo:
 
     def __str__(self) -> str:
         """Return a line for the index, and one for each column."""
+        head = f"index {self.name} of {safe(self.root)}: {self.status}"
+        return listed(head, map(str, self.columns))
+
+    @property
+    def status(self) -> str:
+        """The state and size of the index, and what has changed since, in one line."""
         state = safe(self.problem) or str(self.state or "not made yet")
         files = f"{count(self.num_files, 'file')}, {size(self.index_bytes)}"
         changes = ""
         if self.appended is not None and self.deleted is not None:
             changes = f"; since: {self.appended:,} appended, {self.deleted:,} deleted"
-        head = f"index {self.name} of {safe(self.root)}: {state}, {files}{changes}"
-        return listed(head, map(str, self.columns))
+        return f"{state}, {files}{changes}"
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        from parquet_bloomwriter.index.summary import summary_of_index
+
+        return summary_of_index(self)
+
+    _repr_html_ = _drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,8 +276,13 @@ class IndexUse:
 
     def __str__(self) -> str:
         """Return one line."""
+        return f"index {self.name}: {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        """How many files the index excluded, and why not more."""
         known = f"{self.num_excluded:,} of {count(self.num_known, 'known file')} excluded"
-        return f"index {self.name}: {known}" + (f"; {self.reason.text}" if self.reason else "")
+        return known + (f"; {self.reason.text}" if self.reason else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +319,31 @@ class LookupReport:
         """Return a line for the predicate, one for each index, and one for each file."""
         files = f"{self.num_kept:,} of {count(self.num_files, 'file')} might match"
         head = f"{safe(self.predicate)}: {files}"
-        return listed(head, [*map(str, self.indexes), *map(safe, self.paths)])
+        notes = [self.unknown_note] if self.unknown_note else []
+        return listed(head, [*map(str, self.indexes), *notes, *map(safe, self.paths)])
+
+    def summary(self) -> Summary:
+        """Return the report in short: a headline, a table and remarks, as plain values."""
+        from parquet_bloomwriter.index.summary import summary_of_lookup
+
+        return summary_of_lookup(self)
+
+    _repr_html_ = _drawn
+
+    @property
+    def unknown_note(self) -> str:
+        """Why files are kept that no index knows, a clause; empty if there are no such files."""
+        if not self.num_unknown or not any(use.num_known for use in self.indexes):
+            return ""
+        if self.num_unknown == 1:
+            return (
+                "1 file is kept because no index knows it: it is new, has changed, or could not be "
+                "read"
+            )
+        return (
+            f"{self.num_unknown:,} files are kept because no index knows them: they are new, have "
+            "changed, or could not be read"
+        )
 
     @property
     def num_kept(self) -> int:

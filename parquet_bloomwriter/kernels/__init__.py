@@ -27,6 +27,7 @@ Rules for kernels:
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -39,20 +40,8 @@ CHOICE = "PARQUET_BLOOMWRITER_KERNELS"
 """Environment variable: `reference` takes the Python reference even where the C is there, without a
 warning; `compiled` fails at import where it is not. For tests and reports of bugs."""
 
-REMEDY = (
-    "pip install --force-reinstall --no-cache-dir --no-binary parquet-bloomwriter "
-    "parquet-bloomwriter"
-)
-"""The command that compiles the kernels; pip would otherwise take the wheel that it has kept."""
-
-
-_NOT_COMPILED = (
-    f"the C kernels are not compiled, so filters take far longer; with a C compiler: {REMEDY}"
-)
-_STALE = (
-    "the C kernels are older than their sources, so filters take far longer; compile them: "
-    "pip install --no-deps -e ."
-)
+_HOME = Path(__file__).parents[2]
+"""The folder that holds the package: a checkout, or where packages are installed."""
 
 
 class SlowKernels(RuntimeWarning):
@@ -72,10 +61,27 @@ def _chosen() -> tuple[ModuleType, str | None]:
         except ImportError as error:
             if choice:
                 raise
-            missing = _STALE if isinstance(error, _StaleError) else _NOT_COMPILED
+            missing = why_missing(_HOME, is_stale=isinstance(error, _StaleError))
         else:
             return compiled, None
     return import_module("parquet_bloomwriter.kernels.reference"), missing
+
+
+def why_missing(home: Path, *, is_stale: bool = False) -> str:
+    """Return the sentence on kernels that are not compiled, or older than their sources.
+
+    Args:
+        home: The folder that holds the package.
+        is_stale: Whether there are compiled kernels.
+    """
+    state = "older than their sources" if is_stale else "not compiled"
+    what = f"the C kernels are {state}, so filters take far longer."
+    if not (home / "pyproject.toml").exists():
+        return f"{what} Install a C compiler, and then the package again."
+    return (
+        f"Python has taken the package from {home}, where {what} Change to another folder, or "
+        f"type: pip install -e {shlex.quote(str(home))}"
+    )
 
 
 class _StaleError(ImportError):

@@ -64,7 +64,9 @@ class Reference:
 
 
 _REMEDIES: dict[ReferenceKind, str | Proposal] = {
-    ReferenceKind.HADOOP_CRC: Proposal(Way.REGENERATE_CRC, "Have the checksum file regenerated"),
+    ReferenceKind.HADOOP_CRC: Proposal(
+        Way.REGENERATE_CRC, "Have the checksum file regenerated (regenerate_crc=True)"
+    ),
     ReferenceKind.SUMMARY_METADATA: "Remove it first and have its writer make it anew",
     ReferenceKind.DELTA_LOG: "Name the table's folder instead",
     ReferenceKind.ICEBERG_METADATA: "Name the table as iceberg://CATALOG/NAMESPACE.TABLE instead",
@@ -137,7 +139,7 @@ def refuse_references(
         if found.kind not in harmless:
             problem = f"a rewrite would contradict {found.path} ({found.kind})"
             elsewhere = Proposal(Way.OTHER_PATH, "write to another path")
-            insist = Proposal(Way.FORCE, "force it")
+            insist = Proposal(Way.FORCE, "force it (force=True)")
             remedy = (_REMEDIES[found.kind], ", ", elsewhere, ", or ", insist, ".")
             raise UnsafeTarget(problem, path=path, remedy=remedy)
 

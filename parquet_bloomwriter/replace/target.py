@@ -91,7 +91,7 @@ def choose_target(  # noqa: PLR0913  all by keyword
 
 def output_exists(name: str) -> UnsafeTarget:
     """Return the error for an output that may not be overwritten."""
-    permit = Proposal(Way.OVERWRITE, "permit overwriting")
+    permit = Proposal(Way.OVERWRITE, "permit overwriting (overwrite=True)")
     remedy = ("Choose another name, or ", permit, ".")
     return UnsafeTarget("the output exists already", path=name, remedy=remedy)
 
@@ -147,7 +147,7 @@ def _check_single_name(path: str, *, name: str, backup: str | None) -> None:
     if num_names > 1:
         problem = f"the file has {num_names} names (hard links)"
         remedy = (
-            Proposal(Way.FORCE_HARD_LINKS, "Permit it"),
+            Proposal(Way.FORCE_HARD_LINKS, "Permit it (force=True)"),
             ", and the other names keep the old bytes; or ",
             Proposal(Way.OTHER_PATH, "write elsewhere"),
             ".",

@@ -78,19 +78,20 @@ class ChunkReport:
     num_bytes: int = 0
     """Bitset, bytes."""
 
-    ndv: int = 0
-    """Distinct values: entries of the dictionary that has them all, or estimated from the filter; 0
-    where none was built."""
+    ndv: int | None = None
+    """Distinct values: entries of the dictionary that has them all, or estimated from the filter;
+    None where none was built."""
 
     fpp: float | None = None
     """Exact false positive probability of the filter."""
 
     def __str__(self) -> str:
         """Return one line."""
-        sizes = f", {count(self.length, 'byte')}, NDV {self.ndv:,}" if self.length else ""
+        sizes = f", {count(self.length, 'byte')}" if self.length else ""
+        values = "" if self.ndv is None else f", NDV {self.ndv:,}"
         achieved = "" if self.fpp is None else f", FPP {rate(self.fpp)}"
         reason = f": {safe(self.reason)}" if self.reason else ""
-        return f"row group {self.row_group} {self.status}{sizes}{achieved}{reason}"
+        return f"row group {self.row_group} {self.status}{sizes}{values}{achieved}{reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +126,9 @@ class ColumnReport:
         return tuple(chunk for chunk in self.chunks if chunk.status is Status.BUILT)
 
     @property
-    def ndv(self) -> int:
-        """Distinct values of the row groups with a new filter, summed."""
-        return sum(chunk.ndv for chunk in self.built)
+    def ndv(self) -> int | None:
+        """Distinct values of the row groups with a new filter, summed; None without any."""
+        return sum(chunk.ndv or 0 for chunk in self.built) if self.built else None
 
     @property
     def bytes_added(self) -> int:
@@ -209,7 +210,8 @@ class AddReport:
     """What the store had to do; None for files on disk."""
 
     data: bytes | None = field(default=None, repr=False)
-    """The new version, if a buffer was given without an output."""
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
 
     @property
     def num_built(self) -> int:
@@ -283,6 +285,8 @@ class StripReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
 
     def __str__(self) -> str:
         """Return a line for the file, and one for each column."""
@@ -330,6 +334,8 @@ class RepairReport:
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
+    """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
+    paths, and with `dry_run`."""
 
     def __str__(self) -> str:
         """Return a line for the file, and one for each filter that cannot be trusted."""
@@ -420,7 +426,7 @@ class ColumnTotals:
             num_row_groups=len(column.chunks),
             num_built=len(column.built),
             num_kept=column.count(Status.KEPT),
-            ndv=column.ndv,
+            ndv=column.ndv or 0,
             num_bytes=column.bytes_added,
             num_bitset_bytes=sum(chunk.num_bytes for chunk in column.built),
             num_needed_bytes=sum(_needed_bytes(chunk, column.asked_fpp) for chunk in column.built),
@@ -486,7 +492,7 @@ def _needed_bytes(chunk: ChunkReport, fpp: float) -> int:
     from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
     from parquet_bloomwriter.sbbf.sizing import num_blocks_for
 
-    return BYTES_PER_BLOCK * num_blocks_for(chunk.ndv, fpp, sizing="exact", min_bytes=64)
+    return BYTES_PER_BLOCK * num_blocks_for(chunk.ndv or 0, fpp, sizing="exact", min_bytes=64)
 
 
 def _half_rates(column: ColumnReport) -> Iterator[float]:
@@ -495,7 +501,7 @@ def _half_rates(column: ColumnReport) -> Iterator[float]:
 
     for chunk in column.built:
         if chunk.num_bytes > MIN_BYTES["pow2"]:
-            half = expected_fpp(chunk.ndv, chunk.num_bytes // (2 * BYTES_PER_BLOCK))
+            half = expected_fpp(chunk.ndv or 0, chunk.num_bytes // (2 * BYTES_PER_BLOCK))
             if half <= _NEARLY * column.asked_fpp:
                 yield half
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument, Unfinished
 from parquet_bloomwriter.replace.commit import new_version
@@ -111,8 +111,12 @@ class _FilePlace(Place):
             regenerate_crc(path)
 
 
-def buffer_place(data: bytes | bytearray | memoryview, destination: Destination) -> Place:
+def buffer_place(data: Any, destination: Destination) -> Place:  # noqa: ANN401  of pyarrow, too
     """Take a buffer that is to be rewritten in memory.
+
+    Args:
+        data: Bytes, or a buffer of pyarrow's.
+        destination: Names no output.
 
     Raises:
         InvalidArgument: If an output is named.
@@ -131,11 +135,15 @@ class _BufferPlace(Place):
     path = None
     output = None
 
-    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+    def __init__(self, data: Any) -> None:  # noqa: ANN401  as above
         self.source = BufferSource(data)
+        self._data = data
 
     def begin(self, old: Readable) -> Rewrite:
         return _BufferRewrite(old)
+
+    def keep(self) -> bytes:
+        return bytes(self._data)
 
 
 class DownloadPlace(Place):

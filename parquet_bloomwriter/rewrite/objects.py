@@ -273,7 +273,7 @@ class _ObjectPlace(FarPlace):
         return open_bucket(path.bucket)
 
 
-_INSIST = Proposal(Way.FORCE, "force it")
+_INSIST = Proposal(Way.FORCE, "force it (force=True)")
 _NEW = Attributes(arguments={"ContentType": "application/vnd.apache.parquet"})
 _cleaning = Lock()
 _cleaned: set[tuple[str, str]] = set()

@@ -20,12 +20,13 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from parquet_bloomwriter.arguments import remedy_for
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, VerificationFailed
 from parquet_bloomwriter.filters.stored import heads_at_once
 from parquet_bloomwriter.rewrite.layout import layout_of
 from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.filesystems import check_local, is_far
-from parquet_bloomwriter.source.open import read_footer
+from parquet_bloomwriter.source.open import is_buffer, read_footer
 from parquet_bloomwriter.source.read_ahead import read_blocks
 from parquet_bloomwriter.values.pages import is_near
 
@@ -118,8 +119,13 @@ class Place(ABC):
             FileChanged: If it has not.
         """
 
-    def keep(self) -> None:  # noqa: B027  most need nothing
-        """Leave the file as it is, and remove what a killed run left beside it."""
+    def keep(self) -> bytes | None:
+        """Leave the file as it is, and remove what a killed run left beside it.
+
+        Returns:
+            The bytes of a buffer; None for a file.
+        """
+        return None
 
     def store_report(self, plan: Plan | None) -> StoreReport | None:
         """Return what the store had to do, or would have to do for a plan; None on disk."""
@@ -166,14 +172,14 @@ def _reader(source: Source, footer: Footer) -> ReadAt:
 def _place(
     source: Input, destination: Destination, progress: Callable[[int], None] | None
 ) -> AbstractContextManager[Place]:
-    if isinstance(source, bytes | bytearray | memoryview):
+    if is_buffer(source):
         from parquet_bloomwriter.rewrite.files import buffer_place
 
         return nullcontext(buffer_place(source, destination))
     if not isinstance(source, str | os.PathLike):
         raise InvalidArgument(
             f"a file is named by its path, or given as bytes, not as {type(source).__name__}",
-            remedy="for_each_file applies a verb to several files.",
+            remedy=remedy_for(source) or "Pass a path, or bytes.",
         )
     output = destination.output
     far = [path for path in (source, output) if path is not None and is_far(path)]
@@ -234,13 +240,16 @@ class RewriteSession:
         new.verify(plan, {})
         return new.commit()
 
-    def keep(self) -> None:
+    def keep(self) -> bytes | None:
         """Leave the file as it is, and remove what a killed run left beside it.
 
         If asked for, checksums are renewed that such a run left stale.
+
+        Returns:
+            The bytes of a buffer; None for a file.
         """
         self._resources.close()  # throws away a new version that was begun
-        self.place.keep()
+        return self.place.keep()
 
 
 class Rewrite(ABC):

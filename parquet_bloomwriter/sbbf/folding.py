@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parquet_bloomwriter import kernels
+from parquet_bloomwriter.arguments import rate_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import MIN_BYTES, Sizing
@@ -76,8 +77,7 @@ def fold_to_rate(
     Raises:
         InvalidArgument: If no divisor of z gives a filter within `max_bytes`.
     """
-    if not 0 < fpp < 1:
-        raise InvalidArgument(f"{fpp} is not a probability between 0 and 1, both excluded")
+    fpp = rate_of(fpp)
     factors = _factors(len(blocks), sizing)
     if max_bytes is not None and len(blocks) * BYTES_PER_BLOCK > max_bytes:
         factors = [k for k in factors if len(blocks) // k * BYTES_PER_BLOCK <= max_bytes]

@@ -26,6 +26,7 @@ import math
 from functools import lru_cache
 from typing import Literal
 
+from parquet_bloomwriter.arguments import rate_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.sbbf.block import BITS_PER_WORD, BYTES_PER_BLOCK, WORDS_PER_BLOCK
 
@@ -85,7 +86,7 @@ def num_blocks_for(
     fewest, most = _limits(sizing, min_bytes, max_bytes)
     if ndv < 0:
         raise InvalidArgument(f"{ndv} is not a number of distinct values")
-    needed = max(1, math.ceil(ndv / _load_of_fpp(_checked(fpp))))
+    needed = max(1, math.ceil(ndv / _load_of_fpp(rate_of(fpp))))
     if sizing == "pow2":
         needed = _next_power_of_two(needed)
     return max(fewest, min(most, needed))
@@ -132,7 +133,7 @@ def classic_num_bits(ndv: int, fpp: float) -> float:
     Raises:
         InvalidArgument: If `fpp` is out of range.
     """
-    return -WORDS_PER_BLOCK * ndv / math.log(1 - _checked(fpp) ** (1 / WORDS_PER_BLOCK))
+    return -WORDS_PER_BLOCK * ndv / math.log(1 - rate_of(fpp) ** (1 / WORDS_PER_BLOCK))
 
 
 def classic_num_bytes(ndv: int, fpp: float) -> int:
@@ -182,12 +183,6 @@ def _load_of_fpp(fpp: float) -> float:
     while (middle := (low + high) / 2) not in (low, high) and high - low > low * 1e-13:
         low, high = (middle, high) if _fpp_of_load(middle) <= fpp else (low, middle)
     return low
-
-
-def _checked(fpp: float) -> float:
-    if not 0 < fpp < 1:
-        raise InvalidArgument(f"{fpp} is not a probability between 0 and 1, both excluded")
-    return fpp
 
 
 def check_max_bytes(max_bytes: int) -> int:

@@ -19,6 +19,7 @@ from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
+from parquet_bloomwriter.source.open import listed
 from parquet_bloomwriter.text import safe, suggestion
 
 if TYPE_CHECKING:
@@ -102,18 +103,27 @@ def find_table(
     """Find the files, their schema and their partitions.
 
     Args:
-        source: What `pyarrow.parquet.read_table` takes, a glob pattern, or bytes.
+        source: What `pyarrow.parquet.read_table` takes, a glob pattern, bytes, or an iterator of
+            paths.
         filesystem: What paths are relative to: a file system of pyarrow or fsspec, or a URL.
         partitioning: What `read_table` takes.
         options: The other arguments of `pyarrow.parquet.ParquetDataset`.
         holds: Whether to open a single file on disk, and keep it open.
 
     Raises:
-        InvalidArgument: If a pattern matches nothing, or a URL cannot be opened here.
+        InvalidArgument: If a pattern matches nothing, a URL cannot be opened here, or there are no
+            files, or rows instead of files.
         TypeError: If an option is none of pyarrow's.
         Any error of pyarrow: If it finds no files, or no Parquet files.
     """
     _check_options(options)
+    several = listed(source)
+    if several is not None and not several:
+        raise InvalidArgument(
+            "the list of files is empty",
+            remedy="If an index named the files, no file can hold the rows that were asked for.",
+        )
+    source = source if several is None else several
     found, place = _as_pyarrow_takes_it(source, filesystem)
     if holds and (table := _opened_once(found, place, partitioning, options)) is not None:
         return table
@@ -208,8 +218,6 @@ def _as_pyarrow_takes_it(source: Any, filesystem: Any) -> tuple[Any, Any]:  # no
         return _of_locations([source])
     if hasattr(source, "for_arrow"):
         return source.for_arrow(), filesystem
-    if isinstance(source, tuple):
-        source = list(source)
     if filesystem is None and _is_url(source):
         place = locate(source)
         return place.path, place.filesystem
@@ -228,7 +236,7 @@ def _location(path: str) -> Location:
 
 
 def _may_be_pattern(source: object) -> bool:
-    paths = source if isinstance(source, list | tuple) else [source]
+    paths = source if isinstance(source, list) else [source]
     return any(isinstance(one, str | os.PathLike) and has_magic(os.fsdecode(one)) for one in paths)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from parquet_bloomwriter.arguments import is_frame, remedy_for
 from parquet_bloomwriter.errors import FileProblem, InvalidArgument, NotParquet
 from parquet_bloomwriter.source.base import RangeReader, not_found
 from parquet_bloomwriter.source.filesystems import is_url, locate
@@ -77,7 +79,7 @@ def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
         return source
     from parquet_bloomwriter.source.stream import BufferSource, StreamSource
 
-    if isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer"):
+    if is_buffer(source):
         return BufferSource(source)
     if _is(source, "pyarrow", "NativeFile"):
         from parquet_bloomwriter.source.remote import ArrowSource
@@ -89,8 +91,29 @@ def _wrapped(source: Any) -> Source:  # noqa: ANN401  of any library
         return StreamSource(source)
     raise InvalidArgument(
         f"nothing can be read from {type(source).__name__}",
-        remedy="Pass a path, a URL, an open binary file, or bytes.",
+        remedy=remedy_for(source) or "Pass a path, a URL, an open binary file, or bytes.",
     )
+
+
+def listed(given: object) -> list[Any] | None:
+    """Return what an iterable of files holds; None if a single file, path or buffer is given.
+
+    Raises:
+        InvalidArgument: If rows in memory are given.
+    """
+    if is_frame(given):
+        raise InvalidArgument(
+            f"a {type(given).__name__} is no file: its rows are in memory",
+            remedy="Pass the path of a Parquet file.",
+        )
+    is_one = isinstance(given, str | os.PathLike | Location) or is_buffer(given)
+    is_open = any(hasattr(given, name) for name in ("read", "read_ranges", "__buffer__"))
+    return None if is_one or is_open or not isinstance(given, Iterable) else list(given)
+
+
+def is_buffer(source: object) -> bool:
+    """Whether something is bytes in memory."""
+    return isinstance(source, bytes | bytearray | memoryview) or _is(source, "pyarrow", "Buffer")
 
 
 def _is(source: object, module: str, name: str) -> bool:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.index.contract import Contract
     from parquet_bloomwriter.index.engine import Origin
     from parquet_bloomwriter.index.report import IndexReport
@@ -72,8 +73,8 @@ class BFIndexConfig:
     """Distinct values expected in the whole table, for every column or by column; None: the number
     of rows."""
 
-    fpp: float | Mapping[str, float] = 0.01
-    """False positive probability for every column or by column, in (0, 1)."""
+    fpp: Rate | Mapping[str, Rate] = 0.01
+    """False positive probability for every column or by column, in (0, 1), or as text: "1%"."""
 
     def __post_init__(self) -> None:
         columns = names_of(self.indexed_columns)

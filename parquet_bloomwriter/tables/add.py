@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.progress import FileProgress
     from parquet_bloomwriter.reports.table import TableReport
     from parquet_bloomwriter.sbbf import Sizing
@@ -97,7 +98,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     *,
     exclude: str | Sequence[str] = (),
     branch: str | None = None,
-    fpp: float | Mapping[str, float] | None = None,
+    fpp: Rate | Mapping[str, Rate] | None = None,
     ndv: int | None = None,
     max_bytes: int | None = None,
     sizing: Sizing = "pow2",
@@ -128,8 +129,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
             `bloomify`.
         exclude: Columns, in the same words, that get no filter.
         branch: Of an Iceberg table; None for its main branch.
-        fpp: False positive probability in (0, 1), for all columns, or by name; None for what the
-            table's properties say, else 0.01.
+        fpp: False positive probability, as for `bloomify`; None for what the table's properties
+            say, else 0.01.
         ndv: Distinct values per row group, if known: saves memory while building.
         max_bytes: Largest bitset, bytes. It wins over `fpp`. None for what the table asks for, else
             128 MiB.

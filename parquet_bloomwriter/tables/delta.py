@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
+from parquet_bloomwriter.arguments import rate_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN
 from parquet_bloomwriter.delta import commit as log
 from parquet_bloomwriter.delta.features import check_replaceable
@@ -206,9 +207,8 @@ def _rates(properties: Mapping[str, str]) -> dict[str, float]:
     for part in _listed(properties.get(_FPP, "")):
         name, _, rate = part.rpartition("=")
         try:
-            number = float(rate.removesuffix("%"))
-            rates[name.strip() or EVERY_COLUMN] = number / 100 if "%" in rate else number
-        except ValueError:
+            rates[name.strip() or EVERY_COLUMN] = rate_of(rate)
+        except InvalidArgument:
             raise InvalidArgument(
                 f'the table\'s property {_FPP} has no rate in "{part}"',
                 remedy="Set it as in 0.01, or 1%, email=0.1%.",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.arguments import rate_of
 from parquet_bloomwriter.tables.open import open_table
-from parquet_bloomwriter.tables.wish import check_fpp, leaves_of
+from parquet_bloomwriter.tables.wish import leaves_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.arguments import Rate
+
 
 def ask_for_filters(
-    table: str | os.PathLike[str], columns: Sequence[str], *, fpp: float | None = None
+    table: str | os.PathLike[str], columns: Sequence[str], *, fpp: Rate | None = None
 ) -> int | None:
     """Set the properties of a Delta or Iceberg table that `bloomify_table` reads.
 
@@ -34,7 +37,6 @@ def ask_for_filters(
         ColumnNotFound: If the table has no such column.
         TableProblem, UnsafeTarget, OutcomeUnknown, StoreProblem, OSError: As for `bloomify_table`.
     """
-    if fpp is not None:
-        check_fpp(fpp)
+    rate = None if fpp is None else rate_of(fpp)
     opened = open_table(table)
-    return opened.ask(leaves_of(opened.columns, columns), fpp)
+    return opened.ask(leaves_of(opened.columns, columns), rate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.arguments import check_jobs
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.reports.table import FileFate, TableReport
 from parquet_bloomwriter.tables.replacement import (
@@ -130,6 +131,7 @@ class Run:
 
 def threads_for(table: Table, jobs: int | None, progress: TableProgress | None) -> Threads:
     """Return the threads that work on a table: two for each core by default, and 16 on stores."""
+    check_jobs(jobs)
     if jobs is None:
         jobs = _JOBS_ON_STORES if table.is_far else _PER_CORE * default_jobs()
     return Threads(jobs, progress)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.column_names import EVERY_COLUMN, matching_names
 from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.sbbf.sizing import MAX_BYTES, check_max_bytes
@@ -16,6 +16,7 @@ from parquet_bloomwriter.text import safe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.tables.table import Columns, Table
 
 DEFAULT_FPP = 0.01
@@ -38,7 +39,7 @@ class Wish:
 def wish_of(
     table: Table,
     names: str | Sequence[str] | None,
-    fpp: float | Mapping[str, float] | None,
+    fpp: Rate | Mapping[str, Rate] | None,
     max_bytes: int | None,
     *,
     exclude: str | Sequence[str] = (),
@@ -86,7 +87,7 @@ def wish_of(
         max_bytes = asked.max_bytes or MAX_BYTES
     check_max_bytes(max_bytes)
     return Wish(
-        rates=_settled(table.columns, chosen, asked_rates if fpp is None else fpp),
+        rates=_settled(table.columns, chosen, rates_of(asked_rates if fpp is None else fpp)),
         max_bytes=max_bytes,
         is_by_table=is_by_table,
     )
@@ -129,16 +130,4 @@ def _settled(
                     remedy="Choose the column too.",
                 )
             rates[leaf] = rate
-    for rate in rates.values():
-        check_fpp(rate)
     return rates
-
-
-def check_fpp(rate: float) -> None:
-    """Check a false positive probability.
-
-    Raises:
-        InvalidArgument: If it is not in (0, 1).
-    """
-    if not 0 < rate < 1:
-        raise InvalidArgument(f"{rate} is no probability between 0 and 1, both excluded")

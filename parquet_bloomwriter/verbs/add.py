@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, get_args
 
+from parquet_bloomwriter.arguments import check_jobs, rates_of
 from parquet_bloomwriter.column_names import choose_columns, settle_per_column
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
@@ -23,6 +24,7 @@ from parquet_bloomwriter.text import percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.progress import Progress
@@ -42,7 +44,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     *,
     exclude: str | Sequence[str] = (),
     output: StrPath | None = None,
-    fpp: float | Mapping[str, float] = 0.01,
+    fpp: Rate | Mapping[str, Rate] = 0.01,
     ndv: int | Mapping[str, int] | None = None,
     max_bytes: int = MAX_BYTES,
     sizing: Sizing = "pow2",
@@ -73,8 +75,8 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         exclude: Columns, in the same words, that get no filter.
         output: Path or URL of the new file; None replaces the file in place, atomically. A buffer's
             new version is in the report.
-        fpp: False positive probability in (0, 1), for all columns, or by name as in `columns`;
-            the name "*" stands for the columns not named, which otherwise get 0.01.
+        fpp: False positive probability in (0, 1), or as text: "1%"; for all columns, or by name as
+            in `columns`; the name "*" stands for the columns not named, which otherwise get 0.01.
         ndv: Distinct values per row group, if known: saves memory while building. By default as
             many as there are values. For all columns, or by name.
         max_bytes: Largest bitset, bytes, below 2 GiB. It wins over `fpp`.
@@ -126,8 +128,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     if dialect == "murmur3" and sizing != "pow2":
         raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
     check_max_bytes(max_bytes)
-    if jobs is not None and jobs < 1:
-        raise InvalidArgument(f"{jobs} threads cannot do any work")
+    check_jobs(jobs)
     wrote = None if progress is None else progress.wrote
     with rewrite_session(source, destination, progress=wrote) as session:
         layout = session.layout
@@ -174,7 +175,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             writes = False
             session.place.check_source_unchanged()  # what could not be read may just have gone away
             if not dry_run:
-                session.keep()
+                data = session.keep()
         return AddReport(
             path=session.place.path,
             output=session.place.output if writes else None,
@@ -241,11 +242,11 @@ def _column_options(
     leaves: Sequence[Leaf],
     chosen: Sequence[Leaf],
     options: FilterOptions,
-    fpp: float | Mapping[str, float],
+    fpp: Rate | Mapping[str, Rate],
     ndv: int | Mapping[str, int] | None,
 ) -> dict[int, FilterOptions]:
     """Options by leaf ordinal, in the order chosen."""
-    rates = settle_per_column(leaves, chosen, fpp, default=options.fpp)
+    rates = settle_per_column(leaves, chosen, rates_of(fpp), default=options.fpp)
     counts = settle_per_column(leaves, chosen, ndv, default=None)
     settled = {}
     for leaf in chosen:

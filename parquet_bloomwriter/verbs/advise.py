@@ -15,7 +15,7 @@ import numpy as np
 from parquet_bloomwriter.advising import ColumnProfile, judge
 from parquet_bloomwriter.advising.column_profile import merge_profiles
 from parquet_bloomwriter.advising.sample import take_sample
-from parquet_bloomwriter.arguments import paths_of
+from parquet_bloomwriter.arguments import check_jobs, paths_of, rate_of
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.columns import notes_on, why_no_filter, why_not_looked_up
 from parquet_bloomwriter.filters.stored import filters_of_columns
@@ -28,7 +28,6 @@ from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
-from parquet_bloomwriter.sbbf import num_blocks_for
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import columns_of_file
 from parquet_bloomwriter.values import LeafReader
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from parquet_bloomwriter.advising import RowGroupSample
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.filters.stored import StoredFilter
     from parquet_bloomwriter.metadata import Footer, Leaf
     from parquet_bloomwriter.predicate.bound import Order
@@ -59,7 +59,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
     source: Input,
     columns: str | Iterable[str] | None = None,
     *,
-    fpp: float = DEFAULT_FPP,
+    fpp: Rate = DEFAULT_FPP,
     sample_rows: int = 32_768,
     jobs: int | None = None,
     filesystem: object | None = None,
@@ -70,7 +70,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         source: A path or URL, the file's bytes, or an open file.
         columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
             ordinal; None takes every column.
-        fpp: False positive probability to size filters for, in (0, 1).
+        fpp: False positive probability to size filters for, in (0, 1), or as text: "1%".
         sample_rows: Values to read of each column, at most, spread over at most four row groups.
         jobs: Threads; by default all cores.
         filesystem: Of pyarrow or fsspec, for a path in it.
@@ -82,10 +82,9 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
             encrypted, so that no filters can be added.
         OSError: If reading a filter's header fails.
     """
-    num_blocks_for(1, fpp)  # Raises for a rate out of range.
+    rate = rate_of(fpp)
     num_jobs = default_jobs() if jobs is None else jobs
-    if num_jobs < 1:
-        raise InvalidArgument(f"{num_jobs} threads cannot do any work")
+    check_jobs(num_jobs)
     if sample_rows < 1:
         raise InvalidArgument(f"a sample of {sample_rows} rows tells nothing")
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
@@ -94,7 +93,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
         advice = tuple(
-            _advice(_Column.of(leaf), evidence, fpp)
+            _advice(_Column.of(leaf), evidence, rate)
             for leaf, evidence in survey.columns(chosen, num_jobs)
         )
         return AdviseReport(
@@ -103,7 +102,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
             size=file.size,
             num_rows=max(int(footer.file.value(FileField.NUM_ROWS)[0]), 0),
             num_row_groups=footer.num_row_groups,
-            fpp=fpp,
+            fpp=rate,
             columns=advice,
         )
 

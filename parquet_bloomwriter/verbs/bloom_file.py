@@ -14,12 +14,15 @@ from parquet_bloomwriter.filters.stored import SHARED, FilterReader
 from parquet_bloomwriter.hashing import XXHASH, HashKind
 from parquet_bloomwriter.kernels.layout import ABSENT
 from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.probing.batch_reader import BatchReader
 from parquet_bloomwriter.probing.bloom import FilterLookups, probe_filters
 from parquet_bloomwriter.probing.footer_cache import FileBatch, cached_footer
+from parquet_bloomwriter.reports.rewriting import listed_names
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.source import open_for_reading
 from parquet_bloomwriter.table_files.files import TableFile
+from parquet_bloomwriter.text import count, safe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,6 +88,14 @@ class BloomFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        """Return the file, its row groups, and the columns with filters."""
+        name = "buffer" if self._source.name is None else repr(self._source.name)
+        has_filter = self._file.footer().chunks.has(ChunkField.BLOOM_FILTER_OFFSET)
+        with_filters = [leaf.name for leaf in self._leaves if has_filter[:, leaf.ordinal].any()]
+        filters = listed_names(map(safe, with_filters)) or "none"
+        return f"BloomFile({name}, {count(self.num_row_groups, 'row group')}, filters: {filters})"
 
     def close(self) -> None:
         """Close the file, unless it was given open."""
@@ -158,7 +169,8 @@ class BloomFile:
         """Look values up in the filters of a column.
 
         Only filters are asked; `probe` uses statistics, too. A row group without a filter, or with
-        a filter that must not be trusted, might contain anything.
+        a filter that must not be trusted, might contain anything. So might all of them for a value
+        that cannot be looked up, such as text in a column of numbers: `print(probe(...))` says why.
 
         Args:
             column: Leaf column.

@@ -9,10 +9,11 @@ from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from glob import has_magic
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 
-from parquet_bloomwriter.arguments import paths_of
+from parquet_bloomwriter.arguments import check_jobs, paths_of
 from parquet_bloomwriter.errors import (
     BloomwriterError,
     InvalidArgument,
@@ -71,6 +72,18 @@ class BackingUp(Protocol[R_co]):
 @overload
 def for_each_file(
     inputs: StrPath | Iterable[StrPath],
+    verb: Callable[[str], R],
+    *,
+    output: None = None,
+    backup_dir: None = None,
+    jobs: int | None = None,
+    dry_run: bool = False,
+) -> Iterator[FileOutcome[R]]: ...
+
+
+@overload
+def for_each_file(
+    inputs: StrPath | Iterable[StrPath],
     verb: Callable[[str, str | None, int], R],
     *,
     output: StrPath | None = None,
@@ -103,6 +116,10 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to every file and yield the outcomes in the order of the files.
 
+    Nothing is done until you iterate: `for outcome in for_each_file(...)`, or `list(...)`. `verb`
+    is called as `verb(path)`, as in `lambda path: bloomify(path, ["id"])`, or, if it takes three
+    arguments, as `verb(path, output, jobs)`. With an `output`, it must take three.
+
     All inputs are checked before work on the first file begins: if one names nothing, nothing is
     done.
 
@@ -110,8 +127,9 @@ def for_each_file(  # noqa: PLR0913  all by keyword
         inputs: Files, URLs, folders (searched through for Parquet files; names that begin with `.`
             or `_` are left out, as readers of datasets do) and glob patterns; one or several.
         verb: Called with a path, the path of its new version (None for in place), and the number
-            of threads it may use; with `backup_dir`, also with a keyword of that name: the folder
-            for the old version of this file, as `bloomify`, `strip` and `repair` take it.
+            of threads it may use; or with the path alone. With `backup_dir`, also with a keyword of
+            that name: the folder for the old version of this file, as `bloomify`, `strip` and
+            `repair` take it.
         output: A file, for one input file; or a folder, in which the inputs' relative paths are
             kept. What folders and patterns match goes to a folder, however many files it is.
         backup_dir: A folder for the old versions of files, outside of the inputs; their relative
@@ -122,13 +140,49 @@ def for_each_file(  # noqa: PLR0913  all by keyword
 
     Raises:
         InvalidArgument: If an input matches nothing, the outputs or the backups would
-            overwrite each other, readers of an input would read its backups, too, or `backup_dir`
-            is no folder.
+            overwrite each other, readers of an input would read its backups, too, `backup_dir`
+            is no folder, or `verb` cannot be called with these arguments.
         FileNotFoundError: If there is no file of a name.
         OSError: If a folder cannot be listed.
     """
+    check_jobs(jobs)
+    called = _with_all_arguments(
+        verb, has_output=output is not None, keywords=() if backup_dir is None else ("backup_dir",)
+    )
     tasks = find_tasks(inputs, output=output, backup_dir=backup_dir)
-    yield from for_each_task(tasks, verb, jobs=jobs, dry_run=dry_run)
+    yield from for_each_task(tasks, called, jobs=jobs, dry_run=dry_run)
+
+
+def _with_all_arguments(
+    verb: Callable[..., R], *, has_output: bool, keywords: Sequence[str]
+) -> Callable[..., R]:
+    """Return `verb`, or, if it takes a path alone, what takes an output and threads, too.
+
+    Raises:
+        InvalidArgument: If it takes neither.
+    """
+    options = dict.fromkeys(keywords)
+    if _takes(verb, "", None, 1, **options):
+        return verb
+    if not has_output and _takes(verb, "", **options):
+        return lambda path, _output, _jobs, **given: verb(path, **given)
+    and_keywords = "".join(f", and the keyword {name}" for name in keywords)
+    if has_output:
+        problem = "with an output, the callable must take (path, output, jobs)"
+    else:
+        problem = "the callable must take (path), or (path, output, jobs)"
+    raise InvalidArgument(f"{problem}{and_keywords}")
+
+
+def _takes(verb: Callable[..., object], *arguments: object, **options: object) -> bool:
+    """Whether a callable takes arguments; True if that is not known."""
+    try:
+        signature(verb).bind(*arguments, **options)
+    except TypeError:
+        return False
+    except ValueError:  # It is written in C, and says nothing of its arguments.
+        return True
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate import parse
 from parquet_bloomwriter.probing.files import Bindings, Given, probe_locations
 from parquet_bloomwriter.source import Location
+from parquet_bloomwriter.source.open import listed
 from parquet_bloomwriter.table_files.find import LAST, AsOf, find_inputs, find_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from parquet_bloomwriter.hashing import Dialect
     from parquet_bloomwriter.predicate import Filters
     from parquet_bloomwriter.probing.files import Openable
@@ -88,21 +90,14 @@ def openables(
     """Return the files that are named or given, in the form that `probe_locations` opens."""
     if isinstance(sources, _PATHS):
         return list(find_inputs(sources, filesystem=filesystem, as_of=as_of).files)
-    if _is_open(sources) or not isinstance(sources, Iterable):
+    several = listed(sources)
+    if several is None:
         find_table(sources, as_of=as_of)
         return [Given(sources)]
-    several = list(sources)
     paths = [one for one in several if isinstance(one, _PATHS)]
     if len(paths) == len(several):
         return list(find_inputs(paths, filesystem=filesystem, as_of=as_of).files)
     return [one for source in several for one in openables(source, filesystem, as_of)]
 
 
-def _is_open(source: object) -> bool:
-    """Whether this is a file or buffer, which could be iterated over, too."""
-    is_file = hasattr(source, "read") or hasattr(source, "read_ranges")
-    return is_file or hasattr(source, "__buffer__") or isinstance(source, _BYTES)
-
-
 _PATHS = (str, os.PathLike, Location)
-_BYTES = (bytes, bytearray, memoryview)

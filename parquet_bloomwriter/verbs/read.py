@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.column_names import check_is_one_name
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
@@ -71,8 +72,8 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     Args:
         source: A file, folder or Delta table, by path or URL; an Iceberg table,
-            iceberg://CATALOG/NAMESPACE.TABLE; a list of files; an open file or a buffer; a glob
-            pattern; or bytes.
+            iceberg://CATALOG/NAMESPACE.TABLE; several files, in a list or by an iterator; an open
+            file or a buffer; a glob pattern; or bytes.
         columns: Names of the columns to return; None for all.
         filters: What is asked for: SQL (`"id = 42 AND email LIKE '%.org'"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression; None for all rows.
@@ -348,6 +349,7 @@ def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | Non
 
 
 def _checked_columns(columns: str | Projection | None, table: TableFiles) -> Projection | None:
+    check_is_one_name(columns, table.schema.names)
     projection = _as_pyarrow_takes_them(columns)
     if isinstance(projection, list):
         table.check_columns(projection)

@@ -74,7 +74,7 @@ def repair(  # noqa: PLR0913  the verb's options, all by keyword
         writes = changes and not dry_run
         data = session.rewrite(plan) if writes else None
         if not (writes or dry_run):
-            session.keep()
+            data = session.keep()
         return RepairReport(
             path=session.place.path,
             output=session.place.output if writes else None,

@@ -73,7 +73,7 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
         writes = changes and not dry_run
         data = session.rewrite(plan) if writes else None
         if not (writes or dry_run):
-            session.keep()
+            data = session.keep()
         return StripReport(
             path=session.place.path,
             output=session.place.output if writes else None,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from parquet_bloomwriter.arguments import check_jobs
 from parquet_bloomwriter.errors import InvalidArgument, MalformedFilter
 from parquet_bloomwriter.filters.lookups import Lookups, look_up
 from parquet_bloomwriter.filters.stored import filters_of_columns, read_bits
@@ -138,8 +139,7 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
 
 
 def _check_options(sample: float | None, absent: int, jobs: int) -> None:
-    if jobs < 1:
-        raise InvalidArgument(f"{jobs} threads cannot do any work")
+    check_jobs(jobs)
     if absent < 0:
         raise InvalidArgument(f"{absent} absent values cannot be looked up")
     whole = isinstance(sample, int)

@@ -218,7 +218,7 @@ def test_the_json_has_the_facts_of_the_table(events: Path, invoke: Invoke) -> No
         "offset": None,
         "length": 0,
         "num_bytes": 0,
-        "ndv": 0,
+        "ndv": None,
         "fpp": None,
     }
 

@@ -6,12 +6,13 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
 from parquet_bloomwriter import kernels as chosen
-from parquet_bloomwriter.kernels import CHOICE, REMEDY, layout, reference
+from parquet_bloomwriter.kernels import CHOICE, layout, reference
 
 Kernels: TypeAlias = Any
 """The reference or the compiled module, which carries no types."""
@@ -47,8 +48,26 @@ def test_the_reference_can_be_asked_for() -> None:
 def test_missing_kernels_are_said_once_with_the_remedy() -> None:
     done = run(f"{MISSING}{ASK}; import parquet_bloomwriter.sbbf")
     assert done.stdout == "False False\n"
-    assert done.stderr.count("SlowKernels: the C kernels are not compiled") == 1
-    assert REMEDY in done.stderr
+    assert done.stderr.count("the C kernels are not compiled") == 1
+    assert f"SlowKernels: {chosen_sentence()}" in done.stderr
+
+
+def test_a_package_that_is_installed_is_to_be_installed_again(tmp_path: Path) -> None:
+    assert chosen.why_missing(tmp_path) == (
+        "the C kernels are not compiled, so filters take far longer. Install a C compiler, and "
+        "then the package again."
+    )
+
+
+def test_a_checkout_is_to_be_left_or_compiled(tmp_path: Path) -> None:
+    home = tmp_path / "a clone"
+    home.mkdir()
+    (home / "pyproject.toml").touch()
+    assert chosen.why_missing(home) == (
+        f"Python has taken the package from {home}, where the C kernels are not compiled, so "
+        "filters take far longer. Change to another folder, or type: pip install -e "
+        f"'{home}'"
+    )
 
 
 def test_missing_kernels_that_are_asked_for_fail() -> None:
@@ -78,10 +97,7 @@ COMMAND = MISSING + "import sys; from bloomify.main import main; sys.argv[1:] = 
 
 
 @pytest.mark.parametrize("options", [[], ["--quiet"]])
-def test_the_command_says_it_in_one_line(
-    tmp_path: Any,  # noqa: ANN401  a path
-    options: list[str],
-) -> None:
+def test_the_command_says_it_in_one_line(tmp_path: Path, options: list[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -93,8 +109,10 @@ def test_the_command_says_it_in_one_line(
 
 
 def chosen_sentence() -> str:
+    home = Path(chosen.__file__).parents[2]  # The tests run in a checkout.
     return (
-        "the C kernels are not compiled, so filters take far longer; with a C compiler: " + REMEDY
+        f"Python has taken the package from {home}, where the C kernels are not compiled, so "
+        f"filters take far longer. Change to another folder, or type: pip install -e {home}"
     )
 
 

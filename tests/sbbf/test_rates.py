@@ -158,7 +158,7 @@ def test_the_largest_size_wins_over_the_rate() -> None:
     assert limited.num_blocks == 1400, "3 is no multiple of the first divisor allowed, 2"
     with pytest.raises(InvalidArgument, match="no fold of 4200 blocks"):
         built.fold_to_target_fpp(0.001, max_bytes=10_000)
-    with pytest.raises(InvalidArgument, match="is not a probability"):
+    with pytest.raises(InvalidArgument, match="fpp is a number between 0 and 1"):
         built.fold_to_target_fpp(0)
 
 

@@ -146,7 +146,7 @@ def test_the_classic_formula_asks_for_too_little() -> None:
 @pytest.mark.parametrize("fpp", [0, 1, -0.1, 1.5, math.nan])
 def test_rates_that_are_no_probabilities(fpp: float) -> None:
     for sized in (num_blocks_for, initial_num_blocks, classic_num_bits, classic_num_bytes):
-        with pytest.raises(InvalidArgument, match="is not a probability"):
+        with pytest.raises(InvalidArgument, match="fpp is a number between 0 and 1"):
             sized(10, fpp)
 
 

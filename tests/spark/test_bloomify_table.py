@@ -106,7 +106,7 @@ def test_an_output_is_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
         assert strip((output / path.name).read_bytes()).data == path.read_bytes()
     rows = report(bloomify_table(spark, table, ["id"], output=output))
     assert [row["status"] for row in rows] == ["skipped"] * 4
-    rows = report(bloomify_table(spark, table, ["id"], output=output, fpp=0.001))
+    rows = report(bloomify_table(spark, table, ["id"], output=output, fpp="0.1%"))
     assert [row["status"] for row in rows] == ["rewritten"] * 4
 
 
@@ -305,6 +305,8 @@ def test_wishes_are_checked_before_any_work(spark: SparkSession, tmp_path: Path)
         (InvalidArgument, {"columns": ["id"], "fpp": {"name": 0.1}}),
         (ColumnNotFound, {"columns": ["id"], "exclude": ["nope"]}),
         (InvalidArgument, {"fpp": 1.5}),
+        (InvalidArgument, {"fpp": "a lot"}),
+        (InvalidArgument, {"fpp": {"id": None}}),
         (InvalidArgument, {"fpp": {"id": 0.1, "name": 0}}),
         (InvalidArgument, {"max_bytes": 7}),
         (InvalidArgument, {"placement": "middle"}),

@@ -192,7 +192,7 @@ def test_properties_have_patterns_and_percent(tmp_path: Path) -> None:
 
 
 def test_rates_by_pattern_are_for_the_columns_that_are_chosen(table: Path) -> None:
-    report = bloomify_table(table, "*", exclude=["place", "day"], fpp={"*": 0.05, "*i*": 0.001})
+    report = bloomify_table(table, "*", exclude=["place", "day"], fpp={"*": "5%", "*i*": 0.001})
     rates = {one.name: one.asked_fpp for one in report.totals}
     assert (rates["id"], rates["email"]) == (0.001, 0.001)
     assert "place.zip" not in rates

@@ -11,9 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import (
+    ColumnNotFound,
     InvalidArgument,
+    UnsafeTarget,
     advise,
     bloomify,
+    for_each_file,
     index,
     inspect,
     iter_batches,
@@ -41,6 +44,19 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
+def test_public_modules_are_found_and_not_imported_before_they_are_used() -> None:
+    program = (
+        "import sys, parquet_bloomwriter as p\n"
+        "assert {'errors', 'index', 'bloomify'} <= set(dir(p))\n"
+        "assert not {p.__name__ + '.index', p.__name__ + '.errors'} & set(sys.modules)\n"
+        "print(p.errors.IndexBusy.__name__, p.index.lookup.__name__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "IndexBusy lookup\n"
+
+
 def test_columns(path: Path) -> None:
     assert [column.name for column in bloomify(path, "ab").columns] == ["ab"]
     bloomify(path)
@@ -52,6 +68,68 @@ def test_columns(path: Path) -> None:
     assert next(iter_batches(path, columns="ab")).schema.names == ["ab"]
     assert [c.name for c in index.create(path.parent, "ab", name="i").columns] == ["ab"]
     assert BFIndexConfig("i", "ab").indexed_columns == ("ab",)
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        bloomify,
+        strip,
+        inspect,
+        verify,
+        advise,
+        lambda file, names: bloomify(file, exclude=names),
+        lambda file, names: read_table(file, columns=names),
+        lambda file, names: iter_batches(file, columns=names),
+    ],
+)
+def test_text_is_no_list_of_columns(path: Path, verb: Callable[[Path, str], object]) -> None:
+    with pytest.raises(ColumnNotFound) as caught:
+        verb(path, "a, ab")
+    problem = 'there is no column "a, ab". Give a list: ["a", "ab"].'
+    assert str(caught.value).endswith(problem)
+    with pytest.raises(ColumnNotFound) as caught:
+        verb(path, "a,c")
+    assert "list" not in str(caught.value)
+
+
+def test_rates_as_text(path: Path) -> None:
+    assert advise(path, "a", fpp="5%").fpp == 0.05
+    report = index.create(path.parent, ["a", "b"], name="i", fpp={"a": "0.1%", "*": "0.05"})
+    assert [column.fpp for column in report.columns] == [0.001, 0.05]
+    for verb in (advise, bloomify):
+        with pytest.raises(
+            InvalidArgument, match=r"^fpp is a number .* such as 0\.001, not 'a bit'"
+        ):
+            verb(path, "a", fpp="a bit")
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, "4"])
+def test_what_is_no_number_of_threads(path: Path, jobs: Any) -> None:  # noqa: ANN401  anything
+    def every(file: Path, *, jobs: int) -> object:
+        return list(for_each_file(file, bloomify, jobs=jobs))
+
+    for verb in (bloomify, verify, advise, every):
+        with pytest.raises(InvalidArgument) as caught:
+            verb(path, jobs=jobs)
+        assert caught.value.problem == f"jobs is a number of threads, 1 or more, not {jobs!r}"
+
+
+def test_remedies_name_arguments(path: Path) -> None:
+    other = path.parent.parent / "other.parquet"
+    bloomify(path, "a", output=other)
+    with pytest.raises(UnsafeTarget, match=r"permit overwriting \(overwrite=True\)\.$"):
+        bloomify(path, "a", output=other)
+    other.with_name(".other.parquet.crc").write_bytes(b"crc")
+    with pytest.raises(UnsafeTarget, match=r"regenerated \(regenerate_crc=True\)"):
+        strip(other)
+    (path.parent / "_metadata").touch()
+    with pytest.raises(UnsafeTarget, match=r"force it \(force=True\)\.$"):
+        bloomify(path, "a")
+    (path.parent / "_metadata").unlink()
+    path.with_name("another").hardlink_to(path)
+    with pytest.raises(UnsafeTarget, match=r"Permit it \(force=True\), "):
+        bloomify(path, "a")
 
 
 def test_paths(path: Path) -> None:
@@ -94,15 +172,3 @@ def test_bytes_are_one_wrong_value(given: object) -> None:
             InvalidArgument, match=r"is text, but (b'|bytearray|<memory).* was given"
         ):
             take(given)  # type: ignore[arg-type]
-
-
-def test_indexes_are_an_attribute_and_imported_only_then() -> None:
-    program = (
-        "import sys, parquet_bloomwriter as p\n"
-        "assert 'parquet_bloomwriter.index' not in sys.modules\n"
-        "print(p.index.lookup.__name__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    )
-    assert done.stdout == "lookup\n"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import bloomify
+from parquet_bloomwriter import bloomify, probe
 from parquet_bloomwriter.errors import (
     ColumnNotFound,
     InvalidArgument,
@@ -45,6 +45,23 @@ MANY = 65
 def test_what_is_in_the_file() -> None:
     with BloomFile(DATA) as file:
         assert (file.num_row_groups, file.columns) == (2, ("id", "email", "city"))
+
+
+def test_the_file_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.parquet"
+    path.write_bytes(DATA)
+    with BloomFile(path) as file:
+        told = f"BloomFile({str(path)!r}, 2 row groups, filters: id, email)"
+        assert repr(file) == told
+    assert repr(file) == told
+    assert repr(BloomFile(written())) == "BloomFile(buffer, 2 row groups, filters: none)"
+
+
+def test_values_that_cannot_be_looked_up_might_be_there() -> None:
+    with BloomFile(DATA) as file:
+        assert file.might_contain("id", "abc") is True
+        assert file.might_contain("id", ["abc", 77_777]).tolist() == [True, False]  # type: ignore[union-attr]
+    assert "the column holds numbers" in str(probe(DATA, [("id", "=", "abc")]))
 
 
 def test_filters_are_those_of_the_file() -> None:

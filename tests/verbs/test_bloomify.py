@@ -23,6 +23,7 @@ from parquet_bloomwriter import (
     UnsafeTarget,
     UnsupportedFile,
     bloomify,
+    repair,
     strip,
     verify,
 )
@@ -44,6 +45,7 @@ from tests.verbs.files import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from parquet_bloomwriter import AddReport
@@ -198,8 +200,11 @@ def test_good_filters_are_kept() -> None:
     for chunk in ((0, 0), (0, 1), (1, 0), (1, 1)):
         assert filter_bytes(after, chunk) == filter_bytes(before, chunk)
     again = bloomify(after)
-    assert (again.written, again.data) == (False, None)
+    assert (again.written, again.data) == (False, after)
     assert statuses(again) == dict.fromkeys(("id", "email", "city"), kept)
+    for column in again.columns:
+        assert (column.ndv, [chunk.ndv for chunk in column.chunks]) == (None, [None, None])
+        assert not any("NDV" in str(part) for part in (column, *column.chunks))
 
 
 def test_replace_builds_all_anew() -> None:
@@ -288,6 +293,38 @@ def test_options_out_of_range(file: Path, options: dict[str, Any]) -> None:
     assert listing(file.parent) == before
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, pa.py_buffer])
+def test_buffers_that_do_not_change_are_returned(kind: Callable[[bytes], Any]) -> None:
+    before = written()
+    with_filters = bloomify(kind(before), ["id"]).data or b""
+    assert with_filters == bloomify(before, ["id"]).data != before
+    for report in (strip(kind(before)), repair(kind(before)), bloomify(kind(before), [])):
+        assert (report.data, report.written) == (before, False)
+    assert bloomify(kind(with_filters), ["id"]).data == with_filters
+    assert strip(before, dry_run=True).data is None
+    assert bloomify(before, dry_run=True).data is None
+
+
+def test_rates_as_text() -> None:
+    report = bloomify(written(), fpp={"id": "20%", "email": "0.001", "*": "1%"}, dry_run=True)
+    assert [column.asked_fpp for column in report.columns] == [0.2, 0.001, 0.01]
+    (column,) = bloomify(written(), "id", fpp="0.1%", dry_run=True).columns
+    assert column.asked_fpp == 0.001
+
+
+@pytest.mark.parametrize("rate", ["", "1", "5 per cent", "100%", "%", None, [0.01], True])
+def test_what_is_no_rate(file: Path, rate: Any) -> None:  # noqa: ANN401  anything
+    before = listing(file.parent)
+    with pytest.raises(InvalidArgument) as caught:
+        bloomify(file, "id", fpp=rate)
+    what = f"a number between 0 and 1, such as 0.001, not {rate!r}."
+    assert str(caught.value) == f"fpp is {what}"
+    with pytest.raises(InvalidArgument) as caught:
+        bloomify(file, "id", fpp={"id": rate})
+    assert str(caught.value) == f'fpp of "id" is {what}'
+    assert listing(file.parent) == before
+
+
 @pytest.mark.parametrize("max_bytes", [1 << 31, (1 << 31) + 1, 1 << 40])
 def test_filters_larger_than_their_header_can_tell_are_refused_at_once(max_bytes: int) -> None:
     """Not when the first of them is built: the file is not even looked for."""
@@ -310,8 +347,9 @@ def test_types_without_filters() -> None:
     assert statuses(report) == {"flag": [Status.SKIPPED], "n": [Status.BUILT]}
     assert "BOOLEAN" in report.columns[0].chunks[0].reason
     assert not filter_bytes(new_version(report), (0, 0))
-    nothing = bloomify(written(table), ["flag"])
-    assert (nothing.written, nothing.data, nothing.num_built) == (False, None, 0)
+    before = written(table)
+    nothing = bloomify(before, ["flag"])
+    assert (nothing.written, nothing.data, nothing.num_built) == (False, before, 0)
 
 
 def test_fallback_is_told() -> None:

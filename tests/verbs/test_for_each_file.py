@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from parquet_bloomwriter import (
@@ -184,6 +188,41 @@ def test_urls_are_refused(folder: Path, tmp_path: Path) -> None:
     assert listing(tmp_path) == before
 
 
+def test_a_verb_of_the_path_alone(tmp_path: Path) -> None:
+    one, other = tmp_path / "in/a.parquet", tmp_path / "in/b.parquet"
+    one.parent.mkdir()
+    for path in (one, other):
+        path.write_bytes(DATA)
+    outcomes = list(for_each_file([one, other], lambda path: bloomify(path, ["id"])))
+    assert [outcome.report.num_built for outcome in outcomes if outcome.report] == [2, 2]
+    assert [outcome.output for outcome in outcomes] == [None, None]
+    kept, keeping = tmp_path / "kept", cast("Any", strip)
+    (outcome,) = for_each_file(one, keeping, backup_dir=kept)
+    assert outcome.error is None
+    assert (one.read_bytes(), (kept / "a.parquet").read_bytes()) == (DATA, other.read_bytes())
+
+
+def test_verbs_that_cannot_be_called(folder: Path) -> None:
+    before = listing(folder)
+
+    def refused(verb: Any, **options: Any) -> str:  # noqa: ANN401  anything
+        with pytest.raises(InvalidArgument) as caught:
+            next(for_each_file(folder, verb, **options))
+        return caught.value.problem
+
+    needs = "the callable must take (path), or (path, output, jobs)"
+    assert refused(lambda: None) == needs
+    assert refused(None) == needs
+    assert refused(lambda path: path, backup_dir=folder.parent / "b") == (
+        f"{needs}, and the keyword backup_dir"
+    )
+    for verb in (lambda path: path, bloomify):
+        assert refused(verb, output=folder.parent / "out") == (
+            "with an output, the callable must take (path, output, jobs)"
+        )
+    assert listing(folder) == before
+
+
 def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
     for verb in (bloomify, strip, repair, inspect, verify, advise, BloomFile):
         with pytest.raises(UnsupportedFile, match="for_each_file applies a verb to every file"):
@@ -191,6 +230,37 @@ def test_verbs_of_one_file_name_the_one_for_folders(folder: Path) -> None:
     for verb in (bloomify, strip, repair):
         with pytest.raises(InvalidArgument, match="for_each_file applies a verb to several"):
             verb([folder / "a.parquet"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (io.BytesIO(b"PAR1"), "Pass its getvalue()."),
+        (pa.table({"id": [1]}), "Write it to a file first."),
+        (pd.DataFrame({"id": [1]}), "Write it to a file first."),
+        (pl.DataFrame({"id": [1]}), "Write it to a file first."),
+        (None, "Pass a path, or bytes."),
+    ],
+)
+def test_what_to_pass_instead(given: Any, remedy: str) -> None:  # noqa: ANN401  anything
+    for verb in (bloomify, strip, repair):
+        with pytest.raises(InvalidArgument) as caught:
+            verb(given)
+        assert caught.value.remedy == remedy
+
+
+def test_frames_are_no_files(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "a.parquet")
+    for verb in (inspect, verify, advise, BloomFile):
+        with pytest.raises(InvalidArgument, match=r"from DataFrame\. Write it to a file first\.$"):
+            verb(frame)
+
+
+def test_an_open_file_has_a_path(folder: Path) -> None:
+    with (folder / "a.parquet").open("rb") as file:
+        with pytest.raises(InvalidArgument, match="Pass its path"):
+            bloomify(file)  # type: ignore[arg-type]
+        assert inspect(file).num_row_groups
 
 
 def test_a_pattern_is_no_name_of_one_file(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,14 +15,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.predicate.arrow_out import to_arrow
+from parquet_bloomwriter.verbs.probe import probe
 from parquet_bloomwriter.verbs.read import dataset, iter_batches, read_table
 from parquet_bloomwriter.verbs.scan_polars import scan_polars
 from tests.support.cells import CELLS, IDS, ROWS, bloomed, same
 from tests.support.random_tables import Column, conjunctions, expressions, files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 ID = int(IDS[4321])
@@ -115,7 +118,7 @@ def test_values_from_the_path_come_before_those_in_the_file(tmp_path: Path) -> N
     assert _check(tmp_path, [("k", "=", 7)], partitioning=hive) == 0
 
 
-def test_columns_that_some_files_lack(tmp_path: Path) -> None:
+def test_columns_that_some_severallack(tmp_path: Path) -> None:
     old = pa.table({"id": [1, 2, 3, 4]})
     new = pa.table({"id": [5, 6, 7, 8], "tag": ["a", "b", "c", "d"]})
     _write(tmp_path, {"b.parquet": old, "a.parquet": new}, "id")
@@ -185,7 +188,7 @@ def test_a_name_with_a_dot_and_a_field_of_a_struct_are_two_things(tmp_path: Path
     assert _check(tmp_path / "2", ~(pc.field("s", "x") == 3)) == 6
 
 
-def test_files_without_filters_and_files_with_them(tmp_path: Path) -> None:
+def test_severalwithout_filters_and_files_with_them(tmp_path: Path) -> None:
     table = pa.table({"id": [3, 900, 5, 800]})
     pq.write_table(table, tmp_path / "plain.parquet", row_group_size=2, use_dictionary=False)
     _write(tmp_path, {"bloomed.parquet": table}, "id")
@@ -246,6 +249,48 @@ def test_any_folder(
 def _rows(table: pa.Table) -> list[str]:
     """The rows; pyarrow's threads promise no order between files and row groups."""
     return sorted(map(repr, table.to_pylist()))
+
+
+def _collected(source: object) -> pa.Table:
+    return scan_polars(source).collect().to_arrow()
+
+
+READERS = [
+    read_table,
+    lambda source: pa.Table.from_batches(iter_batches(source)),
+    lambda source: dataset(source).to_table(),
+    _collected,
+]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_severalby_an_iterator(years: Path, reader: Callable[[object], pa.Table]) -> None:
+    paths = sorted(map(str, years.rglob("*.parquet")))
+    expected = reader(paths)
+    assert expected.num_rows > 0
+    for several in (iter(paths), map(str, paths), tuple(paths), dict.fromkeys(paths)):
+        assert reader(several).equals(expected)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("given", [[], (), iter(())])
+def test_no_files(reader: Callable[[object], pa.Table], given: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"^the list of files is empty\. If an index named"):
+        reader(given)
+
+
+@pytest.mark.parametrize("reader", [*READERS, lambda source: probe(source, "id = 5")])
+@pytest.mark.parametrize("kind", [pa.Table.from_pydict, pd.DataFrame, pl.DataFrame, pl.LazyFrame])
+def test_rows_in_memory_are_no_files(
+    reader: Callable[[object], object], kind: Callable[[object], object]
+) -> None:
+    frame = kind({"id": [1]})
+    with pytest.raises(InvalidArgument) as caught:
+        reader(frame)
+    assert str(caught.value) == (
+        f"a {type(frame).__name__} is no file: its rows are in memory. Pass the path of a Parquet "
+        "file."
+    )
 
 
 @pytest.fixture(scope="module")

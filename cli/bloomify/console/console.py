@@ -73,7 +73,7 @@ class Console:
                 "--quiet and --verbose exclude each other", click.get_current_context()
             )
         if is_quiet:
-            warnings.filterwarnings("ignore", "the C kernels are not compiled")
+            warnings.filterwarnings("ignore", ".*the C kernels are ")
         is_watched = not is_quiet and sys.stderr.isatty()
         console = cls(bar=Bar(sys.stderr if is_watched else None), is_quiet=is_quiet)
         if is_watched or options["verbose"]:

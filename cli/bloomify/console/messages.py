@@ -19,9 +19,9 @@ DEBUG = "BLOOMIFY_DEBUG"
 BUG_HINT = f"This is a bug; {DEBUG}=1 shows where."
 
 _OPTIONS = {
-    Way.OVERWRITE: "{} with --overwrite",
+    Way.OVERWRITE: "permit overwriting with --overwrite",
     Way.FORCE: "insist with --force",
-    Way.FORCE_HARD_LINKS: "{} with --force",
+    Way.FORCE_HARD_LINKS: "Permit it with --force",
     Way.REGENERATE_CRC: "Renew the checksum file with --regenerate-crc",
     Way.OTHER_PATH: "{} with -o",
     Way.BACKUP_FOLDER: "with --backup-dir",

@@ -11,7 +11,7 @@ from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.arguments import check_jobs
 from parquet_bloomwriter.parallel import default_jobs
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ class ThreadEngine:
         Raises:
             InvalidArgument: If `jobs` is less than one.
         """
-        if jobs is not None and jobs < 1:
-            raise InvalidArgument(f"{jobs} threads cannot do anything")
+        check_jobs(jobs)
         self._jobs = jobs or default_jobs()
 
     @property

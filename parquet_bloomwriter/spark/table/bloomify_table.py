@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from parquet_bloomwriter.arguments import names_of
+from parquet_bloomwriter.arguments import names_of, rates_of
 from parquet_bloomwriter.delta.place import is_table
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from parquet_bloomwriter.arguments import Rate
     from parquet_bloomwriter.index.engine import Progress
     from parquet_bloomwriter.sbbf import Sizing
     from parquet_bloomwriter.spark.table.files import TableFile
@@ -59,7 +60,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
     *,
     exclude: str | Sequence[str] = (),
     output: StrPath | None = None,
-    fpp: float | Mapping[str, float] | None = None,
+    fpp: Rate | Mapping[str, Rate] | None = None,
     ndv: int | Mapping[str, int] | None = None,
     max_bytes: int = MAX_BYTES,
     sizing: Sizing = "pow2",
@@ -179,7 +180,7 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
         options=RewriteOptions(
             columns=None if columns is None else names_of(columns),
             exclude=names_of(exclude),
-            fpp=_DEFAULT_FPP if fpp is None else fpp if isinstance(fpp, float | int) else dict(fpp),
+            fpp=rates_of(_DEFAULT_FPP if fpp is None else fpp),
             ndv=ndv if ndv is None or isinstance(ndv, int) else dict(ndv),
             max_bytes=check_max_bytes(max_bytes),
             sizing=sizing,

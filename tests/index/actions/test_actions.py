@@ -27,6 +27,7 @@ from parquet_bloomwriter.index.build.threads import ThreadEngine
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.layout import local_path
 from parquet_bloomwriter.index.log.log import IndexLog
+from tests.reports.parsing import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -172,6 +173,33 @@ def test_files_that_no_index_knows_are_kept(made: Path) -> None:
     assert (report.paths, report.num_unknown) == ((str(made / "new.parquet"),), 1)
 
 
+def test_lookups_as_text_say_why_files_are_kept(made: Path) -> None:
+    assert "kept" not in str(index.lookup(made, "id = 5000"))
+    path = write(made, "new.parquet", 1000)
+    assert str(index.lookup(made, "id = 5000")).splitlines() == [
+        "id = 5000: 1 of 7 files might match",
+        "  index ids: 6 of 6 known files excluded",
+        "  1 file is kept because no index knows it: it is new, has changed, or could not be read",
+        f"  {path}",
+    ]
+    write(made, "newer.parquet", 1000)
+    told = "  2 files are kept because no index knows them: they are new, have changed, or could "
+    assert str(index.lookup(made, "id = 5000")).splitlines()[2] == f"{told}not be read"
+
+
+def test_reports_in_notebooks(made: Path) -> None:
+    path = write(made, "new.parquet", 1000)
+    looked_up = Seen(index.lookup(made, "id = 5000")._repr_html_())
+    assert looked_up.rows == [[str(path)]]
+    assert looked_up.text.startswith(f"{made}: id = 5000: 1 of 7 files might match; ")
+    assert "index ids: 6 of 6 known files excluded" in looked_up.text
+    assert "note: 1 file is kept because" in looked_up.text
+    for report in (index.index(made), index.refresh(made)):
+        shown = Seen(report._repr_html_())
+        assert shown.text.startswith(f"{made}: index ids: ")
+        assert [row[0] for row in shown.rows] == [column.name for column in report.columns]
+
+
 def test_several_indexes_are_asked(table: Path) -> None:
     index.create(table, ["id"], name="a")
     write(table, "new.parquet", 1000)
@@ -223,7 +251,7 @@ def test_names_that_are_none(table: Path, name: str) -> None:
         ({"columns": ["id", "id"]}, 'more than once, as "id"'),
         ({"columns": ["id", "email", "ID"]}, 'more than once, as "id" and "ID"'),
         ({"columns": ["nothing"]}, "nothing"),
-        ({"fpp": 0.0}, "not a probability"),
+        ({"fpp": 0.0}, "fpp is a number between 0 and 1"),
         ({"fpp": {"email": 0.1}}, "which is not a column of the index"),
         ({"expected_num_items": 0}, "not a number of distinct"),
         ({"origin": "thin air"}, "not an origin"),
@@ -280,6 +308,36 @@ def test_an_index_that_is_not_there(made: Path) -> None:
     index.vacuum(made, name="ids")
     with pytest.raises(IndexNotFound, match=r'no index "ids"\. Create it first'):
         index.index(made, name="ids")
+
+
+def test_the_only_index_needs_no_name(made: Path) -> None:
+    assert index.index(made).name == "ids"
+    assert index.refresh(made, mode="full").name == "ids"
+    for verb in (index.optimize, index.delete, index.restore, index.vacuum, index.cancel):
+        assert verb(made).name == "ids"
+    assert index.refresh(made, "ids").changed is False
+
+
+def test_of_several_indexes_one_must_be_named(made: Path) -> None:
+    index.create(made, ["email"], name="mails")
+    index.delete(made, "mails")
+    for verb in (index.delete, index.restore, index.vacuum, index.cancel):
+        with pytest.raises(InvalidArgument) as caught:
+            verb(made)
+        assert str(caught.value) == (
+            "say which index with name=; there are ids (ACTIVE), mails (DELETED)."
+        )
+    assert {index.refresh(made).name, index.optimize(made).name, index.index(made).name} == {"ids"}
+    index.restore(made, "mails")
+    with pytest.raises(InvalidArgument, match="say which index"):
+        index.refresh(made)
+
+
+def test_there_is_no_index_to_be_meant(table: Path) -> None:
+    for verb in (index.refresh, index.delete, index.index):
+        with pytest.raises(IndexNotFound) as caught:
+            verb(table)
+        assert str(caught.value) == f"{table}: the table has no index. Create one first."
 
 
 def test_an_index_of_a_folder_above(made: Path) -> None:

@@ -32,15 +32,12 @@ if TYPE_CHECKING:
     from bloomify.commands.index.options import IndexOptions
     from bloomify.views.base import Document
     from parquet_bloomwriter.index.engine import Progress
-    from parquet_bloomwriter.index.report import IndexInfo, IndexReport
+    from parquet_bloomwriter.index.report import IndexReport
 
 R = TypeVar("R")
 
 _NO_ROOM = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT})
 _ELSEWHERE = "An index can also be created elsewhere, with --home."
-_LISTED = 12
-"""Indexes that are named where a command line names none."""
-
 _PASS_OVER_DELETED = frozenset({"refresh", "show", "optimize"})
 """Commands that mean no deleted index if there is another, to which they do no harm."""
 
@@ -216,23 +213,16 @@ def name_of(run: IndexRun) -> str:
     """
     if run.name is not None:
         return run.name
-    infos = run.attempt(lambda: _indexes_of(run))
-    if not infos:
+    from parquet_bloomwriter.index.describe import indexes_meant, listed
+
+    passes = run.ctx.info_name in _PASS_OVER_DELETED
+    meant = run.attempt(
+        lambda: indexes_meant(run.table, run.options["home"], passes_over_deleted=passes)
+    )
+    if not meant:
         how = run.how_to_create()
         raise click.UsageError(f"the table has no index. {how}", run.ctx)
-    there = [info for info in infos if info.state != "DELETED"]
-    meant = there if run.ctx.info_name in _PASS_OVER_DELETED and there else infos
-    if len(meant) == 1:
-        return meant[0].name
-    names = [f"{info.name} ({info.state})" for info in infos[:_LISTED]]
-    raise click.UsageError(f"say which index with --name; there are {', '.join(names)}", run.ctx)
-
-
-def _indexes_of(run: IndexRun) -> list[IndexInfo]:
-    """List the indexes of the table, without those of other tables that share their folder."""
-    from parquet_bloomwriter import index
-    from parquet_bloomwriter.index.layout import table_root
-
-    root = table_root(run.table)
-    infos = index.indexes(run.table, home=run.options["home"])
-    return [info for info in infos if info.root in ("", root)]
+    if len(meant) > 1:
+        names = listed(meant)
+        raise click.UsageError(f"say which index with --name; there are {names}", run.ctx)
+    return meant[0].name
