@@ -38,7 +38,8 @@ def figures(repeats: int) -> Iterator[Figure]:
         limit=0.1,
     )
     yield at_most(
-        "The filters of both columns for an index, one thread, against the same",
+        "Building the filters of both columns for an index, one thread, against pyarrow decoding "
+        "the two columns",
         times["index"],
         base=decode,
         limit=0.1,

@@ -20,7 +20,7 @@ _QUERIES = 20
 _MB = 1e6
 _ALTERNATIVES = {
     "pyarrow_rewrite": "pyarrow: read, and write with `bloom_filter_options`",
-    "duckdb_copy": "DuckDB: COPY, with dictionaries, its condition for filters",
+    "duckdb_copy": "DuckDB: COPY with dictionaries, without which it writes no filters",
     "datafusion_copy": "DataFusion: COPY with filters on the two columns",
 }
 
@@ -29,7 +29,7 @@ def figures(repeats: int) -> Iterator[Figure]:
     """DuckDB's point query before and after, and adding the filters against writing anew."""
     for kind, words in (("present", "that is there"), ("absent", "that is in no row")):
         before, after = _asked(REFERENCE, kind, repeats), _asked(FILTERED, kind, repeats)
-        what = f"DuckDB asks for an e-mail address {words}"
+        what = f"DuckDB looks up an e-mail address {words}"
         yield Figure(what=f"{what}: CPU time", figure=_pair(before, after, "cpu_ms", "ms"))
         yield Figure(what=f"{what}: bytes read", figure=_pair(before, after, "read_mb", "MB"))
     sizes = REFERENCE.stat().st_size, FILTERED.stat().st_size

@@ -33,7 +33,7 @@ def build(repeats: int) -> Iterator[Figure]:
         figure=f"{ratio:.2f}x: {threads['values']} against {threads['read']}",
     )
     for words, timings in (("Spark", spark), ("threads", threads)):
-        whence = f"An index by {words} from embedded filters, against from values"
+        whence = f"An index by {words} from embedded filters, against an index from values"
         yield at_most(whence, timings["embedded"], base=timings["values"], limit=1 / 2)
 
 

@@ -214,7 +214,7 @@ def figures(num_files: int) -> Iterator[Figure]:
     what = f"{num_files:,} files, filters of {_FILTER_BYTES:,} bytes:"
     share = max(1.0, num_files / 100_000)
     yield below(
-        f"{what} first lookup of a process, imports aside", best["cold"], limit=share, unit="s"
+        f"{what} first lookup of a process, without imports", best["cold"], limit=share, unit="s"
     )
     yield below(
         f"{what} a process with one lookup, from start to end", whole, limit=share, unit="s"
@@ -226,11 +226,11 @@ def figures(num_files: int) -> Iterator[Figure]:
     yield Figure(what=f"{what} IN of {_LIST} values", figure=f"{1000 * best['many']:.0f} ms")
     yield Figure(what=f"{what} memory kept", figure=f"{best['held'] / 1e6:.0f} MB")
     yield Figure(
-        what=f"{what} memory at most, code of kernels included",
+        what=f"{what} highest memory, with the code of kernels",
         figure=f"{best['peak'] / 1e6:.0f} MB",
     )
     kept = best["kept"] / num_files
-    yield below(f"{what} files kept of an absent value", 100 * kept, limit=2, unit="%")
+    yield below(f"{what} files kept for an absent value", 100 * kept, limit=2, unit="%")
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ BATCH = 1 << 17
 """Values that are hashed and inserted at once when a filter is built: see `values.stream`."""
 
 ROUNDS = 25
-CHECKED = ", and ours looked up again"
+CHECKED = ", ours with a lookup of all values"
 STRING_BYTES = 17
 FILTER_KIB = (512, 16 * 1024, 128 * 1024)
 BUILT_KIB = (2 * 1024, 64 * 1024)

@@ -37,7 +37,7 @@ def lookup(repeats: int) -> Iterator[Figure]:
             f"{what}, against {words}", timings["first"], base=timings[base], limit=limit
         )
     yield at_most(
-        "The same again, footers kept, against the first time",
+        "The same lookup again, with footers kept, against the first time",
         timings["second"],
         base=timings["first"],
         limit=1 / 3,
@@ -48,7 +48,10 @@ def lookup(repeats: int) -> Iterator[Figure]:
     few, many = str(FEW.folder), str(MANY.folder)
     timings = read_timings(run(lookup_task("growth", few, many, str(repeats))).output)
     yield at_most(
-        "2,000 files against 200 (filters of 16 KiB)", timings[many], base=timings[few], limit=11
+        "`probe`: 2,000 files against 200 files (filters of 16 KiB)",
+        timings[many],
+        base=timings[few],
+        limit=11,
     )
 
 
@@ -65,7 +68,7 @@ def single(repeats: int) -> Iterator[Figure]:
     timings = read_timings(
         run(lookup_task("one_value", small, str(ABSENT_ID), str(repeats))).output
     )
-    what = "The same for a file of two columns"
+    what = "`probe`: one value in a file of two columns, against `pq.read_metadata` on it"
     yield at_most(what, timings["first"], base=timings["metadata"], limit=2)
     yield at_most(f"{what}, footer kept", timings["second"], base=timings["metadata"], limit=2)
     timings = read_timings(run(lookup_task("many_values", path, str(repeats))).output)
@@ -86,7 +89,7 @@ def reading(repeats: int) -> Iterator[Figure]:
     repeats = max(repeats, 12)
     timings = read_timings(run(lookup_task("reading", str(FILTERED), str(repeats))).output)
     what = "`read_table` of the reference file, {}, against `pq.read_table` with the same filters"
-    for name, words in (("present", "one id that is there"), ("absent", "one that is not")):
+    for name, words in (("present", "one id that is there"), ("absent", "one id that is absent")):
         yield at_least(
             what.format(words),
             timings[f"{name}_ours"],
@@ -94,7 +97,7 @@ def reading(repeats: int) -> Iterator[Figure]:
             limit=5,
         )
     yield at_most(
-        what.format("a filter that prunes nothing"),
+        what.format("a filter that excludes nothing"),
         timings["useless_ours"],
         base=timings["useless_pyarrow"],
         limit=1.05,

@@ -114,7 +114,11 @@ _PLACES = {
     "many": ("200 files", "scan_parquet"),
     "delta": ("a Delta table of 200 files", "scan_delta"),
 }
-_QUERIES = {"present": "one id that is there", "absent": "one that is not", "text": "one e-mail"}
+_QUERIES = {
+    "present": "one id that is there",
+    "absent": "one id that is absent",
+    "text": "one e-mail",
+}
 
 
 def figures(repeats: int) -> Iterator[Figure]:
@@ -134,7 +138,7 @@ def figures(repeats: int) -> Iterator[Figure]:
                 limit=2,
             )
         yield at_most(
-            f"`scan_polars`: a filter that prunes nothing, in {where}, against Polars' `{scan}`",
+            f"`scan_polars`: a filter that excludes nothing, in {where}, against Polars' `{scan}`",
             timings[f"{place}_useless_ours"],
             base=timings[f"{place}_useless_theirs"],
             limit=8,

@@ -18,33 +18,34 @@ _HEAD = """# Benchmarks
 
 Written by `make bench`. {machine}
 
-The reference file has 10 M rows x 13 columns in ten row groups, zstd, {size} MB; filters of 1 %
-are built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 bytes. The file is
-in the disk cache. What is compared runs in turn, in one go; ratios are of the shortest of
-several runs. Whole processes, start of the interpreter included, unless the line says otherwise;
-`bloomify` flushes its output to disk (fsync) and verifies it, the other writers do neither.
+The reference file has 10 M rows x 13 columns in ten row groups, zstd, {size} MB. Filters of 1 % are
+built for an unsorted unique INT64 `id` and an e-mail address of 20 to 24 bytes. The file is in the
+disk cache. Programs that are compared run in turn, in one go; ratios are ratios of the shortest of
+several runs. Figures are of whole processes, with the start of the interpreter, unless the line
+says otherwise. `bloomify` flushes its output to disk (fsync) and verifies it; the other writers do
+neither.
 
-What filters save is the mean of 20 queries in one process: processor time of all its threads, and
-what its system calls read, be it from the disk cache.
+"What filters save" is the mean of 20 queries in one process: processor time of all threads of the
+process, and bytes that its system calls read, also from the disk cache.
 
-Looking up and reading are timed within one process, after a first run that loaded
-whatever it needs. "The first time" means that no footers are kept from before, and for DataFusion
-that the context is new; the files are in the disk cache throughout.
+Looking up and reading are timed within one process, after a first run that loaded everything that
+the process needs. "The first time" means that no footers are kept from before, and for DataFusion
+that the context is new. The files are in the disk cache throughout.
 
-Polars' point queries are timed from the making of the LazyFrame to the rows, in files that are
-described in `benchmarks/polars_scans.py`.
+Point queries of Polars are timed from the making of the LazyFrame to the rows.
+`benchmarks/polars_scans.py` describes the files.
 
-Spark runs with two cores and 3 GB, its settings as they come but where the line says otherwise.
-Queries are timed within one process, after a first run (point queries after ten of each kind), from
-a DataFrame's analysis or a text's to the rows in Python; files have been listed before. "Rules on"
-and "off" take turns, and must give the same rows. Point queries ask for ids between every file's
-minimum and maximum, in files whose ids are not dictionary-encoded (Spark would prune by the
-dictionaries). The tables are described in `benchmarks/spark_data.py`.
+Spark runs with two cores and 3 GB, with default settings unless the line says otherwise. Queries
+are timed within one process, after a first run (point queries after ten runs of each kind), from
+the analysis of a DataFrame or a text to the rows in Python. Files were listed before. "Rules on"
+and "off" take turns, and must give the same rows. Point queries look up ids between minimum and
+maximum of every file, in files whose ids are not dictionary-encoded (otherwise Spark would exclude
+row groups by the dictionaries). `benchmarks/spark_data.py` describes the tables.
 
 The object store is SeaweedFS on the same machine, behind a proxy that counts requests and the bytes
-of their bodies, and in one line limits the speed. "One after the other" is the longest row of
-requests of which each began after the one before had been answered. The files are described in
-`benchmarks/store_tasks.py`.
+of their bodies, and in one line limits the speed. "One after the other" is the length of the
+longest chain of requests in which each request began after the answer to the request before.
+`benchmarks/store_tasks.py` describes the files.
 """
 
 

@@ -109,8 +109,8 @@ def rewrite(repeats: int) -> Iterator[Figure]:
     )
     for name, words, limit in (
         ("pyarrow_rewrite", "pyarrow read + write with `bloom_filter_options`", 4),
-        ("duckdb_copy", "DuckDB COPY with dictionaries, its condition for Bloom filters", 5),
-        ("duckdb_plain", "DuckDB COPY as it comes, no filters on the two columns", 5),
+        ("duckdb_copy", "DuckDB COPY with dictionaries, without which it writes no filters", 5),
+        ("duckdb_plain", "DuckDB COPY by default settings: no filters on the two columns", 5),
         ("datafusion_copy", "DataFusion COPY with Bloom filters on the two columns", 5),
     ):
         base = timings[name]
@@ -139,7 +139,7 @@ def rate(_repeats: int) -> Iterator[Figure]:
                 what=f"False positives, asked {asked:.2%}, {rows:,} values, {words}",
                 figure=f"{result['hits'] / absent:.4%} of {absent:,} absent values; "
                 f"{result['bytes'] * 8 / rows:.1f} bits per value",
-                target=f"at most {asked:.2%}, give or take chance",
+                target=f"at most {asked:.2%}, with room for chance",
                 met=result["hits"] <= most,
             )
 
@@ -173,12 +173,13 @@ def small_files(repeats: int) -> Iterator[Figure]:
             ended = run((BLOOMIFY, str(inputs), *options))
             command.append(ended.cpu_seconds)
             wall.append(ended.seconds)
-    what = f"{num_files:,} files of 1,000 rows, filters on two columns: CPU per file"
+    what = f"{num_files:,} files of 1,000 rows, filters on two columns:"
     for through, seconds in (("the library", library), ("the command", command)):
         each = 1000 * min(seconds) / num_files
-        yield below(f"{what}, through {through}", each, limit=4, unit="ms")
+        yield below(f"{what} CPU per file, through {through}", each, limit=4, unit="ms")
     each = 1000 * min(wall) / num_files
-    yield Figure(what="The same, wall clock through the command", figure=f"{each:.2f} ms")
+    label = f"{what} wall clock per file, through the command"
+    yield Figure(what=label, figure=f"{each:.2f} ms")
 
 
 def kernels() -> str:

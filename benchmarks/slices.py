@@ -72,11 +72,15 @@ def figures(num_files: int) -> Iterator[Figure]:
         figure=f"{floor:.3f} ms; our lookup of another value takes {ratio:.1f}x",
     )
     yield time_of(f"IN of {_LIST}", "many", 150)
-    yield _figure(f"{what} first, nothing in the page cache", 1000 * cold["first"], 500, "ms")
-    yield _figure(f"{what} read for a value", slices["read"] / 1e6, 1.2, "MB")
+    yield _figure(
+        f"{what} first lookup, nothing in the page cache", 1000 * cold["first"], 500, "ms"
+    )
+    yield _figure(f"{what} bytes read for a value", slices["read"] / 1e6, 1.2, "MB")
     yield _figure(f"{what} memory kept", slices["memory"] / 1e6, 100, "MB")
-    yield _figure(f"{what} parts and slices, by parts", made["size"], 2.05, "x")
-    yield Figure(what=f"{what} files kept", figure=", ".join(map(str, slices["kept"])))
+    sizes = "bytes of parts and slices, divided by bytes of parts"
+    yield _figure(f"{what} {sizes}", made["size"], 2.05, "x")
+    kept = ", ".join(map(str, slices["kept"]))
+    yield Figure(what=f"{what} files kept for four values and an IN", figure=kept)
     yield Figure(what=f"{what} time to write them", figure=f"{made['seconds']:.1f} s")
     yield Figure(what=f"{what} memory to write them", figure=f"{made['peak'] / 1e6:.0f} MB")
 

@@ -29,18 +29,19 @@ def point(repeats: int) -> Iterator[Figure]:
         nothing, embedded = timings[f"{kind}_nothing"], timings[f"{kind}_embedded"]
         what = f"{words}, {NUM_MANY:,} files:"
         ours = timings[f"{kind}_index"]
-        yield at_least(f"{what} rules and index, against neither", ours, base=nothing, limit=20)
+        neither = "against no rules and no index"
+        yield at_least(f"{what} rules and index, {neither}", ours, base=nothing, limit=20)
         low = timings[f"{kind}_low"]
-        yield at_least(f"{what} {way}, against neither", low, base=nothing, limit=20)
+        yield at_least(f"{what} {way}, {neither}", low, base=nothing, limit=20)
         against = "rules and index, against embedded filters alone"
         yield at_least(f"{what} {against}", ours, base=embedded, limit=5)
         for name, other_way in (
-            ("where", "`where` and index, no rules"),
+            ("where", "`where` and index, without rules"),
             ("embedded", "embedded filters alone"),
         ):
             other = timings[f"{kind}_{name}"]
             figure = f"{nothing.best / other.best:.1f}x as fast: {other} against {nothing}"
-            yield Figure(what=f"{what} {other_way}, against neither", figure=figure)
+            yield Figure(what=f"{what} {other_way}, {neither}", figure=figure)
     alone, nothing = timings["present_alone"], timings["present_nothing"]
     what = f"an id in one file, {NUM_MANY:,} files: {way}, against Spark with that file alone"
     yield at_most(what, timings["present_low"], base=alone, limit=1.5)
@@ -59,7 +60,10 @@ def planning(repeats: int) -> Iterator[Figure]:
         ):
             off, on = timings[f"{kind}_{name}_off"], timings[f"{kind}_{name}_on"]
             more = 1000 * (on.median - off.median)
-            what = f"{NUM_LINKS:,} indexed files, an id {words}: {phase} with rules less without"
+            what = (
+                f"{NUM_LINKS:,} indexed files, an id {words}: {phase}, "
+                "time with rules minus without"
+            )
             figure = f"{more:.1f} ms: {on} against {off}"
             yield Figure(
                 what=what,

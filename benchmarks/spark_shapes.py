@@ -62,7 +62,7 @@ SHAPES: Final = {
         is_sorted=True,
     ),
     "in": Shape(
-        what="IN with a subquery that every row is in, sort-merge join",
+        what="IN with a subquery that has every value, sort-merge join",
         sql="SELECT count(*), sum(value) FROM stars WHERE few IN (SELECT key FROM keys_few)",
         is_sorted=True,
     ),

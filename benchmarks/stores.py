@@ -96,7 +96,7 @@ def cost(bench: Bench) -> Iterator[Figure]:
     path = bench.make("large")
     with Proxy(bench.store) as proxy:
         what = (
-            "Requests of the first run on a bucket, an object of 1 MB, the store's trial included"
+            "Requests of the first run on a bucket, an object of 1 MB, with the trial of the store"
         )
         yield Figure(what=what, figure=_requests(bench.warm(proxy)))
         for column in (_COLUMN, _DICTIONARY_COLUMN):
@@ -107,7 +107,7 @@ def cost(bench: Bench) -> Iterator[Figure]:
             run((*_bloomify(str(path), column), "-o", str(local), "--overwrite"))
             yield from _cost(path, local, column, seen)
             yield Figure(
-                what=f"The object is the local result, byte for byte, `{column}`",
+                what=f"The object equals the local result, byte for byte, `{column}`",
                 figure=f"{local.stat().st_size:,} bytes",
                 target="the same",
                 met=_digest(local) == _object_digest(bench, "large"),
@@ -127,12 +127,12 @@ def _cost(path: Path, local: Path, column: str, seen: list[Request]) -> Iterator
         met=down <= most_down,
     )
     yield Figure(
-        what="Uploaded for it",
+        what=f"Uploaded for a filter on `{column}`",
         figure=f"{up / 1e6:.2f} MB, filters and footer have {new / 1e6:.2f} MB",
         target="at most 1.1 x filters and footer + 100 kB",
         met=up <= 1.1 * new + 100e3,
     )
-    yield Figure(what="Requests for it", figure=_requests(seen))
+    yield Figure(what=f"Requests for a filter on `{column}`", figure=_requests(seen))
 
 
 def _sizes(path: Path, column: str) -> tuple[int, int]:
@@ -152,7 +152,7 @@ def limited(bench: Bench) -> Iterator[Figure]:
     timings = _timings(bench, _LIMIT, repeats=2)
     what = (
         f"`bloomify s3://...` of the large file through {_LIMIT / 1e6:.0f} MB/s, against "
-        "download, the local command and upload"
+        "download, local command and upload"
     )
     yield at_least(what, timings["store"], base=timings["local"], limit=4)
 
@@ -162,7 +162,8 @@ def unlimited(bench: Bench) -> Iterator[Figure]:
     timings = _timings(bench, None, repeats=3)
     ratio = timings["local"].best / timings["store"].best
     yield Figure(
-        what="The same without a limit",
+        what="`bloomify s3://...` of the large file without a limit, against download, local "
+        "command and upload",
         figure=f"{ratio:.1f}x as fast: {timings['store']} against {timings['local']}",
     )
 
@@ -211,10 +212,10 @@ def lookup(bench: Bench) -> Iterator[Figure]:
     most = _NUM_ASKED * (_FILTERS_EACH + 1)
     reads = sum(request.operation == "GetObject" for request in seen)
     yield Figure(
-        what=f"Lookup over {_NUM_ASKED} files x {_FILTERS_EACH} filters of "
+        what=f"Lookup in {_NUM_ASKED} files x {_FILTERS_EACH} filters of "
         f"{path.stat().st_size / 1e6:.1f} MB",
         figure=f"{seconds:.2f} s; {_requests(seen)}",
-        target="one read for a footer, one for a distant filter",
+        target="one read for each footer, one read for each distant filter",
         met=reads <= most,
     )
 

@@ -1,7 +1,7 @@
 """Reports of the verbs of an index, and the reasons why an index is not used, as plain values.
 
-`plain` turns a report into values that JSON can hold. Reasons have Hyperspace's codes where it has
-one.
+`plain` turns a report into values that JSON can hold. If Hyperspace has a code for a reason, the
+reason has this code.
 
 Source: Hyperspace, FilterReasonCode.
 """
@@ -32,37 +32,38 @@ class IndexColumn:
     """One column of an index."""
 
     name: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     fpp: float
-    """False positive probability asked for."""
+    """False positive probability asked for, in (0, 1)."""
 
     expected_num_items: int | None
-    """Distinct values expected in the whole table; None: not given."""
+    """Number of distinct values expected in the whole table; None: not given."""
 
     num_parts: int
-    """Files of the index that hold the filters of data files."""
+    """Number of parts: files of the index that hold the filters of data files."""
 
     part_bytes: int
     """Size of these parts, bytes."""
 
     slice_bytes: int | None
-    """Size of the slices, bytes; None: there are none."""
+    """Size of the slices, bytes; None: there are no slices."""
 
     global_ndv: int | None
-    """Distinct values in the global filter, estimated; None: there is no global filter."""
+    """Estimated number of distinct values in the global filter; None: there is no global filter."""
 
     global_fpp: float | None
-    """Exact rate of the global filter."""
+    """Exact FPP of the global filter, in [0, 1]; None: there is no global filter."""
 
     global_bytes: int | None
-    """Size of the global filter's file, bytes."""
+    """Size of the global filter's file, bytes; None: there is no global filter."""
 
     global_stop: int | None
-    """The global filter covers files whose id is below this."""
+    """The global filter covers the files whose file id is below this number; None: there is no
+    global filter."""
 
     no_global: str
-    """Why there is no global filter, a clause; empty if there is one."""
+    """The reason why there is no global filter, a clause; "" if there is a global filter."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -77,13 +78,13 @@ class IndexColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A file that the version does not know; lookups always keep it."""
+    """A data file that the version does not know; lookups always keep this file."""
 
     path: str
-    """Relative to the table's root."""
+    """Path relative to the table's root."""
 
     reason: str
-    """A clause."""
+    """The reason why the version does not know the file, a clause."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -95,7 +96,7 @@ class IndexReport:
     """The result of an action on an index."""
 
     action: str
-    """"create", "refresh incremental", "optimize", ..."""
+    """Name of the action: "create", "refresh incremental", "optimize" ..."""
 
     name: str
     """Name of the index."""
@@ -107,47 +108,50 @@ class IndexReport:
     """Folder of the table, absolute."""
 
     changed: bool
-    """Whether the action did anything. If not, no entry was written."""
+    """Whether the action changed the index. If not, no log entry was written."""
 
     state: State
-    """State after the action."""
+    """State of the index after the action."""
 
     log_id: int
-    """Id of the stable entry after the action."""
+    """Number of the stable log entry after the action."""
 
     version: int
-    """Number of the newest folder `v__=N`; -1 if there is none."""
+    """Number of the newest folder `v__=N`; -1 if there is no such folder."""
 
     num_files: int
-    """Data files that the version knows."""
+    """Number of data files that the version knows."""
 
     source_bytes: int
-    """Bytes of these files."""
+    """Size of these data files, bytes."""
 
     index_bytes: int
-    """Bytes of all files of the version."""
+    """Size of all files of the version, bytes."""
 
     appended: int = 0
-    """Data files that were indexed."""
+    """Number of data files that were indexed."""
 
     deleted: int = 0
-    """Data files that the index no longer knows: gone, or replaced by others of the same name."""
+    """Number of data files that the index no longer knows, because they are gone or were replaced
+    by files of the same name."""
 
     left_out: tuple[LeftOut, ...] = ()
     """Data files that exist, but that the version does not know."""
 
     unindexed: tuple[Unindexed, ...] = ()
-    """Data files without a filter of some column, as far as this action looked at them."""
+    """Data files without a filter for some column, among the files that this action looked at."""
 
     removed_files: int = 0
-    """Files of the index that were removed."""
+    """Number of files of the index that were removed."""
 
     removed_bytes: int = 0
     """Size of the removed files, bytes."""
 
     columns: tuple[IndexColumn, ...] = ()
+    """The columns of the index."""
+
     notes: tuple[str, ...] = ()
-    """Further remarks, a clause each."""
+    """Further remarks, one clause each."""
 
     def __str__(self) -> str:
         """Return a line for the index, and one for each column and each file without filters."""
@@ -177,58 +181,68 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexInfo:
-    """An index as it is."""
+    """The state and the size of an index."""
 
     name: str
+    """Name of the index."""
+
     folder: str
-    """Absolute."""
+    """Folder of the index, absolute."""
 
     root: str
-    """Folder of the table, absolute; empty if the log cannot be read."""
+    """Folder of the table, absolute; "" if the log cannot be read."""
 
     state: State | None
-    """State of the stable entry; None if there is none yet, or none can be read."""
+    """State in the stable log entry; None if there is no such entry, or it cannot be read."""
 
     busy: State | None = None
-    """The action that is at work, or whose process died; None: no action is at work."""
+    """State of an action that is under way, or whose process died; None: there is no such
+    action."""
 
     busy_since_ms: int | None = None
-    """When that action began, milliseconds since 1970 UTC."""
+    """Time at which this action began, milliseconds since 1970 UTC."""
 
     problem: str = ""
-    """What is wrong with its log, a clause."""
+    """The fault of the log, a clause; "" if there is none."""
 
     log_id: int = -1
-    """Id of the stable entry; -1: none."""
+    """Number of the stable log entry; -1: there is no such entry."""
 
     version: int = -1
+    """Number of the newest folder `v__=N`; -1 if there is no such folder."""
+
     action: str = ""
-    """The action that led to the stable entry."""
+    """Name of the action that wrote the stable log entry."""
 
     created_ms: int = 0
-    """When the stable entry was written, milliseconds since 1970 UTC."""
+    """Time at which the stable log entry was written, milliseconds since 1970 UTC."""
 
     num_files: int = 0
-    """Data files that the index knows."""
+    """Number of data files that the index knows."""
 
     source_bytes: int = 0
-    """Bytes of these files."""
+    """Size of these data files, bytes."""
 
     index_bytes: int = 0
-    """Bytes of all files of the version."""
+    """Size of all files of the version, bytes."""
 
     columns: tuple[IndexColumn, ...] = ()
+    """The columns of the index."""
+
     options: dict[str, str] = field(default_factory=dict)
-    """How the index is built, as in the log."""
+    """Options by which the index is built, as in the log."""
 
     appended: int | None = None
-    """Data files that a refresh would index; None: not looked for."""
+    """Number of data files that a refresh would index; None: not counted."""
 
     appended_bytes: int | None = None
+    """Size of these data files, bytes; None: not counted."""
+
     deleted: int | None = None
-    """Data files that a refresh would forget; None: not looked for."""
+    """Number of data files that a refresh would remove from the index; None: not counted."""
 
     deleted_bytes: int | None = None
+    """Size of these data files, bytes; None: not counted."""
 
     def __str__(self) -> str:
         """Return a line for the index, and one for each column."""
@@ -259,20 +273,23 @@ class IndexUse:
     """The use of one index for a lookup."""
 
     name: str
+    """Name of the index."""
+
     folder: str
-    """Absolute."""
+    """Folder of the index, absolute."""
 
     columns: tuple[str, ...]
     """The indexed columns; empty if the index cannot be read."""
 
     num_known: int
-    """Files of the lookup that the index knows."""
+    """Number of files of the lookup that the index knows."""
 
     num_excluded: int
-    """Files that the index excluded."""
+    """Number of files that the index excluded."""
 
     reason: Reason | None
-    """Why the index excluded no file; or what is wrong with it, though it excluded some."""
+    """The reason why the index excluded no file, or a fault of an index that excluded files; None
+    if there is neither."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -293,27 +310,29 @@ class LookupReport:
     """The predicate, as SQL."""
 
     root: str
-    """Folder or file that was looked up, absolute."""
+    """Path of the table, absolute: a folder or a file."""
 
     paths: tuple[str, ...]
-    """Files that might match, absolute, sorted."""
+    """Paths of the files that might match, absolute, sorted."""
 
     num_files: int
-    """Files of the table."""
+    """Number of files of the table."""
 
     num_unknown: int
-    """Files among `paths` that no index knows; they are always kept."""
+    """Number of files among `paths` that no index knows; such files are always kept."""
 
     num_bytes: int
-    """Bytes of all files of the table."""
+    """Size of all files of the table, bytes."""
 
     kept_bytes: int
-    """Bytes of the files that might match."""
+    """Size of the files that might match, bytes."""
 
     indexes: tuple[IndexUse, ...]
+    """The use of each index."""
 
     was_listed: bool = False
-    """Whether the table's files were listed. The contract "immutable" of all indexes saves that."""
+    """Whether the table's files were listed. If all indexes have the contract "immutable", this is
+    not needed."""
 
     def __str__(self) -> str:
         """Return a line for the predicate, one for each index, and one for each file."""
@@ -347,17 +366,17 @@ class LookupReport:
 
     @property
     def num_kept(self) -> int:
-        """Files that might match."""
+        """Number of files that might match."""
         return len(self.paths)
 
     @property
     def num_excluded(self) -> int:
-        """Files that cannot match."""
+        """Number of files that cannot match."""
         return self.num_files - len(self.paths)
 
 
 def plain(report: IndexReport | IndexInfo | LookupReport) -> dict[str, object]:
-    """Return a report as values that JSON can hold; of a lookup, its properties, too."""
+    """Return a report as values that JSON can hold; for a lookup, with its properties."""
     found: dict[str, object] = asdict(report)
     if isinstance(report, LookupReport):
         found |= {"num_kept": report.num_kept, "num_excluded": report.num_excluded}
@@ -398,5 +417,7 @@ class Reason:
     """A reason why an index is not used."""
 
     code: Code
+    """The kind of reason."""
+
     text: str
-    """A sentence without its full stop: the fact, and what to do about it."""
+    """A sentence without its full stop: the fact, and the remedy."""

@@ -1,4 +1,4 @@
-"""The report of `advise`: which columns deserve filters, why, and what those filters cost."""
+"""The report of `advise`: the columns that deserve filters, the reasons, and the cost."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Advice(StrEnum):
     """The verdict on one column."""
 
     ADD = "ADD"
-    """Filters would let readers skip many row groups that they must read without."""
+    """Filters would let readers skip many row groups that they must read without filters."""
 
     CONSIDER = "CONSIDER"
-    """Filters would let readers skip some row groups, but may not be worth it."""
+    """Filters would let readers skip some row groups, but may not be worth their bytes."""
 
     HAS_FILTER = "HAS_FILTER"
-    """Every row group that has values has a filter."""
+    """Every row group with values of the column has a filter."""
 
     SKIP = "SKIP"
     """Filters are not possible, or would let readers skip few row groups."""
@@ -40,18 +40,18 @@ class Advice(StrEnum):
 class ColumnAdvice:
     """The advice on one column.
 
-    Shares are of the row groups that have values, in [0, 1], as expected for one lookup by
-    equality; None where nothing was estimated.
+    Shares are shares of the row groups that have values, in [0, 1]. They are expected shares for
+    one lookup by equality; None if nothing was estimated.
     """
 
     name: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     ordinal: int
-    """0-based leaf ordinal, in the first file that has the column."""
+    """Leaf ordinal in the first file that has the column, counted from 0."""
 
     num_files: int = 1
-    """Files in which the column has this ordinal."""
+    """Number of files in which the column has this ordinal."""
 
     physical_type: str
     """Name of the physical type in parquet.thrift."""
@@ -61,54 +61,55 @@ class ColumnAdvice:
 
     verdict: Advice
     reason: str
-    """One clause."""
+    """The reason of the verdict, one clause."""
 
     notes: tuple[str, ...] = ()
     """Further facts that matter for the decision."""
 
     num_row_groups: int
-    """Row groups that have values of this column."""
+    """Number of row groups that have values of this column."""
 
     num_filters: int
-    """Filters that the file has, and that are sound by their headers."""
+    """Number of filters that are there and sound by their headers."""
 
     num_values: int
-    """Values, less the nulls that statistics count."""
+    """Number of values, without the nulls that statistics count."""
 
     num_compressed_bytes: int
-    """Compressed bytes of the column's chunks."""
+    """Compressed size of the column's chunks, bytes."""
 
     ndv: float | None = None
-    """Distinct values per row group, estimated from a sample."""
+    """Number of distinct values per row group, estimated from a sample; None if not estimated."""
 
     num_filter_bytes: int | None = None
-    """Headers and bitsets of filters for all row groups without one, bytes."""
+    """Length of new filters, headers and bitsets, for all row groups without a filter, bytes."""
 
     read_by_statistics: float | None = None
-    """Share that readers read by minimum and maximum alone, for a value that is stored."""
+    """Share of row groups that readers read for a stored value, with statistics alone."""
 
     holding: float | None = None
-    """Share that really holds a value that is stored."""
+    """Share of row groups that hold a stored value."""
 
     skipped_present: float | None = None
-    """Share that readers skip with statistics and filters, for a value that is stored."""
+    """Share of row groups that readers skip for a stored value, with statistics and filters."""
 
     skipped_absent: float | None = None
-    """Share that readers skip with both, for a value that is not stored, but between others."""
+    """Share of row groups that readers skip for an absent value between stored values, with
+    statistics and filters."""
 
     evidence: ColumnProfile | None = field(default=None, repr=False, compare=False)
-    """The profile that the figures were derived from; needed to merge reports."""
+    """The profile from which the figures were computed; needed to merge reports."""
 
     @property
     def gain(self) -> float:
-        """Share of row groups that filters save a lookup; 0 where nothing was estimated."""
+        """Share of row groups that a lookup skips because of filters; 0 if not estimated."""
         if self.skipped_present is None or self.skipped_by_statistics is None:
             return 0.0
         return self.skipped_present - self.skipped_by_statistics
 
     @property
     def skipped_by_statistics(self) -> float | None:
-        """Share that readers skip without filters, for a value that is stored."""
+        """Share of row groups that readers skip for a stored value, without filters."""
         return None if self.read_by_statistics is None else 1 - self.read_by_statistics
 
     def __str__(self) -> str:
@@ -118,31 +119,38 @@ class ColumnAdvice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviseReport:
-    """The advice on the columns of one file, or of several taken together."""
+    """The advice on the columns of one file, or of several files together."""
 
     paths: tuple[str, ...]
-    """The files, or the patterns and folders that name them in the command; empty for a buffer."""
+    """Paths of the files, or the patterns and folders that name them in the command; empty for a
+    buffer."""
 
     num_files: int
+    """Number of files."""
+
     size: int
-    """Bytes, of all files."""
+    """Size of all files, bytes."""
 
     num_rows: int
+    """Number of rows of all files."""
+
     num_row_groups: int
+    """Number of row groups of all files."""
+
     fpp: float
-    """False positive probability that filters are sized for."""
+    """False positive probability that filters are sized for, in (0, 1)."""
 
     columns: tuple[ColumnAdvice, ...]
-    """In the order of the schema."""
+    """The advice on each column, in the order of the schema."""
 
     @property
     def added(self) -> tuple[ColumnAdvice, ...]:
-        """The columns that deserve filters, the best first."""
+        """The columns with the verdict `ADD`, the best first."""
         return tuple(one for one in self.ranked if one.verdict is Advice.ADD)
 
     @property
     def ranked(self) -> tuple[ColumnAdvice, ...]:
-        """All columns, by how much their filters save; nearly equal columns as in the schema."""
+        """All columns, sorted by verdict and gain; nearly equal columns are in schema order."""
         verdicts = list(Advice)
 
         def rank(column: ColumnAdvice) -> tuple[int, float]:
@@ -152,21 +160,21 @@ class AdviseReport:
 
     @property
     def num_filter_bytes(self) -> int:
-        """Bytes that the recommended filters would add."""
+        """Length of the recommended filters, bytes."""
         return sum(one.num_filter_bytes or 0 for one in self.added)
 
     @property
     def share(self) -> float:
-        """Share of the files' bytes that the recommended filters would add, in [0, 1]."""
+        """Length of the recommended filters, divided by the size of the files."""
         return self.num_filter_bytes / self.size if self.size else 0.0
 
     @property
     def command(self) -> str | None:
-        """The command that adds the recommended filters, quoted for a shell; None if none can."""
+        """The shell command that adds the recommended filters; None if there is no such command."""
         return self.command_for(self.added)
 
     def command_for(self, columns: Iterable[ColumnAdvice]) -> str | None:
-        """Return the command that adds filters on these columns, likewise."""
+        """Return the shell command that adds filters on these columns, or None."""
         typed = list(filter(None, map(self.typed, columns)))
         if not typed or not self.paths:
             return None
@@ -207,9 +215,9 @@ class AdviseReport:
     _repr_html_ = notebook_html
 
     def typed(self, column: ColumnAdvice) -> str | None:
-        """Return a column as `--columns` takes it: its name, or `#` and its ordinal.
+        """Return the word for a column in `--columns`: its name, or `#` and its ordinal.
 
-        None if the name cannot stand in a list, and the ordinal differs between the files.
+        Return None if the name cannot be written in a list, and the ordinal differs between files.
         """
         is_only = sum(one.name == column.name for one in self.columns) == 1
         name_ = column.name
@@ -224,7 +232,7 @@ DEFAULT_FPP = 0.01
 
 
 def _as_path(path: str) -> str:
-    """Keep a path from being taken for an option."""
+    """Return a path that the command does not take for an option."""
     return f"./{path}" if path.startswith("-") else path
 
 

@@ -1,4 +1,4 @@
-"""The report of `check_engine`: which engines used the filters of a file."""
+"""The report of `check_engine`: the engines that used the filters of a file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Use(Enum):
     """Whether an engine uses Bloom filters."""
 
     USED = "uses the filters"
-    """It answered by the filters alone: without them it needed data pages."""
+    """The engine answered by the filters alone; without filters, it needed data pages."""
 
     NOT_USED = "does not use the filters"
-    """It read data pages although the filters exclude the value."""
+    """The engine read data pages, although the filters exclude the value."""
 
     UNDECIDED = "cannot be told"
-    """It answered without the filters, too, or it could not be asked at all."""
+    """The engine answered without the filters, too, or could not be tried at all."""
 
     def __str__(self) -> str:
         return self.value
@@ -26,17 +26,20 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCheck:
-    """What became of one engine."""
+    """The result for one engine."""
 
     engine: str
-    """Its name, or the command by which it was asked."""
+    """Name of the engine, or the command that ran it."""
 
     version: str
-    """"" if it did not say."""
+    """Version of the engine; "" if it is not known."""
 
     use: Use
+    """Whether the engine uses the filters."""
+
     reason: str
-    """Why it cannot be told, or the error at which the engine failed; "" if it used the filters."""
+    """The reason why the use is undecided, or the error with which the engine failed; "" if the
+    engine used the filters."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -46,17 +49,22 @@ class EngineCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReport:
-    """Which engines used the filters of one column to find that a value is absent."""
+    """The engines that used the filters of one column to find that a value is absent."""
 
     path: str
+    """Path of the file."""
+
     column: str
+    """Dotted path of the column."""
+
     value: int | str
-    """It is in no row, but between minimum and maximum of row groups."""
+    """The value, which is in no row, but between minimum and maximum of row groups."""
 
     num_row_groups: int
-    """Row groups that only filters exclude."""
+    """Number of row groups that only filters exclude."""
 
     checks: tuple[EngineCheck, ...]
+    """The result for each engine."""
 
     @property
     def all_use(self) -> bool:

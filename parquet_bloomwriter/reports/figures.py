@@ -1,16 +1,17 @@
 """Figures of columns, summed over all row groups of all files, in the order of the files.
 
-A lookup of a value that is absent from row group i reads the row group nevertheless with a
-probability p(i): the exact rate of its filter, or 1 where there is no filter that can be trusted.
-So of N row groups, of b(i) bytes each, with F bytes of filters that can be trusted, it reads
+If a value is absent from row group i, a lookup still reads the row group with a probability p(i).
+This is the exact rate of the row group's filter, or 1 if there is no filter that can be trusted. Of
+N row groups, of b(i) bytes each, with F bytes of filters that can be trusted, the lookup reads
 
                                  row groups                bytes
     without filters              N                         sum b(i)
     with, the value is absent    sum p(i)                  F + sum p(i) b(i)
     with, one row group has it   1 + (1 - 1/N) sum p(i)    F + sum b(i)/N + (1 - 1/N) sum p(i) b(i)
 
-on average, where each row group is equally likely to hold the value. Footers, which are read in any
-case, are not counted, and neither are statistics and dictionaries, which may spare row groups.
+on average, if each row group is equally likely to hold the value. Footers are read in any case, so
+they are not counted. Statistics and dictionaries, which may exclude row groups, are not counted
+either.
 """
 
 from __future__ import annotations
@@ -30,29 +31,31 @@ BITS_PER_BYTE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFilter:
-    """A filter, and the position of its row group among those of all files."""
+    """A filter, and the position of its row group among the row groups of all files."""
 
     position: int
-    """0-based; row groups of all files, one file after the other."""
+    """Position among the row groups of all files, one file after the other, counted from 0."""
 
     file: int
-    """0-based ordinal of its file."""
+    """Ordinal of the file, counted from 0."""
 
     facts: FilterFacts
 
     @property
     def is_trusted(self) -> bool:
-        """Whether a lookup may rely on it."""
+        """Whether a lookup may trust the filter."""
         return self.facts.problem is None and self.facts.fpp is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupCost:
-    """What one lookup by equality reads, on average."""
+    """The mean cost of one lookup by equality."""
 
     row_groups: float
+    """Number of row groups that are read."""
+
     num_bytes: float
-    """Compressed bytes of all columns of these row groups, and of the filters that are read."""
+    """Compressed size of these row groups, and length of the filters that are read, bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,33 +63,33 @@ class ColumnFigures:
     """The figures of one column in all files."""
 
     name: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     types: tuple[str, ...]
-    """More than one if files disagree."""
+    """Types of the column; several types if files disagree."""
 
     num_row_groups: int
-    """Row groups of all files, with filter or without."""
+    """Number of row groups of all files, with filters or without."""
 
     row_group_bytes: tuple[int, ...] = field(repr=False)
-    """Compressed bytes of each row group, all columns, by position."""
+    """Compressed size of each row group, all columns, bytes; by position."""
 
     filters: tuple[PlacedFilter, ...]
-    """By position."""
+    """The filters, by position."""
 
     @property
     def num_filter_bytes(self) -> int:
-        """Headers and bitsets, bytes."""
+        """Length of all filters, headers and bitsets, bytes."""
         return sum(one.facts.length or 0 for one in self.filters)
 
     @property
     def ndv(self) -> float | None:
-        """Distinct values per row group, summed; None if no number is known."""
+        """Number of distinct values per row group, summed; None if no number is known."""
         return _total(one.facts.ndv for one in self.filters)
 
     @property
     def bits_per_value(self) -> float | None:
-        """Bits of bitset per distinct value."""
+        """Bits of bitset per distinct value; None if no number is known."""
         sized = [one.facts for one in self.filters if one.facts.bits_per_value is not None]
         values = sum(facts.ndv or 0.0 for facts in sized)
         bits = BITS_PER_BYTE * sum(facts.num_bytes or 0 for facts in sized)
@@ -115,7 +118,7 @@ class ColumnFigures:
 
     @property
     def without_filters(self) -> LookupCost:
-        """The cost if there were no filters."""
+        """The cost without filters."""
         return LookupCost(row_groups=self.num_row_groups, num_bytes=sum(self.row_group_bytes))
 
     @property
@@ -150,7 +153,7 @@ class ColumnFigures:
 
 
 def figures_of(files: Sequence[FileFilters]) -> tuple[ColumnFigures, ...]:
-    """Sum up columns by name; columns of equal name in one file are distinguished by order."""
+    """Sum up columns by name; columns of the same name in one file are distinguished by order."""
     found: dict[tuple[str, int], list[PlacedFilter]] = {}
     types: dict[tuple[str, int], dict[str, None]] = {}
     sizes = tuple(span.num_bytes for file in files for span in file.row_groups)

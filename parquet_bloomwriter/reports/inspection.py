@@ -1,4 +1,4 @@
-"""The report of `inspect`: the filters of files, and what is wrong or unusual about them."""
+"""The report of `inspect`: the filters of files, their faults and their oddities."""
 
 from __future__ import annotations
 
@@ -25,58 +25,61 @@ class FilterPlace(StrEnum):
     """The place of a filter in its file."""
 
     COLUMN_CHUNK = "column-chunk"
-    """Right before its column chunk."""
+    """Directly before its column chunk."""
 
     ROW_GROUP = "row-group"
-    """Between its row group's chunks and the next row group."""
+    """Between the chunks of its row group and the next row group."""
 
     END = "end"
     """Behind all column chunks, before the footer."""
 
     ELSEWHERE = "elsewhere"
+    """At another place, or the header cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterFacts:
-    """The filter of one column chunk, as it is stored in the file."""
+    """The stored filter of one column chunk."""
 
     row_group: int
-    """0-based ordinal."""
+    """Ordinal of the row group, counted from 0."""
 
     ordinal: int
-    """0-based leaf ordinal."""
+    """Leaf ordinal of the column, counted from 0."""
 
     column: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     num_values: int
-    """Values of the chunk, less the nulls that statistics count; at least 0."""
+    """Number of values of the chunk, without the nulls that statistics count; at least 0."""
 
     offset: int
-    """Absolute position of the header, bytes."""
+    """Absolute position of the filter's header, bytes."""
 
     length: int | None
-    """Header and bitset by the header, bytes; None if the header cannot be read."""
+    """Length of header and bitset by the header, bytes; None if the header cannot be read."""
 
     num_bytes: int | None
-    """Bitset, bytes."""
+    """Length of the bitset, bytes; None if the header cannot be read."""
 
     place: FilterPlace
     ndv: float | None
-    """Distinct values, estimated from the bits; infinite if all bits are set."""
+    """Number of distinct values, estimated from the bits; infinite if all bits are set; None if the
+    bitset cannot be read."""
 
     fill: float | None
-    """Share of bits that are set, in [0, 1]."""
+    """Share of bits that are set, in [0, 1]; None if the bitset cannot be read."""
 
     fpp: float | None
-    """Exact rate: the probability that an absent value passes this filter, in [0, 1]."""
+    """Exact FPP: the probability that an absent value passes this filter, in [0, 1]; None if the
+    bitset cannot be read."""
 
     problem: str | None
-    """Why the filter must not be trusted; None if nothing speaks against it."""
+    """The reason why the filter must not be trusted; None if there is no such reason."""
 
     oddities: tuple[str, ...] = ()
-    """What is unusual about the filter, but harmless to some readers: no `bloom_filter_length`, a
-    size that is no power of two, an unusual encoding of the header."""
+    """Unusual facts about the filter that are harmless to some readers: no `bloom_filter_length`, a
+    size that is not a power of two, an unusual encoding of the header."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -88,7 +91,7 @@ class FilterFacts:
 
     @property
     def bits_per_value(self) -> float | None:
-        """Bits of bitset per distinct value."""
+        """Bits of bitset per distinct value; None if one of these numbers is not known."""
         if self.num_bytes is None or not self.ndv or self.ndv == float("inf"):
             return None
         return BITS_PER_BYTE * self.num_bytes / self.ndv
@@ -99,19 +102,25 @@ class ColumnFilters:
     """The filters of one column in all row groups of one file."""
 
     name: str
+    """Dotted path of the column."""
+
     ordinal: int
+    """Leaf ordinal, counted from 0."""
+
     physical_type: str
     """Name of the physical type in parquet.thrift."""
 
     type: str
-    """Name of the type as schemas write it, such as STRING or DECIMAL(9,2)."""
+    """Name of the type in schemas, such as STRING or DECIMAL(9,2)."""
 
     num_row_groups: int
+    """Number of row groups of the file, with or without filters."""
+
     num_compressed_bytes: int
-    """Compressed bytes of the column's chunks."""
+    """Compressed size of the column's chunks, bytes."""
 
     filters: tuple[FilterFacts, ...]
-    """By row group; row groups without a filter are left out."""
+    """The filters, in the order of row groups; row groups without a filter are left out."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -128,15 +137,17 @@ class RowGroupSpan:
     """The place of one row group in its file, by its footer."""
 
     start: int
-    """First byte of its column chunks, absolute."""
+    """Absolute position of the first byte of the column chunks, bytes."""
 
     stop: int
-    """Byte after its column chunks, absolute. Filters may lie in between."""
+    """Absolute position behind the last byte of the column chunks, bytes. Filters may lie in
+    between."""
 
     num_bytes: int
-    """Compressed bytes of all its column chunks."""
+    """Compressed size of all column chunks, bytes."""
 
     num_rows: int
+    """Number of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,22 +155,28 @@ class FileFilters:
     """The filters of one file."""
 
     path: str | None
-    """Name of the file; None for a buffer."""
+    """Path of the file; None for a buffer."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     num_rows: int
+    """Number of rows."""
+
     num_row_groups: int
+    """Number of row groups."""
+
     created_by: str
+    """Name of the writer by the footer (`created_by`)."""
+
     row_groups: tuple[RowGroupSpan, ...] = field(repr=False)
-    """In order, with filters or without."""
+    """The places of all row groups, in order, with filters or without."""
 
     footer_start: int
-    """Absolute position of the footer, bytes; it ends with the file."""
+    """Absolute position of the footer, bytes. The footer ends with the file."""
 
     columns: tuple[ColumnFilters, ...]
-    """The columns with filters, and all columns that were asked for by name, in the order of the
+    """The columns with filters, and all columns that were named by the caller, in the order of the
     schema."""
 
     def __str__(self) -> str:
@@ -175,7 +192,7 @@ class FileFilters:
 
     @property
     def num_filter_bytes(self) -> int:
-        """Headers and bitsets, bytes."""
+        """Length of all filters, headers and bitsets, bytes."""
         return sum(one.length or 0 for one in self.filters)
 
     @property
@@ -192,9 +209,10 @@ class FileFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectReport:
-    """The filters of one or many files."""
+    """The filters of one file or many files."""
 
     files: tuple[FileFilters, ...]
+    """The filters of each file, in the order given."""
 
     def __str__(self) -> str:
         """Return the files, one after the other."""
@@ -232,7 +250,7 @@ def _summary_of(files: Sequence[FileFilters]) -> Summary:
 
 
 def column_table(columns: Sequence[ColumnFigures]) -> Table:
-    """Return the table of filters, a row for each column."""
+    """Return the table of filters, with a row for each column."""
     return Table(
         caption="Filters by column",
         headings=COLUMN_HEADINGS,
@@ -243,12 +261,12 @@ def column_table(columns: Sequence[ColumnFigures]) -> Table:
 
 
 def remarks_on(files: Sequence[FileFilters]) -> list[Remark]:
-    """Return the problems, then the oddities; row groups with the same reason in one remark."""
+    """Return the problems, then the oddities, with one remark for each column and reason."""
     return [*_grouped(files, "problem"), *_grouped(files, "oddity")]
 
 
 def quantity(number: float | None) -> str:
-    """Write a number of distinct values; "∞" where all bits are set."""
+    """Write a number of distinct values; "∞" if all bits are set."""
     if number is None or math.isnan(number):
         return "-"
     return "∞" if math.isinf(number) else f"{number:,.0f}"

@@ -1,8 +1,8 @@
-"""Elements of HTML and SVG, put together so that text cannot become markup; tables of summaries.
+"""Elements of HTML and SVG, made so that text cannot become markup; tables of summaries.
 
-`Html` is markup; `str` is text, and is escaped wherever it goes: children and attributes alike.
-Control characters and bidirectional marks, which a browser would obey or hide, are made visible as
-well. Names of elements and attributes are written in the code, never taken from data.
+`Html` is markup. `str` is text, and is always escaped, in children and in attributes. Control
+characters and bidirectional marks, which a browser would obey or hide, are made visible, too. Names
+of elements and attributes are written in the code, never taken from data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.summary import Heading, Table
 
 LONGEST_NAME = 200
-"""Characters shown of the name of a column or file."""
+"""Largest number of characters of the name of a column or file that are shown."""
 
 _VOID = frozenset({"meta", "br"})
 
@@ -33,7 +33,7 @@ class Html:
 
 
 Content: TypeAlias = Html | str
-"""Markup, or text that is to be escaped."""
+"""Markup, or text that will be escaped."""
 
 Attribute: TypeAlias = str | int | float | None
 """None leaves the attribute out; a float is written with two decimals."""
@@ -44,8 +44,8 @@ def element(tag: str, *children: Content, **attributes: Attribute) -> Html:
 
     Args:
         tag: Name of the element.
-        *children: What is in it; text is escaped.
-        **attributes: By name, with `_` for `-`; a final `_` is dropped, as in `class_`.
+        *children: The contents of the element; text is escaped.
+        **attributes: Attributes by name, with `_` for `-`; a final `_` is dropped, as in `class_`.
     """
     opening = f"<{tag}{''.join(_attribute(*pair) for pair in attributes.items())}>"
     if tag in _VOID:
@@ -59,7 +59,7 @@ def joined(children: Iterable[Content]) -> Html:
 
 
 def scrollable(*children: Content, label: str, class_: str) -> Html:
-    """Make a part that scrolls by itself, also with the keyboard; screen readers read `label`."""
+    """Make an element that scrolls by itself, also by keyboard; `label` is for screen readers."""
     return element("div", *children, role="region", tabindex=0, aria_label=label, class_=class_)
 
 
@@ -89,13 +89,13 @@ class Look:
     """The attributes of a table's elements: inline styles in a notebook, classes on a page."""
 
     most_rows: int
-    """Rows that are shown; the number of all others stands below the table."""
+    """Largest number of rows that are shown; the number of other rows is shown below the table."""
 
     has_labels: bool = False
     """Whether each cell has the title of its heading as `data-label`, for narrow screens."""
 
     table: dict[str, str] = field(default_factory=dict)
-    """Attributes of the element <table>; the other fields are those of its parts."""
+    """Attributes of the element <table>; the other fields are attributes of its parts."""
 
     caption: dict[str, str] = field(default_factory=dict)
     text_heading: dict[str, str] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Look:
 
 
 def laid_out(table: Table, look: Look) -> tuple[Html, Html]:
-    """Return the table, and the line that counts the rows left out, which may be empty."""
+    """Return the table, and a line with the number of rows left out, which may be empty."""
     head = element("tr", *[_heading(heading, look) for heading in table.headings])
     rows = [_row(table.headings, cells, look) for cells in islice(table.rows, look.most_rows)]
     body = element(

@@ -78,14 +78,14 @@ def _remark(remark: Remark) -> Html:
 def notebook_html(report: Report) -> str:
     """Draw a report as a headline, a table and remarks, for `_repr_html_`.
 
-    The markup is one element with inline styles only. Its colours are the notebook's, whose theme
-    may be light or dark. Long tables are cut, with the number of rows left out.
+    The markup is one element with inline styles only. It has the colours of the notebook, whose
+    theme may be light or dark. Long tables are cut, and the number of rows left out is shown.
 
     Args:
-        report: What a verb returned.
+        report: The report of a verb.
 
     Raises:
-        InvalidArgument: If it is no report.
+        InvalidArgument: If `report` is not a report.
     """
     if not hasattr(report, "summary"):
         problem = f"{type(report).__name__} is no report"

@@ -1,4 +1,4 @@
-"""The reports of `bloomify`, `strip` and `repair`: what was done to the filters of one file."""
+"""The reports of `bloomify`, `strip` and `repair`: the changes to the filters of one file."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 _OVERSIZE = 1.6
-"""Bytes per byte needed, from which a note says why there are so many."""
+"""Bytes per needed byte from which a note explains why a filter is so large."""
 
 _NEARLY = 1.5
-"""A rate of up to this many times the asked is worth half the bytes."""
+"""Up to this multiple of the asked rate, a filter of half the size is recommended."""
 
 WORTHLESS_FPP = 0.5
 """False positive probability above which a filter excludes less than it lets pass."""
@@ -49,13 +49,13 @@ class Status(StrEnum):
     """A new filter was written."""
 
     KEPT = "kept"
-    """The existing filter contains every value, and stays."""
+    """The existing filter contains every value of the chunk, and stays."""
 
     EMPTY = "empty"
     """The chunk has no values, so it gets no filter."""
 
     SKIPPED = "skipped"
-    """The chunk gets no filter, for a reason."""
+    """The chunk gets no filter; the report gives the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,27 +63,28 @@ class ChunkReport:
     """The outcome for one column chunk."""
 
     row_group: int
-    """0-based ordinal."""
+    """Ordinal of the row group, counted from 0."""
 
     status: Status
     reason: str = ""
-    """Why the chunk was skipped, or what was wrong with the filter that was replaced."""
+    """The reason why the chunk was skipped, or why its old filter was replaced; "" if there is no
+    such reason."""
 
     offset: int | None = None
-    """Absolute position of the filter in the new file, bytes."""
+    """Absolute position of the filter in the new file, bytes; None without a filter."""
 
     length: int = 0
-    """Header and bitset, bytes."""
+    """Length of the filter, header and bitset, bytes; 0 without a filter."""
 
     num_bytes: int = 0
-    """Bitset, bytes."""
+    """Length of the bitset, bytes; 0 without a filter."""
 
     ndv: int | None = None
-    """Distinct values: entries of the dictionary that has them all, or estimated from the filter;
-    None where none was built."""
+    """Number of distinct values: entries of the dictionary, if it has all values, or an estimate
+    from the bits of the filter; None if no filter was built."""
 
     fpp: float | None = None
-    """Exact false positive probability of the filter."""
+    """Exact false positive probability of the filter, in [0, 1]; None without a filter."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -99,22 +100,22 @@ class ColumnReport:
     """The outcome for one column in all row groups."""
 
     name: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     ordinal: int
-    """0-based leaf ordinal."""
+    """Leaf ordinal, counted from 0."""
 
     physical_type: str
     """Name of the physical type in parquet.thrift."""
 
     asked_fpp: float
-    """False positive probability asked for."""
+    """False positive probability asked for, in (0, 1)."""
 
     chunks: tuple[ChunkReport, ...]
-    """By row group."""
+    """The outcome of each row group, in order."""
 
     notes: tuple[str, ...] = ()
-    """What readers of these filters should know."""
+    """Facts that readers of these filters should know."""
 
     def count(self, status: Status) -> int:
         """Count the row groups of a status."""
@@ -127,28 +128,28 @@ class ColumnReport:
 
     @property
     def ndv(self) -> int | None:
-        """Distinct values of the row groups with a new filter, summed; None without any."""
+        """Number of distinct values, summed over the row groups with a new filter, or None."""
         return sum(chunk.ndv or 0 for chunk in self.built) if self.built else None
 
     @property
     def bytes_added(self) -> int:
-        """Headers and bitsets, bytes."""
+        """Length of the new filters, headers and bitsets, bytes."""
         return sum(chunk.length for chunk in self.built)
 
     @property
     def bits_per_value(self) -> float | None:
-        """Bits of bitset per distinct value; None without new filters."""
+        """Bits of the new bitsets per distinct value; None without new filters."""
         bitsets = sum(chunk.num_bytes for chunk in self.built)
         return BITS_PER_BYTE * bitsets / self.ndv if self.ndv else None
 
     @property
     def achieved_fpp(self) -> float | None:
-        """Worst exact rate of the filters, new and kept; None without any."""
+        """Worst exact FPP of the filters, new and kept, in [0, 1]; None without filters."""
         return max((chunk.fpp for chunk in self.chunks if chunk.fpp is not None), default=None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why new filters are worthless, if they are."""
+        """A clause for each reason why the new filters are worthless; empty if they are not."""
         rates = [chunk.fpp for chunk in self.built if chunk.fpp is not None]
         if max(rates, default=0.0) <= max(self.asked_fpp, WORTHLESS_FPP):
             return ()
@@ -156,7 +157,7 @@ class ColumnReport:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Every reason given, once."""
+        """The reasons of all row groups, each once."""
         return tuple(dict.fromkeys(chunk.reason for chunk in self.chunks if chunk.reason))
 
     def __str__(self) -> str:
@@ -175,39 +176,47 @@ class AddReport:
     """The report of `bloomify`: filters added to one file."""
 
     path: str | None
-    """The file read; None for a buffer."""
+    """Path of the file read; None for a buffer."""
 
     output: str | None
-    """The file written; None for a buffer, or if nothing was written."""
+    """Path of the file written; None for a buffer, or if nothing was written."""
 
     written: bool
-    """Whether there is a new version."""
+    """Whether a new version was written."""
 
     dry_run: bool
+    """Whether this was a dry run."""
+
     size_before: int
-    """Bytes."""
+    """Size of the old version, bytes."""
 
     size_after: int
-    """Bytes of the new version, or of what it would be."""
+    """Size of the new version, bytes; in a dry run, the size that it would have."""
 
     num_rows: int
+    """Number of rows of the file."""
+
     num_row_groups: int
+    """Number of row groups of the file."""
+
     placement: str
-    """Where the new filters stand."""
+    """Placement of the new filters: `column-chunk`, `row-group` or `end`."""
 
     fallback: str | None
-    """Why the filters do not stand where they were asked to; None if they do."""
+    """The reason why the new filters are not where they were asked for; None if they are."""
 
     left_bytes: int
-    """Bytes of replaced filters that stay in the file, because nothing in it may move or because it
-    is not certain that they belong to a filter alone."""
+    """Bytes of replaced filters that stay in the file, because nothing in the file may move, or
+    because it is not certain that the bytes belong to a filter alone."""
 
     columns: tuple[ColumnReport, ...]
+    """The outcome for each column that was asked for."""
+
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     """The plan: the pieces of the new file, in order."""
 
     store: StoreReport | None = None
-    """What the store had to do; None for files on disk."""
+    """Requests and bytes of the store; None for files on disk."""
 
     data: bytes | None = field(default=None, repr=False)
     """Bytes of the new version if bytes were given: the same bytes if nothing has changed. None for
@@ -215,12 +224,12 @@ class AddReport:
 
     @property
     def num_built(self) -> int:
-        """New filters."""
+        """Number of new filters."""
         return sum(len(column.built) for column in self.columns)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why the filters are worthless, or the file a multiple of its former size."""
+        """Warnings of worthless filters, and of a file that is a multiple of its former size."""
         columns = [f"{name(one.name)}: {text}" for one in self.columns for text in one.warnings]
         grown = growth_warning(self.size_before, self.size_after)
         return (*columns, *([] if grown is None else [grown]))
@@ -265,7 +274,10 @@ class AddReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripReport:
-    """The report of `strip`: filters taken out of one file."""
+    """The report of `strip`: filters taken out of one file.
+
+    Fields without a text have the meaning that they have in `AddReport`.
+    """
 
     path: str | None
     output: str | None
@@ -274,13 +286,14 @@ class StripReport:
     size_before: int
     size_after: int
     num_filters: int
-    """Filters that the footer no longer points to."""
+    """Number of filters that the footer no longer points to."""
 
     left_bytes: int
-    """Bytes that stay in the file, as it is not certain that they belong to a filter alone."""
+    """Bytes of filters that stay in the file, because it is not certain that the bytes belong to a
+    filter alone."""
 
     columns: tuple[str, ...]
-    """Dotted paths of the columns concerned."""
+    """Dotted paths of the columns whose filters were taken out."""
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
@@ -317,7 +330,10 @@ class StripReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairReport:
-    """The report of `repair`: lengths of filters filled in in one file's footer."""
+    """The report of `repair`: missing lengths of filters, filled in in the footer of one file.
+
+    Fields without a text have the meaning that they have in `AddReport`.
+    """
 
     path: str | None
     output: str | None
@@ -326,10 +342,10 @@ class RepairReport:
     size_before: int
     size_after: int
     num_repaired: int
-    """Filters whose `bloom_filter_length` was filled in."""
+    """Number of filters whose `bloom_filter_length` was filled in."""
 
     unrepaired: tuple[str, ...]
-    """Where there are filters that cannot be trusted, and why."""
+    """The place of each filter that cannot be trusted, and the reason."""
 
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
@@ -385,34 +401,40 @@ class ColumnTotals:
     """One column, summed over the row groups of one file or of many: a row of the table."""
 
     name: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     asked_fpp: float
+    """False positive probability asked for, in (0, 1)."""
+
     num_row_groups: int
+    """Number of row groups, with or without filters."""
+
     num_built: int = 0
-    """Row groups with a new filter."""
+    """Number of row groups with a new filter."""
 
     num_kept: int = 0
-    """Row groups whose filter stays."""
+    """Number of row groups whose filter stays."""
 
     ndv: int = 0
-    """Distinct values of the row groups with a new filter, summed."""
+    """Number of distinct values, summed over the row groups with a new filter."""
 
     num_bytes: int = 0
-    """New filters, headers and bitsets."""
+    """Length of the new filters, headers and bitsets, bytes."""
 
     num_bitset_bytes: int = 0
+    """Length of the new bitsets, bytes."""
+
     num_needed_bytes: int = 0
-    """What exact sizes would take for the rate asked for, bitsets alone."""
+    """Length that the new bitsets would have with exact sizes, bytes."""
 
     half_rates: tuple[float, ...] = ()
-    """The rates of filters of half the size, where these would nearly be the rate asked for."""
+    """The rates that filters of half the size would have, if they are near the rate asked for."""
 
     worst_fpp: float | None = None
-    """Of all filters, new and kept; None without any."""
+    """Worst exact FPP of all filters, new and kept, in [0, 1]; None without filters."""
 
     remarks: Counter[tuple[str, str]]
-    """Labels of one word and reasons, with the number of row groups."""
+    """Pairs of a label (one word) and a reason, with the number of row groups."""
 
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -453,7 +475,7 @@ class ColumnTotals:
         return f"{note}; an FPP of {_rounded_up(max(self.half_rates))} would halve most filters"
 
     def figures(self) -> tuple[str, ...]:
-        """Return the cells of the row, below `ADDED_HEADINGS`, but for the name."""
+        """Return the cells of the row, as in `ADDED_HEADINGS`, without the name."""
         bits = self.bits_per_value
         if self.num_kept and not self.num_built:
             progress = f"{self.num_kept:,} kept"
@@ -507,7 +529,7 @@ def _half_rates(column: ColumnReport) -> Iterator[float]:
 
 
 def _rounded_up(probability: float) -> str:
-    """Write a probability with two significant digits, not less than it is."""
+    """Write a probability with two significant digits, rounded up."""
     step = 10 ** (math.floor(math.log10(probability)) - 1)
     return rate(math.ceil(probability / step) * step)
 
@@ -569,7 +591,7 @@ def remarks_on(report: AddReport) -> list[Remark]:
 
 
 def _remark_on(chunk: ChunkReport) -> tuple[str, str] | None:
-    """Return a label and a reason; None if nothing is worth a remark."""
+    """Return a label and a reason; None if there is nothing to remark."""
     if chunk.status is Status.BUILT:
         return ("replaced", chunk.reason) if chunk.reason else None
     return chunk.status.value, _SENTENCES.get(chunk.status, chunk.reason)

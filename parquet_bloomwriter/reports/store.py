@@ -1,4 +1,4 @@
-"""What an object store had to do for a new version of a file, and what came of it."""
+"""The requests that a new version of a file took on an object store, and their outcome."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ class StoreReport:
     """Requests and bytes, and the versions of the object."""
 
     requests: Mapping[str, int]
-    """Requests that were made, by operation as boto3 spells it; those that failed included."""
+    """Number of requests that were made, by the operation's name in boto3; with failed requests."""
 
     down: int
-    """Bytes of objects that were received."""
+    """Received bytes of objects."""
 
     up: int
-    """Bytes of objects that were sent."""
+    """Sent bytes of objects."""
 
     copied: int
     """Bytes that the store copied by itself, or would copy."""
 
     planned: tuple[int, int, int] | None
-    """What writing would cost beyond that, where nothing was written: requests, bytes down, bytes
-    up."""
+    """The further cost of writing, if nothing was written: requests, bytes down, bytes up; None if
+    the new version was written."""
 
     old_version: str | None = None
-    """Id of the version that was replaced, in a bucket that keeps versions: the backup."""
+    """Id of the replaced version, which is the backup, in a bucket that keeps versions."""
 
     new_version: str | None = None
-    """Id of the new version."""
+    """Id of the new version, in a bucket that keeps versions."""
 
     notes: tuple[str, ...] = ()
-    """What could not be kept or checked, a clause each."""
+    """Properties that could not be kept or checked, one clause each."""
 
     @property
     def num_requests(self) -> int:
-        """Requests of all kinds."""
+        """Number of requests of all kinds."""
         return sum(self.requests.values())
 
     def __str__(self) -> str:

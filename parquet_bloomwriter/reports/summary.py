@@ -1,6 +1,6 @@
 """The summary of a report: a headline, a table and remarks, as plain values.
 
-Every report has a method `summary`; `notebook` and `page` draw what it returns.
+Every report has a method `summary`; `notebook` and `page` draw the summary.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.markup import Content
 
 MOST_ROWS = 60
-"""Rows of a table that a notebook shows."""
+"""Largest number of rows of a table that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +29,13 @@ class Remark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a report says in short."""
+    """The short form of a report."""
 
     paths: tuple[str | None, ...]
-    """The file read, then the file written; None for a buffer."""
+    """Paths of the file read, then of the file written; None for a buffer."""
 
     headline: str
-    """What was found or done, in one line."""
+    """The result, in one line."""
 
     table: Table | None = None
     remarks: tuple[Remark, ...] = ()
@@ -47,13 +47,13 @@ class Heading:
 
     title: str
     is_text: bool = False
-    """Whether cells are text, which stands on the left; numbers stand on the right."""
+    """Whether cells are text, which is aligned on the left; numbers are aligned on the right."""
 
     is_long: bool = False
-    """Whether cells are several words, which may be wrapped."""
+    """Whether cells have several words, which may be wrapped."""
 
     hint: str | None = None
-    """What the figures mean, shown when the pointer is on the heading."""
+    """The meaning of the figures, shown when the pointer is on the heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +61,21 @@ class Table:
     """Headings and rows."""
 
     caption: str
-    """What the table shows, for screen readers."""
+    """Title of the table, for screen readers."""
 
     headings: tuple[Heading, ...]
     rows: Iterable[Sequence[Content]]
-    """Cells, one for each heading; an iterator makes only the rows that are shown."""
+    """Rows of cells, one cell for each heading; an iterator makes only the rows that are shown."""
 
     num_rows: int
+    """Number of rows, with the rows that are not shown."""
 
     noun: str
-    """What a row is, for "and 12 more columns"."""
+    """The noun for a row, as in "and 12 more columns"."""
 
 
 class Report(Protocol):
-    """What a verb returned."""
+    """The report of a verb."""
 
     def summary(self) -> Summary:
         """Return the report in short: a headline, a table and remarks, as plain values."""

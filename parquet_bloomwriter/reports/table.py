@@ -1,4 +1,4 @@
-"""The report of a verb on a table: which files were replaced, by which commits."""
+"""The report of a verb on a table: the files that were replaced, and the commits."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ if TYPE_CHECKING:
 
 
 class FileFate(StrEnum):
-    """What became of one file of the table."""
+    """The outcome for one file of the table."""
 
     REPLACED = "replaced"
     """The table has the new file now."""
 
     PLANNED = "planned"
-    """It would be replaced."""
+    """The file would be replaced (dry run)."""
 
     UNCHANGED = "unchanged"
-    """There was nothing to build, so it stays."""
+    """There was nothing to build, so the file stays."""
 
     DROPPED = "dropped"
-    """Another program removed or changed it meanwhile; its replacement was not committed."""
+    """Another program removed or changed the file meanwhile; the new file was not committed."""
 
     KEPT = "kept as it is"
-    """It lacks something, but must not be replaced."""
+    """The file lacks filters, but must not be replaced."""
 
     FAILED = "failed"
-    """It could not be worked on, and stays."""
+    """The file could not be read or written anew, and stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """One file of the table that was worked on."""
+    """The outcome for one file of the table."""
 
     path: str
-    """As the table has it, decoded."""
+    """Path of the old file in the table's metadata, decoded."""
 
     fate: FileFate
     new_path: str | None = None
-    """The file that took its place, as the table has it."""
+    """Path of the new file in the table's metadata; None if there is no new file."""
 
     num_filters: int = 0
-    """Built, or taken out."""
+    """Number of filters that were built or taken out."""
 
     size_before: int
-    """Bytes."""
+    """Size of the old file, bytes."""
 
     size_after: int
-    """Bytes; those before, if it was not replaced."""
+    """Size of the new file, bytes; the size of the old file if it was not replaced."""
 
     reason: str = ""
-    """Why it was not replaced."""
+    """The reason why the file was not replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,89 +68,94 @@ class TableReport:
     """The report of `bloomify_table` and `strip_table`."""
 
     table: str
-    """Path, URL or name."""
+    """Path, URL or name of the table."""
 
     format: str
-    """`delta` or `iceberg`."""
+    """Format of the table: `delta` or `iceberg`."""
 
     verb: str
-    """`add` or `strip`."""
+    """The verb: `add` or `strip`."""
 
     dry_run: bool
+    """Whether this was a dry run."""
+
     version_before: int
-    """The version that was read first; of Iceberg tables, the snapshot's id."""
+    """The version that was read first; for Iceberg tables, the id of the snapshot."""
 
     commits: tuple[int, ...]
-    """Versions that this run made; of Iceberg tables, ids of snapshots."""
+    """Versions that this run made; for Iceberg tables, ids of snapshots."""
 
     columns: tuple[str, ...]
     """Logical names of the columns asked for."""
 
     asked_by_table: bool = False
-    """Whether the table's property named them."""
+    """Whether the columns come from a property of the table."""
 
     num_files: int
-    """Active files of the version read first."""
+    """Number of active files of the version that was read first."""
 
     num_footers: int
-    """Footers that had to be read to find out what is to be done."""
+    """Number of footers that were read to find the files to replace."""
 
     num_to_do: int
-    """Files that lacked something."""
+    """Number of files to replace: files that lack filters, or have filters to take out."""
 
     num_waiting: int
-    """Of these, files that a limit left to the next run."""
+    """Number of files to replace that a limit left to the next run."""
 
     bytes_waiting: int
+    """Size of the files that a limit left to the next run, bytes."""
 
     num_commits_planned: int = 0
-    """Commits that a dry run would make."""
+    """Number of commits that the run would make without `dry_run`."""
 
     changes: tuple[FileChange, ...] = field(repr=False)
+    """The outcome for each file to replace."""
+
     totals: tuple[ColumnTotals, ...] = ()
     """Filters built, by column."""
 
     left_over: tuple[str, ...] = ()
-    """Paths of new files that are in no version that this run knows of: VACUUM removes them, and
-    remove_orphan_files for Iceberg."""
+    """Paths of new files that are in no known version of the table. VACUUM removes these files; for
+    Iceberg tables, remove_orphan_files does."""
 
     undecided: tuple[str, ...] = ()
-    """Paths of new files of a commit at which the run ended: it may have been made. What removes
-    `left_over` removes those that the table does not have."""
+    """Paths of new files of a commit whose outcome is not known. The files that the table does not
+    have are removed in the same way as `left_over`."""
 
     notes: tuple[str, ...] = ()
-    """What else is to be known, a sentence each."""
+    """Further facts, one sentence each."""
 
     def count(self, fate: FileFate) -> int:
-        """Count the files of one fate."""
+        """Count the files with an outcome."""
         return sum(change.fate is fate for change in self.changes)
 
     @property
     def num_failed(self) -> int:
-        """Files that could not be worked on."""
+        """Number of files that could not be read or written anew."""
         return self.count(FileFate.FAILED)
 
     @property
     def num_filters(self) -> int:
-        """Filters built or taken out, or that would be."""
+        """Number of filters that were built or taken out, or would be in a dry run."""
         done = (FileFate.REPLACED, FileFate.PLANNED)
         return sum(one.num_filters for one in self.changes if one.fate in done)
 
     @property
     def bytes_before(self) -> int:
-        """Bytes of the files that were replaced, or would be: they stay for time travel."""
+        """Size of the files that were replaced, or would be, bytes; they stay for time travel."""
         done = (FileFate.REPLACED, FileFate.PLANNED)
         return sum(one.size_before for one in self.changes if one.fate in done)
 
     @property
     def bytes_after(self) -> int:
-        """Bytes of the files that took their place."""
+        """Size of the new files, bytes."""
         done = (FileFate.REPLACED, FileFate.PLANNED)
         return sum(one.size_after for one in self.changes if one.fate in done)
 
     @property
     def headline(self) -> str:
-        """What was done, in one line."""
+        """The result, in one line."""
         verb = "added" if self.verb == "add" else "taken out"
         filters, all_files = count(self.num_filters, "filter"), count(self.num_files, "file")
         if self.dry_run and self.num_filters:
@@ -177,7 +182,7 @@ class TableReport:
 
     @property
     def _removes_old(self) -> str:
-        """What removes old files, and how it is called."""
+        """A clause with the procedure that removes old files."""
         if self.format != "iceberg":
             return "VACUUM removes them"
         call = _call(self.table, "expire_snapshots")
@@ -190,7 +195,7 @@ class TableReport:
         return f"on Spark, {_call(self.table, 'remove_orphan_files')} removes it"
 
     def remarks(self) -> list[tuple[str, str]]:
-        """Return what is to be known, each with a label of one word."""
+        """Return the remarks, each with a label of one or two words."""
         found = [
             (str(one.fate), f"{safe(one.path)}: {safe(one.reason)}")
             for one in self.changes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.reports.markup import Content
 
 NOT_SAMPLED = "its row group is not in the sample"
-"""The reason of filters whose row groups were not to be checked."""
+"""The reason of filters in row groups outside of the sample."""
 
 
 class CheckStatus(StrEnum):
@@ -29,10 +29,11 @@ class CheckStatus(StrEnum):
     """Every value of its column chunk is found."""
 
     FAILED = "FAILED"
-    """Readers that trust the filter lose rows, or may."""
+    """Readers that trust the filter lose rows, or may lose rows."""
 
     UNCHECKED = "UNCHECKED"
-    """Nothing speaks against the filter, but values were not looked up, for a reason."""
+    """No fault of the filter is known, but its values were not looked up; the check gives the
+    reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +41,10 @@ class MissingValue:
     """A value of the column chunk that the filter does not contain."""
 
     text: str
-    """The stored value, for people: a number, quoted text, or `x'00ff'`; long values are cut."""
+    """The stored value as text: a number, quoted text, or `x'00ff'`; long values are cut."""
 
     hash: str
-    """Its hash, 16 hexadecimal digits."""
+    """The hash of the value, 16 hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,49 +52,50 @@ class FilterCheck:
     """The check of the filter of one column chunk."""
 
     row_group: int
-    """0-based ordinal."""
+    """Ordinal of the row group, counted from 0."""
 
     ordinal: int
-    """0-based leaf ordinal."""
+    """Leaf ordinal of the column, counted from 0."""
 
     column: str
-    """Dotted path."""
+    """Dotted path of the column."""
 
     offset: int
-    """Absolute position of the header, bytes."""
+    """Absolute position of the filter's header, bytes."""
 
     length: int | None
-    """Header and bitset by the header, bytes; None if the header cannot be read."""
+    """Length of header and bitset by the header, bytes; None if the header cannot be read."""
 
     status: CheckStatus
     reason: str = ""
-    """Why the filter failed or was not checked, one clause."""
+    """The reason why the filter failed or was not checked, one clause; "" if it is OK."""
 
     warnings: tuple[str, ...] = ()
-    """What is wrong with the filter, but hides no stored value."""
+    """Faults of the filter that hide no stored value."""
 
     num_looked_up: int = 0
-    """Values looked up, nulls left out; of chunks that are dictionary-encoded throughout, only
-    distinct values where that is quicker."""
+    """Number of values looked up, without nulls. If a chunk is dictionary-encoded throughout, only
+    distinct values are counted where this is quicker."""
 
     num_missing: int = 0
-    """Values looked up that the filter does not contain."""
+    """Number of values looked up that the filter does not contain."""
 
     missing: tuple[MissingValue, ...] = ()
     """The first few missing values, each once."""
 
     fpp: float | None = None
-    """Exact rate: the probability that an absent value passes this filter, in [0, 1]; None if the
+    """Exact FPP: the probability that an absent value passes this filter, in [0, 1]; None if the
     bitset cannot be read."""
 
     num_absent: int = 0
-    """Absent values looked up."""
+    """Number of absent values (random hashes) looked up."""
 
     measured_fpp: float | None = None
-    """Share of the absent values that passed, in [0, 1]; None if none was looked up."""
+    """Share of the absent values that passed, in [0, 1]; None if no absent value was looked up."""
 
     rates_agree: bool | None = None
-    """Whether the measured rate is as near the exact one as chance allows."""
+    """Whether the measured FPP is as near to the exact FPP as chance allows; None if no absent
+    value was looked up."""
 
     def __str__(self) -> str:
         """Return one line."""
@@ -106,22 +108,26 @@ class VerifyReport:
     """The filters of one file, compared with its values."""
 
     path: str | None
-    """Name of the file; None for a buffer."""
+    """Path of the file; None for a buffer."""
 
     size: int
-    """Bytes."""
+    """Size of the file, bytes."""
 
     num_rows: int
+    """Number of rows of the file."""
+
     num_row_groups: int
+    """Number of row groups of the file."""
+
     sampled_row_groups: tuple[int, ...] | None
-    """The row groups whose values were looked up; None for all."""
+    """Ordinals of the row groups whose values were looked up; None: all row groups."""
 
     checks: tuple[FilterCheck, ...]
-    """Every filter of the columns chosen, column by column."""
+    """The checks of all filters of the chosen columns, column by column."""
 
     @property
     def passed(self) -> bool:
-        """Whether no filter failed; also true without any filter."""
+        """Whether no filter failed; True if there are no filters."""
         return not self.failed
 
     @property
@@ -136,12 +142,12 @@ class VerifyReport:
 
     @property
     def num_looked_up(self) -> int:
-        """Values looked up, in all filters."""
+        """Number of values looked up, in all filters."""
         return sum(one.num_looked_up for one in self.checks)
 
     @property
     def num_missing(self) -> int:
-        """Values that are missing from their filter."""
+        """Number of values that are missing from their filters."""
         return sum(one.num_missing for one in self.checks)
 
     def count(self, status: CheckStatus) -> int:

@@ -1,7 +1,8 @@
 """One split block Bloom filter in memory.
 
-The class only ties the parts together: `hashing` hashes values, `block` inserts and checks one
-hash, kernels many, `folding` resizes and measures, `header` and `murmur` read and write bytes.
+The class `Sbbf` connects the parts. `hashing` hashes values, `block` inserts and checks one hash,
+the kernels insert and check many hashes, `folding` resizes and measures, and `header` and `murmur`
+read and write bytes.
 """
 
 from __future__ import annotations
@@ -54,16 +55,16 @@ class Sbbf:
         ids.check(42, "INT64")         # True: the filter might contain it
         ids.check(43, "INT64")         # False: it certainly does not
 
-    It answers "might contain" or "does not contain"; the second answer is never wrong. Values are
-    given with their physical type (`insert`, `check`), as Arrow arrays (`insert_array`,
+    The answers are "might contain" and "does not contain"; the second answer is never wrong. Give
+    values with their physical type (`insert`, `check`), as Arrow arrays (`insert_array`,
     `check_array`), or as hashes (`insert_hash`, `insert_hashes` ...).
 
-    A filter has a hash function: XXH64 by default, or MurmurHash3 with a seed, which only drafts of
-    the specification had (`dialect="murmur3"`). Values are hashed with it; hashes are expected to
-    come from `parquet_bloomwriter.hashing` of the same kind.
+    A filter has a hash function: XXH64 by default, or MurmurHash3 with a seed, as in the drafts of
+    the specification (`dialect="murmur3"`). The filter hashes values with this function. Hashes
+    that are given must be results of the same function (see `parquet_bloomwriter.hashing`).
 
-    Source: Parquet specification, "Bloom Filter"; docs/reference/filter.md has the sizes and the
-    names that other implementations use.
+    Source: Parquet specification, "Bloom Filter". docs/reference/filter.md has the sizes, and the
+    names in other implementations.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -78,13 +79,14 @@ class Sbbf:
         """Wrap an array without copying it.
 
         Args:
-            blocks: Shape (z, 8), little-endian uint32, contiguous. If it is read-only, so
-                is the filter.
-            dialect: "xxhash", the released specification, or "murmur3", its drafts.
-            murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1; the drafts name none.
+            blocks: Shape (z, 8), little-endian uint32, contiguous. If the array is read-only, the
+                filter is read-only, too.
+            dialect: "xxhash" for the released specification, "murmur3" for its drafts.
+            murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1. The drafts do not name a seed.
 
         Raises:
-            InvalidArgument: If the array is of another kind, or the hash function is unknown.
+            InvalidArgument: If the array has another shape or type, or the hash function is
+                unknown.
         """
         if blocks.dtype != _WORD or blocks.shape != (len(blocks), WORDS_PER_BLOCK):
             raise InvalidArgument(f"{blocks.shape} {blocks.dtype} are not blocks of 8 x uint32")
@@ -95,10 +97,10 @@ class Sbbf:
 
     @classmethod
     def empty(cls, num_blocks: int, *, dialect: Dialect = "xxhash", murmur3_seed: int = 0) -> Sbbf:
-        """Make a filter of `num_blocks` blocks that contains nothing.
+        """Make an empty filter of `num_blocks` blocks.
 
         Args:
-            num_blocks: Blocks of 32 bytes, z, in [1, 2**31).
+            num_blocks: Number of blocks of 32 bytes, z, in [1, 2**31).
             dialect: As for the constructor.
             murmur3_seed: As for the constructor.
 
@@ -126,22 +128,23 @@ class Sbbf:
         dialect: Dialect = "xxhash",
         murmur3_seed: int = 0,
     ) -> Sbbf:
-        """Make an empty filter whose size fits a number of values and a rate.
+        """Make an empty filter whose size fits a number of distinct values and a rate.
 
-        With `ndv` distinct values in it, an absent value passes with a probability of at most
-        `fpp`: by the exact rate (see `num_blocks_for`), not by the classic formula.
+        If `ndv` distinct values are inserted, an absent value passes with a probability of at most
+        `fpp`. The size follows from the exact rate (see `num_blocks_for`), not from the classic
+        formula.
 
         Args:
-            ndv: Distinct values to be inserted.
+            ndv: Number of distinct values that will be inserted.
             fpp: False positive probability, in (0, 1).
             sizing: "pow2" for powers of two from 64 bytes, "exact" for any multiple of 32 bytes.
-            max_bytes: Largest bitset, bytes; by default 128 MiB. It wins over `fpp`.
+            max_bytes: Largest bitset, bytes; by default 128 MiB. This limit overrides `fpp`.
             dialect: As for the constructor.
             murmur3_seed: As for the constructor.
 
         Raises:
-            InvalidArgument: If an argument is out of range, or exact sizes are asked for with
-                "murmur3", whose sizes are powers of two.
+            InvalidArgument: If an argument is out of range, or if `sizing` is "exact" and `dialect`
+                is "murmur3", whose sizes are powers of two.
         """
         if dialect == "murmur3" and sizing != "pow2":
             raise InvalidArgument("filters of the Murmur3 drafts have sizes of powers of two")
@@ -158,17 +161,17 @@ class Sbbf:
     ) -> Sbbf:
         """Read a header and its bitset, which must fill `buf` exactly.
 
-        The filter is a view of `buf`, so it can be inserted into only if `buf` can be
-        written to. A filter of the "murmur3" dialect is a copy.
+        The filter is a view of `buf`. So values can be inserted only if `buf` is writable. A filter
+        of the "murmur3" dialect is a copy.
 
         Args:
-            buf: The filter's bytes, as they stand in a file.
-            dialect: "murmur3" takes a header without compression, which does not name its hash, for
-                one of the Murmur3 drafts.
+            buf: The bytes of a filter in a file: header and bitset.
+            dialect: "murmur3": a header without compression, which does not name its hash, counts
+                as a header of the Murmur3 drafts.
             murmur3_seed: As for the constructor.
 
         Raises:
-            MalformedFilter: If `buf` is anything else, or of a kind that is not supported.
+            MalformedFilter: If `buf` is not a filter, or the kind of filter is not supported.
             InvalidArgument: If the hash function is unknown.
         """
         header = decode_header(buf)
@@ -191,7 +194,7 @@ class Sbbf:
         return cls(blocks, dialect=dialect, murmur3_seed=murmur3_seed)
 
     def to_bytes(self) -> bytes:
-        """Return header and bitset, as they stand in a file.
+        """Return the bytes of the filter in a file: header and bitset.
 
         Raises:
             InvalidArgument: If the dialect is "murmur3" and the size is not a power of two above 32
@@ -203,7 +206,7 @@ class Sbbf:
 
     @property
     def dialect(self) -> Dialect:
-        """The hash function: "xxhash", or "murmur3" of the drafts."""
+        """The hash function: "xxhash", or "murmur3" for filters of the drafts."""
         return self._kind.dialect
 
     @property
@@ -215,7 +218,7 @@ class Sbbf:
     def blocks(self) -> NDArray[np.uint32]:
         """The bits: blocks of eight words, shape (z, 8), uint32; not a copy.
 
-        In files, filters of the Murmur3 drafts have their blocks in another order: see
+        In files, the blocks of filters of the Murmur3 drafts are in another order: see
         `parquet_bloomwriter.sbbf.murmur`.
         """
         return self._blocks
@@ -227,7 +230,7 @@ class Sbbf:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the bitset, 32 z, without the header."""
+        """Size of the bitset without the header, 32 z, bytes."""
         return self._blocks.nbytes
 
     def insert(
@@ -237,22 +240,22 @@ class Sbbf:
         *,
         type_length: int | None = None,
     ) -> None:
-        """Insert one value as a column of its type stores it.
+        """Insert one value, in the form in which a column of its type stores it.
 
-        A zero is inserted with the other zero, and a NaN with the canonical NaN, because they are
-        equal to readers.
+        If the value is a zero, the other zero is inserted, too; if it is a NaN, the canonical NaN
+        is inserted, too, because these values are equal for readers.
 
         Args:
             value: The value, already converted from the logical to the physical type: days for a
                 DATE, the unscaled integer for a DECIMAL in INT32 or INT64, and so on.
-            physical_type: Its name in the Parquet specification, such as "INT32"; by default
-                "BYTE_ARRAY" for text and bytes. Numbers have no default: 42 has other bytes, and so
-                another hash, as INT32 than as INT64.
-            type_length: Bytes of a FIXED_LEN_BYTE_ARRAY; checked if given.
+            physical_type: Name of the physical type in the Parquet specification, such as "INT32".
+                The default for text and bytes is "BYTE_ARRAY". There is no default for numbers,
+                because the bytes and the hash of 42 as INT32 are not those of 42 as INT64.
+            type_length: Length of a FIXED_LEN_BYTE_ARRAY, bytes; checked if given.
 
         Raises:
-            InvalidArgument: If the value cannot be stored in such a column, no type is given for a
-                number, or the filter is a view of read-only memory.
+            InvalidArgument: If such a column cannot store the value, if no type is given for a
+                number, or if the filter is a view of read-only memory.
         """
         for plain in _plains(value, physical_type, type_length):
             self.insert_hash(hash_plain(plain, self._kind))
@@ -264,10 +267,10 @@ class Sbbf:
         *,
         type_length: int | None = None,
     ) -> bool:
-        """Return whether the filter might contain a value; False means it certainly does not.
+        """Return whether the filter might contain a value; False means that it certainly does not.
 
-        A zero might be contained if either zero is. A NaN always might: there are many bit
-        patterns of it, and writers insert them as they are.
+        For a zero, the answer is True if the filter might contain either zero. For a NaN, the
+        answer is always True, because NaN has many bit patterns, and writers insert them unchanged.
 
         Args:
             value: As for `insert`.
@@ -275,8 +278,8 @@ class Sbbf:
             type_length: As for `insert`.
 
         Raises:
-            InvalidArgument: If the value cannot be stored in such a column, or no type is given for
-                a number.
+            InvalidArgument: If such a column cannot store the value, or if no type is given for a
+                number.
         """
         plains = _plains(value, physical_type, type_length)
         if isinstance(value, float | np.floating) and math.isnan(value):
@@ -284,12 +287,12 @@ class Sbbf:
         return any(self.check_hash(hash_plain(plain, self._kind)) for plain in plains)
 
     def insert_array(self, array: pa.Array | pa.ChunkedArray) -> None:
-        """Insert every value of an Arrow array but nulls, with the same rules as `insert`.
+        """Insert every value of an Arrow array except nulls, by the rules of `insert`.
 
         Args:
-            array: Values as Parquet stores them: int32, int64, float32, float64, (large_)binary,
-                (large_)string, binary_view, string_view, fixed_size_binary, or a dictionary of one
-                of these.
+            array: Values in the form in which Parquet stores them: int32, int64, float32, float64,
+                (large_)binary, (large_)string, binary_view, string_view, fixed_size_binary, or a
+                dictionary of one of these types.
 
         Raises:
             InvalidArgument: If the array has another type, or the filter is a view of read-only
@@ -301,14 +304,14 @@ class Sbbf:
                 self.insert_hash(hash_plain(plain, self._kind))
 
     def check_array(self, array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Check every value of an Arrow array, with the same rules as `check`.
+        """Check every value of an Arrow array, by the rules of `check`.
 
         Args:
             array: As for `insert_array`, n values.
 
         Returns:
-            False where a value is certainly not contained, shape (n,); True for nulls, which are in
-            no filter.
+            An array of shape (n,): False for values that are certainly not contained. The answer
+            for nulls, which are in no filter, is True.
 
         Raises:
             InvalidArgument: If the array has another type.
@@ -320,7 +323,7 @@ class Sbbf:
         """Insert one hash.
 
         Args:
-            h: Unsigned 64-bit integer, of the filter's hash function.
+            h: Unsigned 64-bit integer, a result of the filter's hash function.
 
         Raises:
             InvalidArgument: If the hash is out of range, or the filter is a view of read-only
@@ -331,10 +334,10 @@ class Sbbf:
         self._blocks[block_index(h, self.num_blocks)] |= np.array(mask(h), dtype=_WORD)
 
     def check_hash(self, h: int) -> bool:
-        """Return whether the filter might contain a hash; False means it certainly does not.
+        """Return whether the filter might contain a hash; False means that it certainly does not.
 
         Args:
-            h: Unsigned 64-bit integer, of the filter's hash function.
+            h: Unsigned 64-bit integer, a result of the filter's hash function.
 
         Raises:
             InvalidArgument: If the hash is out of range.
@@ -345,29 +348,29 @@ class Sbbf:
     def insert_hashes(self, hashes: NDArray[np.uint64]) -> None:
         """Insert many hashes.
 
-        Two threads must not insert into one filter at once: bits would be lost.
+        Two threads must not insert into one filter at the same time, because bits would be lost.
 
         Args:
             hashes: Shape (n,), uint64.
 
         Raises:
-            InvalidArgument: If the array is of another kind, or the filter is a view of read-only
-                memory.
+            InvalidArgument: If the array has another shape or type, or if the filter is a view of
+                read-only memory.
         """
         self._require_writable()
         kernels.insert(self._blocks, _checked(hashes))
 
     def check_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Check many hashes, as `check_hash` does.
+        """Check many hashes, by the rule of `check_hash`.
 
         Args:
             hashes: Shape (n,), uint64.
 
         Returns:
-            Shape (n,).
+            An array of shape (n,): False for hashes that are certainly not contained.
 
         Raises:
-            InvalidArgument: If the array is of another kind.
+            InvalidArgument: If the array has another shape or type.
         """
         flags = np.empty(len(hashes), dtype=np.bool_)
         kernels.check(self._blocks, _checked(hashes), flags)
@@ -380,16 +383,16 @@ class Sbbf:
             hashes: Shape (n,), uint64.
 
         Raises:
-            InvalidArgument: If the array is of another kind.
+            InvalidArgument: If the array has another shape or type.
         """
         return kernels.check(self._blocks, _checked(hashes), None) == len(hashes)
 
     def merge(self, other: Sbbf) -> Sbbf:
-        """Return the union with another filter, of the smaller of both sizes.
+        """Return the union with another filter, in the smaller of both sizes.
 
         Raises:
-            InvalidArgument: If the bigger size is no multiple of the smaller, or the filters have
-                different hash functions.
+            InvalidArgument: If the larger size is not a multiple of the smaller size, or if the
+                filters have different hash functions.
         """
         if self._kind != other._kind:
             raise InvalidArgument("filters with different hash functions cannot be merged")
@@ -402,7 +405,7 @@ class Sbbf:
         inserted.
 
         Args:
-            factor: Neighbouring blocks to merge into one.
+            factor: Number of neighbouring blocks that are merged into one block.
 
         Raises:
             InvalidArgument: If `factor` does not divide z.
@@ -412,27 +415,27 @@ class Sbbf:
     def fold_to_target_fpp(
         self, fpp: float, *, sizing: Sizing = "pow2", max_bytes: int | None = None
     ) -> Sbbf:
-        """Return the smallest fold whose exact rate is within `fpp`.
+        """Return the smallest fold whose exact rate is not above `fpp`.
 
-        The result is this filter itself if every smaller fold has a higher rate. To size a filter
-        without knowing the number of values, make it too large, insert all values, and fold it.
+        If every smaller fold has a higher rate, the result is this filter itself. If you do not
+        know the number of values, make the filter too large, insert all values, and fold it.
 
         Args:
             fpp: Rate asked for, in (0, 1).
-            sizing: "pow2" halves, "exact" takes any divisor of z.
-            max_bytes: Largest bitset wanted, bytes; it wins over `fpp`.
+            sizing: "pow2": fold by powers of two only; "exact": fold by any divisor of z.
+            max_bytes: Largest bitset, bytes. This limit overrides `fpp`.
 
         Raises:
-            InvalidArgument: If `fpp` is not a probability, or no fold is within `max_bytes`.
+            InvalidArgument: If `fpp` is not a probability, or if no fold is within `max_bytes`.
         """
         blocks = folding.fold_to_rate(self._blocks, fpp, sizing=sizing, max_bytes=max_bytes)
         return self if blocks is self._blocks else self._like(blocks)
 
     def exact_fpp(self) -> float:
-        """Return the chance that an absent value passes this very filter, in [0, 1].
+        """Return the probability that an absent value passes this filter, in [0, 1].
 
-        The rate is counted from the bits of this filter; `expected_fpp` is the mean over all
-        filters with as many values.
+        The rate is counted from the bits of this filter. `expected_fpp` is the mean rate of all
+        filters with the same number of values.
         """
         return folding.exact_rate(self._blocks)
 
@@ -441,7 +444,7 @@ class Sbbf:
         return folding.count_bits(self._blocks) / (8 * self.num_bytes)
 
     def estimated_ndv(self) -> float:
-        """Estimate the distinct values in the filter from its bits; infinite if all are set."""
+        """Estimate the number of distinct values from the bits; infinite if all bits are set."""
         return folding.estimate_ndv(folding.count_bits(self._blocks), self.num_blocks)
 
     def __eq__(self, other: object) -> bool:
@@ -453,11 +456,11 @@ class Sbbf:
         )
 
     def __repr__(self) -> str:
-        """Name the size only; the bits would fill pages."""
+        """Return the size, without the bits."""
         return f"<Sbbf of {self.num_blocks} blocks>"
 
     def _like(self, blocks: NDArray[np.uint32]) -> Sbbf:
-        """Make a filter of other bits with the same hash function."""
+        """Return a filter with other bits and the same hash function."""
         return Sbbf(blocks, dialect=self.dialect, murmur3_seed=self.murmur3_seed)
 
     def _check_chunk(self, array: pa.Array) -> NDArray[np.bool_]:
@@ -489,7 +492,7 @@ def _checked(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _plains(value: Value, physical_type: str | None, type_length: int | None) -> tuple[bytes, ...]:
-    """Encode a value and the values that are equal to it for readers."""
+    """Return the PLAIN bytes of a value, and of the values that are equal to it for readers."""
     if physical_type is None:
         if not isinstance(value, str | bytes):
             raise InvalidArgument(

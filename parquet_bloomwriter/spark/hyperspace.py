@@ -7,9 +7,9 @@
     hs.explain(spark.read.parquet("events/").filter("id = 42"))
 
 An index lies beside its table, in `_bloom_index`, or in the folder of the setting
-`spark.bloomwriter.index.path`. Methods take the index's name. They need `table=` if several indexes
-have this name, or if this object has not seen the table. Hyperspace's own names work as well:
-`createIndex`.
+`spark.bloomwriter.index.path`. Methods take the name of an index. They need `table=` if several
+indexes have this name, or if this object does not know the table yet. Hyperspace's own names work
+as well, such as `createIndex`.
 """
 
 # ruff: noqa: N815  Hyperspace's names, beside ours
@@ -64,17 +64,17 @@ class BFIndexConfig:
     """The configuration of a Bloom filter index, which has a filter for each column."""
 
     index_name: str
-    """One segment of a path: letters, digits, `_`, `.` and `-`."""
+    """Name of the index: letters, digits, `_`, `.` and `-`."""
 
     indexed_columns: Sequence[str]
     """Dotted paths of leaf columns; a string is a single path."""
 
     expected_num_items: int | Mapping[str, int] | None = None
-    """Distinct values expected in the whole table, for every column or by column; None: the number
-    of rows."""
+    """Number of distinct values expected in the whole table, for all columns or by column; None:
+    the number of rows."""
 
     fpp: Rate | Mapping[str, Rate] = 0.01
-    """False positive probability for every column or by column, in (0, 1), or as text: "1%"."""
+    """False positive probability, for all columns or by column, in (0, 1), or as text: "1%"."""
 
     def __post_init__(self) -> None:
         columns = names_of(self.indexed_columns)
@@ -87,7 +87,7 @@ class BFIndexConfig:
 
     @classmethod
     def of(cls, **arguments: Any) -> BFIndexConfig:  # noqa: ANN401  checked by the class
-        """Make a configuration by Hyperspace's names, such as `indexName`."""
+        """Make a configuration from arguments with Hyperspace's names, such as `indexName`."""
         return cls(**{_ALIASES.get(name, name): value for name, value in arguments.items()})
 
     @property
@@ -107,7 +107,7 @@ class BFIndexConfig:
 
 
 class Hyperspace:
-    """Makes indexes, keeps them up to date, and lets queries use them."""
+    """The indexes of a session's tables, to make, to keep up to date, and to use in queries."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Hyperspace:
         Args:
             spark: The session.
             system_path: Folder for indexes; by default the value of `spark.bloomwriter.index.path`.
-                Without either, indexes lie beside their tables.
+                Without both, indexes lie beside their tables.
             tables: Folders of tables whose indexes can be found by name.
         """
         self.spark = spark
@@ -145,18 +145,18 @@ class Hyperspace:
         """Make an index of a table by a job of Spark.
 
         Args:
-            df: A plain read of the table, or its folder.
-            config: The index's name and columns.
+            df: A DataFrame that only reads the table, or the table's folder.
+            config: Name and columns of the index.
             origin: "values", "embedded" or "auto", as for `parquet_bloomwriter.index.create`.
             max_file_bytes: Largest filter of one file and column, bytes.
-            max_total_bytes: Largest estimated size of an index that is started, bytes.
+            max_total_bytes: Largest estimated size of the index, bytes; a larger index is refused.
             contract: "checked" or "immutable", as for `parquet_bloomwriter.index.create`.
             slices: As for `parquet_bloomwriter.index.create`.
 
         Raises:
-            InvalidArgument: If the DataFrame is no plain read of Parquet files on disks or stores,
-                a column cannot be indexed, an index of this name exists, or the index would be too
-                large.
+            InvalidArgument: If the DataFrame does more than read Parquet files on disks or stores;
+                if a column cannot be indexed; if an index of this name exists; or if the index
+                would be too large.
         """
         use_settings_of(self.spark)
         table = self._table(df)
@@ -187,8 +187,8 @@ class Hyperspace:
 
         Args:
             name: Name of the index.
-            mode: "full" builds the index anew, "incremental" adds appended files, "quick" adds them
-                without changing the filter of all values.
+            mode: "full" builds the index anew. "incremental" adds appended files. "quick" adds
+                appended files without changing the filter of all values.
             table: Folder of the table.
         """
         found = self._find(name, table)
@@ -211,7 +211,7 @@ class Hyperspace:
         return self._do(partial(api.optimize, slices=slices), name, table)
 
     def delete_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Keep queries from using an index; `restore_index` undoes it."""
+        """Delete an index, so that queries do not use it; `restore_index` restores it."""
         return self._do(api.delete, name, table)
 
     def restore_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
@@ -219,11 +219,11 @@ class Hyperspace:
         return self._do(api.restore, name, table)
 
     def vacuum_index(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Remove the files of a deleted index, or of the older versions of an index in use."""
+        """Remove the files of a deleted index, or the older versions of an active index."""
         return self._do(api.vacuum, name, table)
 
     def cancel(self, name: str, *, table: StrPath | None = None) -> IndexReport:
-        """Cancel an action that was not finished; the last stable version is in force again."""
+        """Cancel an action that did not finish; the last stable version is in force again."""
         return self._do(api.cancel, name, table)
 
     # Methods that list indexes.
@@ -236,7 +236,8 @@ class Hyperspace:
     def index(self, name: str, *, table: StrPath | None = None) -> DataFrame:
         """Return a DataFrame with one row for each column of an index.
 
-        It also counts the table's files that were added and deleted since the last refresh.
+        The rows also have the numbers of files that were appended or deleted since the last
+        refresh.
         """
         found = self._find(name, table)
         files = list_table(self.spark, found.table)
@@ -249,8 +250,8 @@ class Hyperspace:
         """Let the session's queries use indexes. `Hyperspace.enable(spark)` does the same.
 
         Raises:
-            InvalidArgument: If the session is one of Spark Connect, where `where` does the same; or
-                if a setting `spark.bloomwriter.*` has a wrong value.
+            InvalidArgument: If this is a session of Spark Connect, where `where` must be used
+                instead; or if a setting `spark.bloomwriter.*` has an invalid value.
             BloomwriterError: If the rules cannot be added to this version of Spark.
         """
         spark, homes = _session(self)
@@ -264,7 +265,7 @@ class Hyperspace:
         return spark
 
     def disable(self: Hyperspace | SparkSession) -> SparkSession:
-        """Let the session's queries use no index."""
+        """Stop the session's queries from using indexes."""
         spark, _ = _session(self)
         rules.disable(spark)
         return spark
@@ -274,13 +275,13 @@ class Hyperspace:
         return rules.is_enabled(_session(self)[0])
 
     def where(self, filters: object, *, name: str | None = None) -> Where:
-        """Return a condition for `df.transform` that leaves out files by the indexes of the table.
+        """Return a condition for `df.transform` that excludes files by the indexes of the table.
 
-        A condition needs no rules, and works on Spark Connect.
+        This needs no rules, and works on Spark Connect.
 
         Args:
             filters: The condition: SQL text, or lists of (column, operator, value).
-            name: The only index to use; None: all.
+            name: Name of the only index to use; None: all indexes.
         """
         return Where(filters=filters, homes=tuple(self._known.homes()), name=name)
 
@@ -290,15 +291,15 @@ class Hyperspace:
         verbose: bool = False,  # noqa: FBT001, FBT002  as in Hyperspace
         redirect_func: Callable[[str], object] = print,
     ) -> str:
-        """Print and return which indexes a query uses, and how much less it reads.
+        """Print and return the indexes that a query uses, with files and bytes before and after.
 
         Args:
             df: The query.
-            verbose: Whether to add why other indexes are not used.
-            redirect_func: Called with the text, instead of `print`.
+            verbose: Whether to add the reasons why other indexes are not used.
+            redirect_func: Function that is called with the text, instead of `print`.
 
         Raises:
-            InvalidArgument: On Spark Connect, where `where(...).explain(df)` does the same.
+            InvalidArgument: On Spark Connect, where `where(...).explain(df)` must be used instead.
         """
         text = self._state() + explanation(self._decisions(df), verbose=verbose)
         redirect_func(text)
@@ -311,16 +312,16 @@ class Hyperspace:
         extended: bool = False,  # noqa: FBT001, FBT002  as in Hyperspace
         redirect_func: Callable[[str], object] = print,
     ) -> str:
-        """Print and return why indexes are not used for a query.
+        """Print and return the reasons why indexes are not used for a query.
 
         Args:
             df: The query.
-            index_name: The only index to explain; "" for all.
+            index_name: Name of the only index to explain; "" for all indexes.
             extended: Whether to add relations and conditions, and the indexes that are used.
-            redirect_func: Called with the text, instead of `print`.
+            redirect_func: Function that is called with the text, instead of `print`.
 
         Raises:
-            InvalidArgument: On Spark Connect, where `where(...).explain(df)` does the same.
+            InvalidArgument: On Spark Connect, where `where(...).explain(df)` must be used instead.
         """
         use_settings_of(self.spark)
         known = [info.name for info in self._known.infos()]
@@ -330,7 +331,7 @@ class Hyperspace:
         return text
 
     def _state(self) -> str:
-        """Return that the rules are off, as a line to stand before what they would do; or ""."""
+        """Return a line that says that the rules are off; "" if they are on."""
         if self.is_enabled():
             return ""
         return "The rules are off in this session, so this is what they would do: hs.enable()\n\n"
@@ -370,7 +371,7 @@ class Hyperspace:
 
 
 def _session(given: Hyperspace | SparkSession) -> tuple[SparkSession, list[str]]:
-    """Return the session, and the folders of indexes that its rules should know."""
+    """Return the session, and the folders of indexes that its rules must know."""
     if isinstance(given, Hyperspace):
         return given.spark, given._known.homes()  # noqa: SLF001  the class above
     return given, []

@@ -1,8 +1,8 @@
-"""The verb `advise`: which columns deserve Bloom filters, at what cost, and what they save.
+"""The verb `advise`: find the columns that deserve Bloom filters, the cost of filters, their gain.
 
-Work is bounded, whatever the size of the file: the footer, the headers of filters that are there,
-and the first values of four row groups, evenly spread, or of two if these have the same values. So
-figures are estimates, as good as these values are like the others.
+The work is bounded, whatever the size of the file. It reads the footer, the headers of filters that
+are there, and the first values of four row groups, evenly spread; or of two row groups, if these
+have the same values. So figures are estimates, and good only if these values are like the others.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
 
     Args:
         source: A path or URL, the file's bytes, or an open file.
-        columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
-            ordinal; None takes every column.
-        fpp: False positive probability to size filters for, in (0, 1), or as text: "1%".
-        sample_rows: Values to read of each column, at most, spread over at most four row groups.
-        jobs: Threads; by default all cores.
-        filesystem: Of pyarrow or fsspec, for a path in it.
+        columns: Dotted paths of leaf columns; dotted paths of groups, for all leaves in them; or
+            `#` and a leaf ordinal. None: every column.
+        fpp: False positive probability that filters are sized for, in (0, 1), or as text: "1%".
+        sample_rows: Largest number of values to read of each column, from at most four row groups.
+        jobs: Number of threads; by default one for each core.
+        filesystem: A file system of pyarrow or fsspec; the path is a path in it.
 
     Raises:
         InvalidArgument: If an option is out of range.
         ColumnNotFound: If a name matches nothing, or is ambiguous.
-        FileProblem: If the file is no Parquet file, its footer cannot be read, or columns are
-            encrypted, so that no filters can be added.
+        FileProblem: If the file is not a Parquet file, if its footer cannot be read, or if columns
+            are encrypted, so that no filters can be added.
         OSError: If reading a filter's header fails.
     """
     rate = rate_of(fpp)
@@ -110,16 +110,16 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
 def merge_advice(
     reports: Sequence[AdviseReport], *, paths: str | Sequence[str] | None = None
 ) -> AdviseReport:
-    """Take the reports of several files together, and judge their columns anew.
+    """Merge the reports of several files, and judge their columns anew.
 
-    Columns belong together by their names. Merged reports can be merged again.
+    Columns of the same name are merged. Merged reports can be merged again.
 
     Args:
-        reports: At least one, all with the same rate.
-        paths: What stands for the files in the command, such as a folder; None lists all files.
+        reports: At least one report; all must have the same `fpp`.
+        paths: Paths that stand for the files in the command, such as a folder; None: all files.
 
     Raises:
-        InvalidArgument: If there is no report, or the rates differ.
+        InvalidArgument: If there is no report, or the reports differ in `fpp`.
     """
     if len({report.fpp for report in reports}) != 1:
         raise InvalidArgument(
@@ -155,14 +155,14 @@ def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
 
 
 def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
-    """Say that the report's command leaves a column out, if it does."""
+    """Return a column, with a note if the command of the report leaves the column out."""
     if column.verdict is not Advice.ADD or report.typed(column) is not None:
         return column
     return replace(column, notes=(*column.notes, _LEFT_OUT))
 
 
 class _Column(NamedTuple):
-    """What the advice on a column says about its place in the schema."""
+    """The name, the ordinal and the types of a column."""
 
     name: str
     ordinal: int
@@ -241,14 +241,14 @@ class _Survey:
             yield from results
 
     def _takes_a_moment(self, leaf: Leaf) -> bool:
-        """Return whether samples are probably dictionary pages, which threads only slow down."""
+        """Return whether samples are probably dictionary pages, for which threads are too slow."""
         return is_near(self.source) and (
             not self.footer.num_row_groups
             or is_fully_dictionary_encoded(self.footer, 0, leaf.ordinal)
         )
 
     def column(self, leaf: Leaf) -> ColumnProfile:
-        """Gather what the footer and a sample say about one column."""
+        """Make the profile of one column from the footer and a sample."""
         present = self.values[:, leaf.ordinal] - np.maximum(self.nulls[:, leaf.ordinal], 0)
         used = np.flatnonzero(present > 0)
         mine = [one for one in self.filters if one.column == leaf.ordinal]
@@ -284,9 +284,9 @@ class _Survey:
     def _samples(
         self, leaf: Leaf, order: Order | None, used: NDArray[np.intp]
     ) -> tuple[list[RowGroupSample], str | None]:
-        """Sample row groups, evenly spread; return the samples, and why one could not be read.
+        """Sample row groups, evenly spread; return the samples, and why reading failed, or None.
 
-        If the first and the last of these hold the same values, those between are not read.
+        If the first and the last row group hold the same values, the others are not read.
         """
         import pyarrow as pa
 

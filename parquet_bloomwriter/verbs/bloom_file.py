@@ -1,4 +1,4 @@
-"""`BloomFile`: the Bloom filters of one open file, to read one, or to look values up in all."""
+"""`BloomFile`: the Bloom filters of one open file, to read them, and to look values up in them."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Input
 
 _FEW_VALUES = 64
-"""Up to so many values, single blocks are read rather than whole filters."""
+"""Up to this number of values, single blocks are read instead of whole filters."""
 
 _KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of whole filters that are kept as long as the file is open."""
 
 
 class BloomFile:
-    """The filters of one Parquet file, ours or any writer's.
+    """The Bloom filters of one Parquet file, by any writer.
 
         with BloomFile("events.parquet") as file:
             file.might_contain("id", 42)                 # False: certainly not
             file.might_contain("email", ["a@b", "c@d"])  # array([ True, False])
             file.filter(0, "id").exact_fpp()
 
-    Columns are named as everywhere: by dotted path, or `#` and the leaf ordinal.
+    The name of a column is its dotted path, or `#` and its leaf ordinal.
     """
 
     def __init__(
@@ -62,14 +62,13 @@ class BloomFile:
 
         Args:
             source: A path or URL, an open file, or a buffer.
-            filesystem: What a path is relative to.
-            dialect: What filters are taken for whose headers do not name their hash: as for
-                `probe`.
+            filesystem: A file system of pyarrow or fsspec; the path is a path in it.
+            dialect: The hash function of filters whose headers do not name it: as for `probe`.
             murmur3_seed: As for `probe`.
 
         Raises:
-            InvalidArgument: If the dialect or the seed is none.
-            FileProblem: If it is no Parquet file, or a broken one.
+            InvalidArgument: If the dialect or the seed is invalid.
+            FileProblem: If the file is not a Parquet file, or is broken.
             OSError: If the file cannot be read.
         """
         self._hash_kind = HashKind(dialect, murmur3_seed)
@@ -98,7 +97,7 @@ class BloomFile:
         return f"BloomFile({name}, {count(self.num_row_groups, 'row group')}, filters: {filters})"
 
     def close(self) -> None:
-        """Close the file, unless it was given open."""
+        """Close the file. A file that was open when it was given stays open."""
         self._is_closed = True
         self._stack.close()
 
@@ -116,11 +115,11 @@ class BloomFile:
         """Read the filter of one column chunk.
 
         Args:
-            row_group: 0-based ordinal.
-            column: Leaf column.
+            row_group: Ordinal of the row group, counted from 0.
+            column: Name of a leaf column.
 
         Returns:
-            The filter; None if the column chunk has none.
+            The filter; None if the column chunk has no filter.
 
         Raises:
             MalformedFilter: If the filter must not be trusted.
@@ -168,18 +167,19 @@ class BloomFile:
     ) -> bool | NDArray[np.bool_]:
         """Look values up in the filters of a column.
 
-        Only filters are asked; `probe` uses statistics, too. A row group without a filter, or with
-        a filter that must not be trusted, might contain anything. So might all of them for a value
-        that cannot be looked up, such as text in a column of numbers: `print(probe(...))` says why.
+        Only filters are used; `probe` uses statistics, too. A row group without a filter, or with a
+        filter that must not be trusted, might contain every value. The answer is also True for a
+        value that cannot be looked up, such as text in a column of numbers; `print(probe(...))`
+        says why.
 
         Args:
-            column: Leaf column.
+            column: Name of a leaf column.
             values: One value; or several, as a list or an array of pyarrow, NumPy or pandas.
-            row_group: Ask the filter of this row group only; by default those of all.
+            row_group: Ordinal of the only row group whose filter is used; None: all row groups.
 
         Returns:
-            False where a value is certainly in no row group. For several values an array, shape
-            (number of values,). A null might be contained.
+            False for a value that is certainly in no row group. For several values, an array of
+            shape (number of values,). The answer for null is always True.
 
         Raises:
             ColumnNotFound: If there is no such column.
@@ -234,7 +234,7 @@ class BloomFile:
         return lookups.any_of(found)
 
     def _kept_filter(self, row_group: int, leaf: Leaf) -> Sbbf | None:
-        """Read a filter, or take it from memory; None if there is none that can be trusted."""
+        """Return a filter, read or kept in memory; None if there is no filter to be trusted."""
         place = (row_group, leaf.ordinal)
         if place not in self._kept:
             try:

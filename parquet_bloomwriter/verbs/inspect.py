@@ -1,4 +1,4 @@
-"""The verb `inspect`: describe a file's Bloom filters, where they lie and how full they are."""
+"""The verb `inspect`: describe the Bloom filters of a file, their places and their fill."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def inspect(
 ) -> FileFilters:
     """Read every Bloom filter of a file and describe it.
 
-    A filter that must not be trusted is no error: it is reported with the reason.
+    A filter that must not be trusted does not raise an error; the report gives the reason.
 
     Args:
         source: A path or URL, the file's bytes, or an open file.
-        columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
-            ordinal; None takes every column that has filters.
-        filesystem: Of pyarrow or fsspec, for a path in it.
+        columns: Dotted paths of leaf columns; dotted paths of groups, for all leaves in them; or
+            `#` and a leaf ordinal. None: every column that has filters.
+        filesystem: A file system of pyarrow or fsspec; the path is a path in it.
 
     Raises:
         ColumnNotFound: If a name matches nothing, or is ambiguous.
-        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        FileProblem: If the file is not a Parquet file, or its footer cannot be read.
         OSError: If reading fails.
     """
     with opened_with_footer(source, filesystem=filesystem) as (file, footer):
@@ -79,10 +79,11 @@ def inspect(
 
 
 def values_and_nulls(footer: Footer) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the values of every column chunk, nulls included, and its nulls, -1 where unknown.
+    """Count the values of every column chunk, nulls included, and the nulls of every column chunk.
 
     Returns:
-        Two arrays of shape (r, c).
+        Two arrays of shape (row groups, columns): the values, and the nulls; -1 where the number of
+        nulls is not known.
     """
     values = np.maximum(footer.chunks.value(ChunkField.NUM_VALUES), 0)
     nulls = null_counts(values, footer.chunks.value(ChunkField.NULL_COUNT))
@@ -93,7 +94,7 @@ def values_and_nulls(footer: Footer) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def _row_groups(footer: Footer) -> Iterator[RowGroupSpan]:
-    """Yield where each row group lies; what the footer says is kept within the file."""
+    """Yield the place of each row group by the footer, limited to the bytes of the file."""
     sizes = np.clip(footer.chunks.value(ChunkField.TOTAL_COMPRESSED_SIZE), 0, footer.start)
     starts = np.minimum(footer.chunk_starts(), footer.start)
     stops = np.minimum(starts + sizes, footer.start).max(axis=1, initial=0)
@@ -151,16 +152,17 @@ class _Facts:
 
 
 def _ndv(bits: Sbbf, num_values: int) -> float:
-    """Return the estimate, which may be some percent above the truth, but not above all values."""
+    """Return the NDV, estimated from the bits, but not more than the number of values."""
     estimated = abs(bits.estimated_ndv())  # not -0.0
     return float(num_values) if 0 < num_values < estimated < math.inf else estimated
 
 
 def _places(footer: Footer, filters: Sequence[StoredFilter]) -> dict[tuple[int, int], FilterPlace]:
-    """Find out where each filter lies, by row group and leaf ordinal.
+    """Find the place of each filter, by row group and leaf ordinal.
 
-    Chunks are known by their starts; their sizes lie. Behind the last row group, between and behind
-    all chunks are the same: those filters count as placed like the ones of other row groups.
+    Only the starts of chunks are used, because their sizes may be false. Behind the last row group,
+    the places "row-group" and "end" are the same. Filters there count as placed like the filters of
+    other row groups.
     """
     starts = footer.chunk_starts()
     every = np.sort(starts[starts > 0])

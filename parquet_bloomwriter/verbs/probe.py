@@ -33,45 +33,45 @@ def probe(  # noqa: PLR0913  all but two by keyword
     snapshot: int | None = None,
     branch: str | None = None,
 ) -> ProbeReport:
-    """Find out which row groups might hold rows that pass the filters, reading next to nothing.
+    """Find the row groups that might hold rows that pass the filters, without reading the rows.
 
-    It reads the footer of each file, and of each Bloom filter that it asks the header and 32 bytes
-    for each value. Footers are kept in memory until their files change (`clear_cache` forgets
-    them). Statistics are looked at first, Bloom filters second, and small dictionaries where there
-    is no filter. Files in folders such as `year=2023` are not opened where the value in the path
-    cannot match. What is not known for certain might match.
+    It reads the footer of each file. Of each Bloom filter in which it looks values up, it reads the
+    header, and 32 bytes for each value. Footers are kept in memory until their files change
+    (`clear_cache` forgets them). Statistics are used first, then Bloom filters, and small
+    dictionaries if there is no filter. Files in folders such as `year=2023` are not opened if the
+    value in the path cannot match. A row group about which nothing is certain might match.
 
-    Of a Delta table or Iceberg, the files of a version or snapshot are probed, with the table's
-    names of columns. Its metadata have the values of partition columns.
+    For a Delta or Iceberg table, the files of a version or snapshot are probed. Columns have the
+    names of the table, and the values of partition columns come from the table's metadata.
 
     Args:
         sources: A file, folder, Delta table or glob pattern, by path or URL; an Iceberg table,
             iceberg://CATALOG/NAMESPACE.TABLE; an open file or a buffer; or several of these.
-        filters: What is asked for: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
+        filters: The condition: SQL (`"id = 42 AND email IN ('a', 'b')"`), pyarrow's lists
             (`[("id", "=", 42)]`) or a pyarrow expression.
-        filesystem: What paths are relative to: a file system of pyarrow or fsspec.
-        dialect: What Bloom filters are taken for whose headers do not name their hash. "xxhash"
-            distrusts them. "murmur3" asks them as filters of the Murmur3 drafts: use it only
-            for files that were written so, because early files with XXH64 have the same headers,
-            and rows of them would be missed. Filters whose headers name XXH64 are asked as such.
-        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with: no
+        filesystem: A file system of pyarrow or fsspec; paths are paths in it.
+        dialect: The hash function of Bloom filters whose headers do not name it. "xxhash" does not
+            trust such filters. "murmur3" looks values up in them as in filters of the Murmur3
+            drafts. Use "murmur3" only for files that were written with it: early files with XXH64
+            have the same headers, and rows of them would be missed. If a header names XXH64, values
+            are always looked up with XXH64.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that the filters were written with. No
             file holds it.
-        version: Of Delta tables; None for their last ones.
-        snapshot: Id of a snapshot of Iceberg tables; None for their last ones.
-        branch: Of Iceberg tables; None for `main`.
+        version: Version of Delta tables; None for their last versions.
+        snapshot: Id of a snapshot of Iceberg tables; None for their last snapshots.
+        branch: Branch of Iceberg tables; None for `main`.
 
     Returns:
-        Every file with its verdict, in the order given. If one file is asked for and cannot be
-        read, that is an error; one of several files that cannot be read might match, and carries
-        its error.
+        Every file with its verdict, in the order given. If there are several files, a file that
+        cannot be read might match, and has its error.
 
     Raises:
-        InvalidArgument: If the filters cannot be understood, a folder or pattern matches nothing,
-            or the dialect or the seed is none; if a source is no such table, or has no
-            such version, snapshot or branch.
+        InvalidArgument: If the filters cannot be understood; if a folder or pattern matches
+            nothing; if the dialect or the seed is invalid; if a source is not such a table, or has
+            no such version, snapshot or branch.
         ColumnNotFound: If a column is in none of the files.
-        TableProblem: If the log of a table is damaged, or asks for features not understood.
-        FileProblem: If the only file is no Parquet file, or a broken one.
+        TableProblem: If the log of a table is damaged, or asks for unknown features.
+        FileProblem: If the only file is not a Parquet file, or is broken.
         OSError: If the only file cannot be read, or a folder cannot be listed.
     """
     kind = HashKind(dialect, murmur3_seed)
@@ -87,7 +87,7 @@ def probe(  # noqa: PLR0913  all but two by keyword
 def openables(
     sources: Input | Iterable[Input], filesystem: object, as_of: AsOf = LAST
 ) -> list[Openable]:
-    """Return the files that are named or given, in the form that `probe_locations` opens."""
+    """Return the files of the sources, in the form that `probe_locations` opens."""
     if isinstance(sources, _PATHS):
         return list(find_inputs(sources, filesystem=filesystem, as_of=as_of).files)
     several = listed(sources)

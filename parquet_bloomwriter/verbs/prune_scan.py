@@ -1,4 +1,4 @@
-"""The verb `prune_scan`: leave out files of a scan of pyiceberg that cannot match."""
+"""The verb `prune_scan`: exclude the files of a scan of pyiceberg that cannot match."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def prune_scan(
         reader = ArrowScan(scan.table_metadata, scan.io, scan.projection(), scan.row_filter)
         rows = reader.to_table(tasks)
 
-    pyiceberg plans by partitions and by the bounds in manifests. Of the files that it keeps, those
-    are left out of which footers, filters and small dictionaries tell that no row passes. It takes
-    the condition from the scan: comparisons of whole numbers, text, dates and moments with
-    literals, and IN, joined by AND and OR; other parts of it leave out nothing.
+    pyiceberg plans by partitions and by the bounds in manifests. From the files that it keeps,
+    `prune_scan` excludes every file whose footer, filters and small dictionaries show that no row
+    passes. The condition is the condition of the scan. Comparisons of integers, text, dates and
+    timestamps with literals, and IN, joined by AND and OR, exclude files. Other parts of the
+    condition exclude nothing.
 
     Args:
-        scan: What `table.scan(...)` returns.
-        filters: A further condition by which files are left out, not rows: as for `probe`.
-        dialect: What Bloom filters are taken for whose headers do not name their hash: as for
-            `probe`.
+        scan: The result of `table.scan(...)`.
+        filters: A further condition, as for `probe`. It excludes files, but does not filter rows.
+        dialect: The hash function of Bloom filters whose headers do not name it: as for `probe`.
         murmur3_seed: As for `probe`.
 
     Returns:
         Tasks of `scan.plan_files()`, in the same order. A file that cannot be read might match.
 
     Raises:
-        InvalidArgument: If the filters cannot be understood; if pyiceberg is of another version
-            than is supported.
-        ColumnNotFound: If the filters name a column that the table has not.
+        InvalidArgument: If the filters cannot be understood; if the version of pyiceberg is not
+            supported.
+        ColumnNotFound: If the filters name a column that the table does not have.
         UnsupportedTable: If pyiceberg cannot plan the scan, because of equality deletes.
         TableProblem: If a manifest is missing.
     """

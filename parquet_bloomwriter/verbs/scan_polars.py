@@ -1,4 +1,4 @@
-"""The verb `scan_polars`: a LazyFrame of Polars whose queries read surviving row groups only."""
+"""The verb `scan_polars`: a LazyFrame of Polars whose queries read only surviving row groups."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def scan_polars(  # noqa: PLR0913  all but the source by keyword
 
         scan_polars("events/").filter(pl.col("id") == 42).select("email").collect()
 
-    Polars hands each query's filters and columns to this library. Comparisons of a column, or of a
-    field of a struct, with literals (`==`, `!=`, `<`, `is_in`, `is_between`, `is_null`), joined by
-    `&`, `|` and `~`, exclude files and row groups by Bloom filters, statistics and small
-    dictionaries. All other conditions exclude nothing. Rows are selected by Polars, so they are the
+    Polars passes the filters and columns of each query to this library. Comparisons of a column, or
+    of a field of a struct, with literals (`==`, `!=`, `<`, `is_in`, `is_between`, `is_null`),
+    joined by `&`, `|` and `~`, exclude files and row groups by Bloom filters, statistics and small
+    dictionaries. All other conditions exclude nothing. Polars selects the rows, so they are the
     rows that `polars.scan_parquet` returns for the same filters. Conditions that Polars itself
-    cannot push down (of joins, windows, aggregates) exclude nothing either.
+    cannot push down (on joins, windows, aggregates) exclude nothing either.
 
-    Files are found, and the schema is read, when this function is called; files are probed and read
-    when a query runs. If rows of files are changed meanwhile, make the LazyFrame anew. Only columns
-    that a query needs are read, by pyarrow, batch by batch.
+    Files are found, and the schema is read, when this function is called. Files are probed and read
+    when a query runs. If rows of files are changed in between, make the LazyFrame anew. pyarrow
+    reads the columns that a query needs, batch by batch.
 
     Args:
         source: As for `read_table`.
-        columns: Names of the columns that the LazyFrame has; None for all.
+        columns: Names of the columns of the LazyFrame; None for all.
         filesystem: As for `read_table`.
         partitioning: As for `read_table`.
         dialect: As for `probe`.
@@ -68,15 +68,15 @@ def scan_polars(  # noqa: PLR0913  all but the source by keyword
         **options: As for `read_table`.
 
     Returns:
-        A LazyFrame with the types that Polars makes of those of `read_table`.
+        A LazyFrame. Polars makes the types of its columns from the types of `read_table`.
 
     Raises:
-        InvalidArgument: If Polars 2.0 or newer is not installed; if Polars cannot read a column;
-            if there is no such version, or an argument has no meaning for a table.
+        InvalidArgument: If Polars 2.0 or newer is not installed; if Polars cannot read a column; if
+            there is no such version; if an argument has no meaning for a table.
         ColumnNotFound: If the table has no such column.
-        UnsupportedTable: If a table has columns that cannot be returned as it means them.
+        UnsupportedTable: If a table has columns that cannot be returned as the table defines them.
         TableProblem: If the metadata of a table contradict themselves.
-        Whatever pyarrow raises: What it cannot find or read.
+        Whatever pyarrow raises: If pyarrow cannot find or read a file.
     """
     check_polars()
     names = None if columns is None else list(names_of(columns))

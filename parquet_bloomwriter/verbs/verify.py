@@ -1,13 +1,13 @@
 """The verb `verify`: check the filters of a file against its values, and against their exact rate.
 
-A filter passes if every value of its column chunk is found. Values are read as they are stored, and
-looked up as the filter's writer must have inserted them. If the other zero or the canonical NaN,
-which readers look up as well, is missing, that is a warning: the stored values are there, but a
-reader that looks for 0.0 may not find -0.0.
+A filter passes if every value of its column chunk is found. Values are read in their stored form,
+and looked up as the filter's writer must have inserted them. Readers also look up the other zero
+and the canonical NaN. If one of these is missing, this is a warning: the stored values are there,
+but a reader that looks for 0.0 may not find -0.0.
 
-The exact rate of a filter is counted from its bits. It is measured, too, with random hashes: out of
-2**64 they are absent for all purposes. By Bernstein's inequality the share of n of them that passes
-deviates from the rate p by more than t with a probability of at most
+The exact rate of a filter is counted from its bits. It is also measured with random hashes. There
+are 2**64 hashes, so random hashes are practically always absent. By Bernstein's inequality, the
+share of n of them that passes deviates from the rate p by more than t with a probability of at most
 
     2 exp(-n t**2 / 2 / (p (1 - p) + t / 3))
 
@@ -59,7 +59,7 @@ _CHANCE = 1e-8
 """Largest probability that the measured rate of a sound filter is reported to disagree."""
 
 _AHEAD_BYTES = 64 * 1024 * 1024
-"""Bytes of bitsets that may be in work, or waiting to be reported."""
+"""Bytes of bitsets that may be checked at a time, or wait to be reported."""
 
 
 def verify(  # noqa: PLR0913  the verb's options, all by keyword
@@ -77,28 +77,31 @@ def verify(  # noqa: PLR0913  the verb's options, all by keyword
     """Check every Bloom filter of a file against the values of its column chunk.
 
     Nothing is written. A filter fails if a value that is there is not found, if its lengths
-    disagree or reach outside the file, if it is empty though the chunk has values, or if it is of
-    a type that readers must not trust (BOOLEAN, INTERVAL).
+    disagree or reach outside the file, if it is empty though the chunk has values, or if its column
+    has a type whose filters must not be trusted (BOOLEAN, INTERVAL).
 
     Args:
         source: A path or URL, the file's bytes, or an open file.
-        columns: Dotted paths of leaf columns, of groups for all leaves in them, or `#` and a leaf
-            ordinal; None takes every column.
-        sample: Look up only the values of so many row groups (an int), or of this share of them
-            (a float in (0, 1]), spread evenly; at least one. The bits of all filters are checked.
-        absent: Random hashes looked up in each filter to measure its rate; 0 for none.
-        dialect: What filters of drafts, which do not name their hash, are taken for: "murmur3", or
-            "xxhash" to leave them unchecked. Filters whose headers name XXH64 are checked as such.
-        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that drafts were written with: no header
-            holds it.
-        jobs: Threads; by default all cores.
-        progress: Hears of filters as they are done, from several threads.
-        filesystem: Of pyarrow or fsspec, for a path in it.
+        columns: Dotted paths of leaf columns; dotted paths of groups, for all leaves in them; or
+            `#` and a leaf ordinal. None: every column.
+        sample: Number of row groups (an int), or share of the row groups (a float in (0, 1]),
+            whose values are looked up; at least one, spread evenly. None: all row groups. The bits
+            of all filters are checked.
+        absent: Number of random hashes that are looked up in each filter to measure its rate; 0 for
+            none.
+        dialect: The hash function of filters of drafts, whose headers do not name it: "murmur3", or
+            "xxhash" to leave these filters unchecked. If a header names XXH64, its filter is always
+            checked with XXH64.
+        murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, that filters of drafts were written with.
+            No header holds it.
+        jobs: Number of threads; by default one for each core.
+        progress: Is told of each filter that was checked, from several threads.
+        filesystem: A file system of pyarrow or fsspec; the path is a path in it.
 
     Raises:
         InvalidArgument: If an option is out of range.
         ColumnNotFound: If a name matches nothing, or is ambiguous.
-        FileProblem: If the file is no Parquet file, or its footer cannot be read.
+        FileProblem: If the file is not a Parquet file, or its footer cannot be read.
         OSError: If reading a filter fails.
     """
     num_jobs = default_jobs() if jobs is None else jobs
@@ -261,7 +264,7 @@ class _Checker:
         )
 
     def _reader(self, ordinal: int) -> LeafReader:
-        """Return the reader of a column; two threads may make it twice at the same time."""
+        """Return the reader of a column. If two threads ask at the same time, both may make it."""
         if ordinal not in self.readers:
             leaf = self.footer.leaves[ordinal]
             self.readers[ordinal] = LeafReader(self.source, self.footer, leaf)
@@ -269,6 +272,6 @@ class _Checker:
 
 
 def _deviation(rate: float, count: int) -> float:
-    """Return how far chance may move the measured rate: t of the inequality, for `_CHANCE`."""
+    """Return the largest deviation of the measured rate by chance: t of the inequality."""
     room = math.log(2 / _CHANCE) / count
     return room / 3 + math.sqrt(room * room / 9 + 2 * room * rate * (1 - rate))

@@ -84,7 +84,7 @@ def _write(name: str, section: Section, share: float) -> None:
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(old):
         raise LookupError(f"docs/reliability.md has no place for {name}: {begin}...{end}")
-    part = "" if share == 1 else f"\nOf the whole, {share:.0%} were tried.\n"
+    part = "" if share == 1 else f"\nThis run tried {share:.0%} of all cases.\n"
     new = f"{begin}\n{_markdown(section)}{part}\n{end}"
     REPORT.write_text(pattern.sub(lambda _: new, old), encoding="utf-8")
 

@@ -33,9 +33,10 @@ class Corpus(Campaign):
     part = "corpus"
     title = "Other writers' files"
     text = """
-Real files of many writers, fuzzed and malformed ones among them. Each is rewritten in each
-placement and verified, or refused with an error of ours and left alone; pyarrow reads the same from
-the new version, and finds every value in its filters; `strip` gives the old bytes back.
+These are real files of many writers, and some of them are fuzzed or malformed. Each file is
+rewritten in each placement and verified, or it is refused with an error of this package and stays
+as it is. pyarrow must read the same from the new version, and find every value in its filters.
+`strip` must give the old bytes back.
 """
 
     def cases(self) -> Iterable[str]:

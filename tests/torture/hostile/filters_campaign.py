@@ -52,19 +52,20 @@ class Filters(Campaign):
     text = """
 All cases of every kind are tried, each with one of the verbs `probe`, `inspect`, `verify`,
 `bloomify`, `strip`, `repair` and `read_table`, in memory and on disk, within 5 s of processor time
-and 64 MiB of memory. A try survives if the verb is right or refuses with an error of the package,
-of one line, and leaves the file as it was. A probe, above all, never rules out a row group for a
-value that it holds. What is rewritten is read again by pyarrow, and must be the same table; filters
-that are kept or built must hold every value read.
+and 64 MiB of memory. A try survives if the verb is right, or if it refuses with an error of this
+package, in one line, and leaves the file as it was. Above all, a probe never excludes a row group
+that holds the value. pyarrow reads each rewritten file again, and must read the same table. Filters
+that are kept or built must hold every value that was read.
 
-*Nobody can tell* counts filters in which nothing contradicts anything, though their bits are not
-those of the values: a size that header and footer agree on (or by which the filter ends where
-something else begins, if its writer left `bloom_filter_length` out), and bits that were moved or
-lost. A reader loses rows by these. `verify` finds them, and `bloomify` builds them anew; all bits
-of some filters are flipped one by one to show it.
+*Undetected without the data* counts filters in which nothing contradicts anything, though their
+bits are not the bits of the values. Either the size is wrong, and header and footer agree on it
+(or, if the writer left `bloom_filter_length` out, something else begins where the filter ends by
+this size). Or bits were moved or lost. Readers lose rows by such filters. `verify` finds these
+filters, and `bloomify` builds them anew; to show this, all bits of some filters are flipped one by
+one.
 
-Not shown: damage to single bits of pages, and interfaces that return more bytes than asked for to
-pyarrow, which crashes on them.
+Two kinds of damage are not tried: single bits of pages, and interfaces that return more bytes to
+pyarrow than it asked for. pyarrow crashes on such interfaces.
 """
 
     def cases(self) -> Iterable[str]:

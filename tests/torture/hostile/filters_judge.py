@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tests.torture.hostile.filters_files import Filtered, Spot
 
-RIGHT, REFUSED, UNSURE = "right", "refused", "nobody can tell"
+RIGHT, REFUSED, UNSURE = "right", "refused", "undetected without the data"
 _SMALL_BYTES = 10_000
 """Files up to this size are read again whenever they were rewritten."""
 

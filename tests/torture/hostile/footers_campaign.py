@@ -42,24 +42,25 @@ class Footers(Campaign):
     workers = 2
     is_expendable = True
     text = """
-Each try takes one of the sample files in `fixtures/` and changes its footer. Half are scrambled:
-bits, runs, insertions, deletions, parts of other footers, with a footer length that fits or not.
-Half stay Thrift, or nearly: numbers that lie (offsets moved by one, to the limits of 32 and 64
-bits, to another chunk's place; counts, sizes, types), fields that are missing, doubled, retyped,
-out of order or unknown, lists that claim other sizes, elements that are repeated or swapped,
-thousands of levels of nesting, names that are no text, marks of encryption, filters that lead
-elsewhere. In one of ten, bytes of page headers, page indexes or filters are scrambled, too.
+Each try takes one of the sample files in `fixtures/` and changes its footer. Half of the footers
+are scrambled: bits, runs, insertions, deletions, parts of other footers, with a footer length that
+fits or does not fit. Half of the footers stay Thrift, or nearly so: numbers are false (offsets
+moved by one, to the limits of 32 and 64 bits, or to the place of another chunk; counts, sizes,
+types), fields are missing, doubled, retyped, out of order or unknown, lists claim other sizes,
+elements are repeated or swapped, structs are nested in thousands of levels, names are not text,
+marks of encryption are set, filters lead elsewhere. In one try of ten, bytes of page headers, page
+indexes or filters are scrambled, too.
 
-`inspect`, `strip`, `bloomify` (placements, sizes and options in turn, one in fifty in place on
-disk) and one of `probe`, `verify`, `repair` and `advise` must each succeed or raise a
-`BloomwriterError` whose message is one printable line; within 5 s of processor time and 64 MiB of
-memory beyond the file's size. What was rewritten must hold every byte that the plan keeps and give,
-stripped, what the old file gives stripped (where bytes of replaced filters had to stay, the footer
-is compared instead); for one in four, Thrift's own classes must find the same footer but for
-filters and moved positions. For one in twenty, pyarrow and DuckDB must read the same as before, and
-every value that pyarrow reads must be in its filter by an independent check. `read_table` with a
-condition is tried on one in twenty-five. Where a reader crashes or hangs on the mutated file by
-itself, nothing can be said.
+`inspect`, `strip`, `bloomify` (with placements, sizes and options in turn, one try of fifty in
+place on disk) and one of `probe`, `verify`, `repair` and `advise` must each succeed, or raise a
+`BloomwriterError` whose message is one printable line. Each verb must end within 5 s of processor
+time, and use at most 64 MiB of memory beyond the size of the file. A rewritten file must hold every
+byte that the plan keeps. When it is stripped, it must equal the stripped old file (if bytes of
+replaced filters had to stay, the footers are compared instead). For one try of four, Thrift's own
+classes must find the same footer, except for filters and moved positions. For one try of twenty,
+pyarrow and DuckDB must read the same rows as before, and an independent check must find every value
+that pyarrow reads in its filter. For one try of twenty-five, `read_table` is called with a
+condition. If a reader alone crashes or hangs on the mutated file, the try shows nothing.
 """
     _tries: Verbs | SecondReaders | None = None
 

@@ -31,25 +31,28 @@ class Power(Campaign):
     part = "power"
     title = "Loss of power"
     text = """
-Each way to rewrite a file, and each action of an index, is run once under `strace`, which tells
-what the run does to the file system, byte for byte. Then the power goes after every single
-operation, on a disk that is as nasty as POSIX permits: of what was not synced, each write may be
-there, not be there, or be torn (a part of its sectors, zeros, what was on the disk before); sizes
-without bytes; each change of a folder, or not, in any subset, whether the bytes of its files are
-there or not. A try is one state that a disk may be left in, different from all others.
+Each way to rewrite a file, and each action of an index, runs once under `strace`, which records
+every operation of the run on the file system, byte for byte. Then a loss of power is simulated
+after every single operation, on a disk that does the worst that POSIX permits. A write that was not
+synced may be there, may be missing, or may be torn: a part of its sectors, zeros, or the former
+content of the disk. A size may be there without the bytes. Of the changes of a folder that were not
+synced, any subset may be there, with or without the bytes of the files. A try is one state that the
+disk may have afterwards; all tries differ.
 
-The path must lead to all of the old bytes or all of the new ones, and to the new ones for certain
-once the run has returned. The old bytes must be there under the backup's name as soon as the new
-ones have taken their place. A Hadoop checksum file must fit the file beside it, or be absent. All
-else must be as it was, but for temporary files. One state of each kind ("on a real disk") is then
-made for real: the same command must come to the same result and remove what was left. An index
-must answer by the last stable version, before the action or after it; `cancel` must clear it; and
-it must be usable as ever. That the model would find a missing `fsync` is a test of its own.
+The path must lead to all of the old bytes or to all of the new bytes, and after the run has
+returned, to the new bytes. The old bytes must be there under the backup's name as soon as the new
+bytes have taken their place. A Hadoop checksum file must fit the file beside it, or be absent.
+Everything else must be as before, except for temporary files. One state of each kind is then made
+on a real disk ("on a real disk"): the same command must come to the same result, and remove the
+files that were left. An index must answer by its last stable version, from before the action or
+from after the action. `cancel` must end the action, and the index must be usable as before. A
+separate test shows that the model would find a missing `fsync`.
 
-Not promised: that a run whose folder cannot be read, and so not be synced, lasts when it has
-returned; and on file systems without hard links, that a new name, a backup's or an index entry's
-is not left as an empty file, beside the whole old version. The next run that needs the name removes
-the file, if the temporary file that was to have the name still lies beside it.
+Two things are not promised. If a folder cannot be read, and so cannot be synced, a new version may
+be lost though the run has returned. On file systems without hard links, an empty file can be left
+under the name of a new file, of a backup or of an index entry, beside the whole old version. The
+next run that needs this name removes the empty file, if the temporary file for this name still lies
+beside it.
 """
 
     def open(self) -> None:

@@ -26,43 +26,46 @@ class Races(Campaign):
     text = """
 The command is run on real file systems, next to other processes.
 
-**Full disks.** A tmpfs of 20 sizes, from no page more than there is to all that are needed: the
-old bytes and an error that names the full disk, or the new version; nothing is left behind. The
-same for a checksum file (`--regenerate-crc`), a backup, and an output on another disk. If the home
-of an index is full, the last stable version stays in force; if not even the end of the action could
-be written down, it is ended by `bloomify index cancel`.
+**Full disks.** The disk is a tmpfs of 20 sizes, from no free page to all pages that are needed. The
+result must be the new version, or the old bytes and an error that names the full disk; nothing else
+may be left behind. The same is tried for a checksum file (`--regenerate-crc`), a backup, and an
+output on another disk. If the home of an index is full, the last stable version stays in force. If
+there is no space even for the log entry at the end of the action, `bloomify index cancel` ends the
+action.
 
-**Changed meanwhile.** The command is stopped before one of its system calls, a hundred places
-in turn; somebody truncates, overwrites, replaces, removes or renames the file; and it goes on. What
-was done is still there afterwards, and the command says that it gave way, unless it had not begun
-or was finished. That there is no gap between its last look at the old file and the replacement is
-due to `renameat2`, which exchanges two names: what was replaced is looked at once more, and gets
-its name back if it is not what it was. "Lost" is only a write of the same size in just these
-microseconds, after which the file's time was set back. If the *folder* is renamed, the temporary
-file goes along with it, and the next run there removes it.
+**Changed meanwhile.** The command is stopped before one of its system calls, at a hundred places in
+turn. Another process truncates, overwrites, replaces, removes or renames the file. Then the command
+goes on. Afterwards the change by the other process must still be there, and the command must say
+that it gave way, unless it had not begun or had finished. There is no gap between the last look at
+the old file and the replacement, because `renameat2` exchanges the two names: then the replaced
+file is looked at once more, and gets its name back if it has changed. The only change that can be
+lost ("lost") is a write of the same size in these microseconds after which the time of the file was
+set back. If the *folder* is renamed, the temporary file moves with the folder, and the next run in
+the folder removes it.
 
-**Writers.** Commands on one file at once: each finishes or gives way, and the file is what those
-that finished make of it one after the other.
+**Writers.** Several commands work on one file at once. Each command finishes or gives way. The file
+must be the same as if the commands that finished had run one after the other.
 
 **Readers** count, add up and look up rows in a loop, in processes of their own, while the file is
-replaced 200 times; filters are put before column chunks, behind row groups, at the end, and taken
-out. Whoever opens the path once reads one version and never notices. Engines that open it several
-times for one query (first for the footer, then for the data) may hold the footer of one version
-against the bytes of another. That is so whenever a file is replaced, by whatever program, and
-however atomically; the query fails on pages that make no sense, and succeeds when it is repeated.
-Engines that ask for the file's size first, and open it later, look for the footer in the wrong
-place: Spark and DataFusion.
+replaced 200 times. In turn, filters are put before column chunks, behind row groups and at the end,
+and are taken out. A reader that opens the path once reads a single version, and never notices a
+replacement. Some engines open the path several times for one query, first for the footer, then for
+the data. These engines may combine the footer of one version with the bytes of another version.
+This can happen whenever a file is replaced, by any program, even atomically. The query fails on
+pages that make no sense, and succeeds when it is repeated. Spark and DataFusion ask for the size of
+the file first, and open the file later, so they may look for the footer in the wrong place.
 
 **Spark can lose rows.** A DataFrame keeps the sizes that its files had when it was made. If a file
-is replaced by a larger one, in whatever way, row groups whose middle lies beyond the old size are
-read by nobody, and no error tells. Make DataFrames anew after their files were rewritten.
+is replaced by a larger file, by any program, no task reads the row groups whose middle lies beyond
+the old size, and there is no error. Make DataFrames anew after their files were rewritten.
 
-What helps: write elsewhere (`-o`) and let readers change over; choose a quiet time; or, for a file
-that has no filters yet, `--placement end`: then no data move, and the old footer and the old size
-fit the new file. The last lines show it, and a test with a DataFrame made before.
+There are three ways to avoid this. Write to another place (`-o`), and then let readers change over.
+Choose a time when nobody reads. Or, for a file that has no filters yet, use `--placement end`: then
+no data move, so the old footer and the old size fit the new file. The last lines of the table show
+this, and so does a test with a DataFrame that was made before.
 
-Our own readers open a single file once; of a folder they notice which files were replaced, and
-read these without what they had found out about them.
+Readers of this package open a single file once. In a folder, they notice which files were replaced,
+and read these files without using what was known about the old files.
 """
 
     def open(self) -> None:

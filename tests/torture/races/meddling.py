@@ -179,7 +179,7 @@ def _attempt(warm: Warm, verb: str, done: str, stop: Stop, folder: Path) -> str:
     (ended,) = warm.run_all([job], at_stop=scene.change)
     if not scene.names:  # how often folders are listed depends on the clock
         ended.expect(0)
-        return "came too late or early"
+        return "change too early or too late"
     assert ended.code in {0, CHANGED, *REFUSED_TO_READ}, f"exit code {ended.code}: {ended.err}"
     _check_nothing_else(scene, verb, finished=ended.code == 0)
     outcome = _outcome(scene, verb, finished=ended.code == 0)
@@ -193,15 +193,15 @@ def _outcome(scene: Scene, verb: str, *, finished: bool) -> str:
     now = scene.path.read_bytes() if scene.path.is_file() else None
     if now == scene.after:
         if not finished:
-            return "given way to"
+            return "command gave way"
         was_early = scene.after is not None and _worked_on(scene.after, verb) == scene.after
         is_only_seen = scene.before == scene.after or verb == "elsewhere" or scene.after is None
         was_late = scene.before != _original(verb)
         assert was_early or is_only_seen or was_late, "the command believes that it is done"
-        return "came too late or early"
+        return "change too early or too late"
     assert finished, "the file is neither as they left it nor new"
     if scene.after is not None and now == _worked_on(scene.after, verb):
-        return "worked on"
+        return "changed file rewritten"
     backup = scene.path.with_name("a.parquet.old")
     is_kept = backup.exists() and backup.read_bytes() == scene.after
     return "kept as the backup" if is_kept else LOST

@@ -41,16 +41,16 @@ class Security(Campaign):
     text = """
 **Text.** A try is a table whose folder, files, columns and values have random dangerous names
 (controls, escape sequences, bidirectional marks, line ends, zero-width and tag characters, stray
-bytes and surrogates), and twelve command lines of any commands and options with such text behind
-them. It survives if no command prints any of it raw, JSON is printable ASCII, and nothing is
+bytes and surrogates), and twelve command lines of any commands and options with such text in them.
+It survives if no command prints any of this text raw, JSON is printable ASCII, and nothing is
 reported as a bug.
 
 **Indexes.** A try changes one file of an index at random (bits, bytes, lengths, everything), or
-puts another value into one field of its log; then values that are there are looked up, and the
-index is listed, refreshed, optimized, vacuumed or cancelled. It survives if that ends in time, in
-an answer or an error of this package, and if no file that holds the value is excluded while a size
-disagrees with the log. Nothing checks the bits within parts, manifests and entries of the right
-size: how often a file was excluded wrongly for that is in the remark.
+puts another value into one field of its log. Then values that are there are looked up, and the
+index is listed, refreshed, optimized, vacuumed or cancelled. The try survives if this ends in time,
+with an answer or an error of this package, and if no file that holds the value is excluded while a
+size disagrees with the log. Nothing checks the bits within parts, manifests and entries of the
+right size. The remark counts the tries in which a file was excluded wrongly for this reason.
 """
     _made: Path | None = None
 
@@ -87,6 +87,6 @@ size: how often a file was excluded wrongly for that is in the remark.
         lines = {}
         for kind, tally in tallies.items():
             lost = tally.seen[_LOST]
-            remark = f"in {lost:,} a file was {_LOST}, for bits that nothing checks"
+            remark = f"in {lost:,}, a file was {_LOST}, because nothing checks the changed bits"
             lines[kind] = (_LINES[kind], remark if lost else "")
         return self.counted(lines, tallies)

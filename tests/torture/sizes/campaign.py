@@ -41,19 +41,18 @@ class Sizes(Campaign):
     part = "sizes"
     title = "Large files"
     text = """
-Files that are large in one respect: beyond 2, 4 and 16 GiB, by holes; with many columns or row
+The files are large in one respect: beyond 2, 4 and 16 GiB, by holes; with many columns or row
 groups; with a footer of 50 MB; with a filter of 128 MiB; with 50 million rows in one row group.
-Each verb runs in a process of its own, at a quarter, a half and all of the size, and what comes
-of it is checked: that every filter is there, that none lacks a value, that a value is found, that
-`strip` gives back a file of the old size. Holes stay holes: the largest file, of 17 GiB, takes a
-few MiB of the disk.
+Each verb runs in a process of its own, at a quarter, a half and all of the size. The result is
+checked: every filter is there, no filter lacks a value, a value is found, and `strip` gives back a
+file of the old size. Holes stay holes: the largest file, of 17 GiB, takes a few MiB of the disk.
 
-Seconds are CPU time, user and system, of all threads: what other work the machine has does not
-show in it. Seconds and memory are those of the largest size; memory is the most that the process
-had, but for the interpreter and the libraries. "x" is how much more a file takes that is twice as
-large, the larger of both doublings: 2 is linear, more than 2.6 counts as wrong, and "-" is too
-little to tell. A filter takes the room of the largest one while it is built, whatever it is
-folded to.
+Seconds are CPU time, user and system, of all threads, so other work on the machine does not change
+them. Seconds and memory are figures of the largest size. Memory is the most that the process used,
+without the memory of the interpreter and the libraries. "x" is the growth when the size doubles,
+the larger of both doublings: 2 is linear, more than 2.6 counts as wrong, and "-" means that the
+figures are too small to compare. While a filter is built, it takes the memory of its largest size,
+to whatever size it is folded afterwards.
 """
 
     def open(self) -> None:

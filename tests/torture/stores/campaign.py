@@ -51,16 +51,17 @@ class Stores(Campaign):
     part = "stores"
     title = "Object stores that fail"
     text = """
-A real store (SeaweedFS) stands behind a proxy that lets requests fail: the connection is cut before
-the store hears of a request, or after it did what it was asked to; answers are 500, 503, 403, 409
-or 412, stop half-way, or come with another ETag; at each request of each verb, once, and at all
-requests from there on. The object is then the old one or the new one, byte for byte, never another;
-the report or the error says which, or that it is not known; no upload is left that is not in the
-journal or named in the error; and the same command, run again when the store is well, finishes.
+A real store (SeaweedFS) stands behind a proxy that lets requests fail. The connection is cut before
+the store hears of a request, or after the store has done its work. Answers are 500, 503, 403, 409
+or 412, stop half-way, or come with another ETag. This is done at each request of each verb, for
+this request only, and for all requests from there on. Afterwards the object must be the old object
+or the new object, byte for byte. The report or the error must say which of them it is, or that this
+is not known. Every upload that is left must be in the journal or named in the error. The same
+command, run again when the store works, must finish.
 
 **Writers.** Two commands add filters of different columns to one object at the same time, or a
-program overwrites the object: every filter that was reported is there, and what the other program
-wrote last is never lost.
+program overwrites the object. Every filter that was reported must be there, and the last write of
+the other program must never be lost.
 
 **Kills.** The server is killed (`kill -9`) in the middle, and started again.
 """

@@ -33,22 +33,28 @@ class Syscalls(Campaign):
     title = "Every system call fails"
     workers = 2
     text = """
-The command runs under `strace`, which lets one system call fail, or kills the process as it enters
-the call: at each call between looking at the file for the first time and the end, of the main
-thread and of the thread that builds filters, one run for each call and fault. An error is injected
-once, and from that call on for all calls of that name (EINTR five times, as it is answered by
-calling again); and "from there on" for all calls that need space (ENOSPC), that change anything
-(EROFS), and for all (EIO). A part of it goes through `python -m bloomify` from its start.
+The command runs under `strace`, which lets a system call fail, or kills the process when it enters
+the call. This is done for every call from the first look at the file to the end, in the main thread
+and in the thread that builds filters. Each call and fault gets a run of its own. An error is
+injected in two ways: into this call only, and into this call and all later calls of the same name.
+(EINTR is injected five times, because a call that returns EINTR is made again.) "From there on"
+means faults of several calls: from this call on, all calls that need space fail (ENOSPC), all calls
+that change anything fail (EROFS), or all calls fail (EIO). A part of the runs begins with
+`python -m bloomify` in a new process.
 
-Each time the path must hold the old bytes or the new ones, and the rest of the folder what it held;
-exit code 0 must mean that the new bytes, and the name after them, were synced without an error;
-any other must come with one line that does not claim what is not so. What is left over must be
-recognisable, private, and gone after the next run, which must succeed.
+After each run, the path must hold the old bytes or the new bytes, and the rest of the folder must
+be as before. Exit code 0 must mean that the new bytes, and then their name, were synced without an
+error. Any other exit code must come with one line of text that claims nothing false. Files that are
+left over must be recognisable and private. The next run must succeed and remove them.
 
-Four outcomes are neither, and meant to be: a column chunk that the system refuses to read gets no
-filter, which is told and is no failure; where there are no hard links, a kill can leave an empty
-file under the name of a new file or a backup; a folder that must not be opened (EACCES, EPERM) is
-not synced; and a checksum file is lost that neither linking nor renaming gives its name back.
+Four outcomes are intended, though they differ from this:
+
+- A column chunk that the system refuses to read gets no filter. The report says so, and this does
+  not count as a failure.
+- On file systems without hard links, a kill can leave an empty file under the name of a new file or
+  of a backup.
+- A folder that must not be opened (EACCES, EPERM) is not synced.
+- A checksum file is lost if neither a link nor a rename can give its name back.
 """
 
     def open(self) -> None:
@@ -125,8 +131,9 @@ def _endings(tallies: Tallies) -> str:
         for what in ("killed", "done", "new", "told", _MISSED)
     )
     return (
-        f"{killed:,} runs were killed, {done:,} ended with exit code 0, the others said why not. "
-        f"{new:,} left the new version, {told:,} of them with an error afterwards, whose message "
-        f"does not claim that nothing was changed. {missed:,} more are not counted: the run did "
-        "not come to the call they were meant for."
+        f"{killed:,} runs were killed, {done:,} ended with exit code 0, and the others gave the "
+        f"reason of their failure. {new:,} runs left the new version. {told:,} of these ended with "
+        "an error afterwards, whose message does not claim that nothing was changed. "
+        f"{missed:,} more runs are not counted, because they did not come to the call that was to "
+        "fail."
     )

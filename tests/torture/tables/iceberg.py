@@ -54,12 +54,13 @@ class Iceberg(Campaign):
     part = "iceberg"
     title = "Iceberg tables that others write to"
     text = """
-Three commits replace the three files of a table in a catalog of SQLite, while pyiceberg appends,
-deletes rows or a file, overwrites rows, writes all rows into one file, or expires snapshots, or a
-second run replaces the same files; or the answer of one commit is lost, of a commit that was made
-or of one that was not. Afterwards the rows are those that the other's commit leaves, each once, as
-DuckDB and a reader of the tests have them; no file is missing; each snapshot that was reported is
-there, once; and the next run completes the filters. The other program may lose, and say so.
+Three commits replace the three files of a table in a catalog of SQLite. Meanwhile, pyiceberg
+appends, deletes rows or a file, overwrites rows, writes all rows into one file, or expires
+snapshots; or a second run replaces the same files; or the answer to one commit is lost, whether the
+commit was made or not. Afterwards the rows must be the rows that the other commit leaves, each
+once, as DuckDB and a reader of the tests read them. No file may be missing. Each snapshot that was
+reported must be there, once. The next run must complete the filters. The other program may lose,
+and must say so.
 """
 
     readers: ClassVar[tuple[Callable[[Table], list[Row]], ...]] = (by_specification, by_duckdb)
@@ -133,8 +134,8 @@ class IcebergOnStore(Iceberg):
     part = "iceberg-store"
     title = "Iceberg tables on an object store"
     text = """
-The same races in a REST catalog with its files on an object store (SeaweedFS brings both), as
-pyiceberg and a reader of the tests read them.
+The same races are run in a REST catalog with its files on an object store (SeaweedFS has both).
+pyiceberg and a reader of the tests read the rows.
 """
     readers = (by_specification, by_pyiceberg)
     catalog = RestCatalog

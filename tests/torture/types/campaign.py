@@ -42,15 +42,17 @@ class Types(Campaign):
     workers = 2
     is_expendable = True
     text = """
-Every writer writes every type that it has: three row groups, one of nulls only, values in no order.
-Every engine counts the rows with a value, of the file as written and with filters, with its
-push-down on and off. A try is one value asked once. It survives if filters change nothing.
+Every writer writes every type that it has, into three row groups, one of nulls only, with values in
+no order. Every engine counts the rows with a value, in the file as written and in the file with
+filters, with its push-down on and off. A try is one query for one value. It survives if filters
+change nothing.
 
-In a whole run, of plain files of pyarrow 50 values are asked for that are there, and of the file
-with filters 1,000 that are not, but lie between minimum and maximum (of engines that use no filters
-50). Of other writers' files, of special values and of other layouts it is up to 50 and 50. Spark is
-asked less of these, and for absent values in OR-lists of fifty. What an engine gets wrong without
-filters is its own limit, and stands in [compatibility.md](compatibility.md). The last line is this
+In a whole run, each plain file of pyarrow is queried for 50 values that are there. The same file
+with filters is queried for 1,000 values that are absent, but lie between minimum and maximum (by
+engines that use no filters, for 50). Files of other writers, special values and other layouts are
+queried for up to 50 present and 50 absent values. Spark gets fewer queries of these files, and
+queries for absent values as OR-lists of fifty. If an engine is wrong without filters, this is a
+limit of the engine, and [compatibility.md](compatibility.md) lists it. The last line is this
 package: `probe`, `read_table` and `BloomFile` against the rows written.
 """
     _session: SparkSession | None = None

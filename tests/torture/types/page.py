@@ -61,7 +61,9 @@ def _versions() -> str:
 def _extent(found: Matrix) -> str:
     tried = sum(one.tried for one in found.judged)
     files = len({one.sample for one in found.judged})
-    return f"In the run that wrote this page {tried:,} answers about {files:,} files were compared."
+    return (
+        f"In the run that wrote this page, {tried:,} answers about {files:,} files were compared."
+    )
 
 
 def _table(first: str, columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
