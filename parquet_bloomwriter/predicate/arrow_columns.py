@@ -129,6 +129,11 @@ def is_text(type_: pa.DataType) -> bool:
     )
 
 
+def is_uuid(type_: pa.DataType) -> bool:
+    """Whether values are UUIDs: 16 bytes that text means in its usual spelling."""
+    return getattr(type_, "extension_name", "") == "arrow.uuid"
+
+
 def is_binary(type_: pa.DataType) -> bool:
     """Whether values are bytes, in any of Arrow's layouts."""
     import pyarrow as pa

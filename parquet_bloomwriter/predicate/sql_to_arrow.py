@@ -23,7 +23,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from parquet_bloomwriter.errors import ColumnNotFound
-from parquet_bloomwriter.predicate.arrow_columns import column_at
+from parquet_bloomwriter.predicate.arrow_columns import column_at, is_uuid
 from parquet_bloomwriter.predicate.arrow_comparison import (
     Operand,
     compare,
@@ -117,6 +117,9 @@ class _Rows:
             return compare(left, as_written, right.value, is_negated=is_negated)
         if isinstance(left, _Literal):
             return compare(right, mirrored, left.value, is_negated=is_negated)
+        if {is_uuid(left.type), is_uuid(right.type)} == {True, False}:
+            one = left if is_uuid(left.type) else right
+            self._refuse(f"{one.name} is a UUID, and is compared with literals and UUIDs only")
         found = OPERATORS[as_written](*_alike(left, right))
         self._computed(found)
         return ~found if is_negated else found
@@ -223,7 +226,7 @@ class _Rows:
         type_, field = column.type, column.field
         if pa.types.is_dictionary(type_):
             type_ = type_.value_type
-        type_ = compared_as(type_)
+        type_ = type_ if is_uuid(type_) else compared_as(type_)
         return _Computed(
             name=name, type=type_, field=field if type_ == column.type else field.cast(type_)
         )
@@ -372,6 +375,9 @@ class _Rows:
         import pyarrow.compute as pc
 
         terms = [self.term(one) for one in (node.this, *node.expressions)]
+        for one in terms:
+            if isinstance(one, _Computed) and is_uuid(one.type):
+                self._refuse(f"{one.name} is a UUID, and nothing is computed of UUIDs")
         return pc.coalesce(
             *(pc.scalar(one.value) if isinstance(one, _Literal) else one.field for one in terms)
         )
@@ -449,6 +455,8 @@ def _alike(left: _Computed, right: _Computed) -> tuple[pc.Expression, pc.Express
     if any(kinds) and all(map(_is_integer_or_float, (left, right))):
         first, second = (one.field.cast(pa.float64(), safe=False) for one in (left, right))
         return first, second
+    if is_uuid(left.type):
+        return left.field.cast(compared_as(left.type)), right.field.cast(compared_as(right.type))
     return left.field, right.field
 
 

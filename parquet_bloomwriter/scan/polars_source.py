@@ -357,7 +357,7 @@ def _polars_type(field: pa.Field) -> pl.DataType:
     if _has_decimal256(field.type):  # Polars 2.1 would panic on the first batch
         raise problem
     try:
-        empty = pl.DataFrame(pa.schema([field]).empty_table())
+        empty = pl.DataFrame(pa.Table.from_batches([], pa.schema([field])))
     except (pl.exceptions.PolarsError, TypeError, ValueError, NotImplementedError) as error:
         raise problem from error
     return empty.dtypes[0]

@@ -18,6 +18,9 @@ C++, ColumnChunkStatisticsAsExpression.) Below a struct it writes `null_count` 0
 whatever the struct's nulls, and believes it when it reads. Where a condition may hold for NaN, asks
 whether zero is a member, or is about a field of a struct, pyarrow gets the condition in a form that
 no statistics contradict (`without_statistics`). By then, probing has excluded what can be excluded.
+
+pyarrow's `count_rows` also counts the rows of row groups whose minimum and maximum confirm its
+filter, NaN among them. A condition on floats gets a part that no statistics confirm.
 """
 
 from __future__ import annotations
@@ -30,7 +33,13 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.metadata.logical_types import Kind, type_of
 from parquet_bloomwriter.predicate import to_text
-from parquet_bloomwriter.predicate.arrow_columns import column_at, has_name, is_binary, is_text
+from parquet_bloomwriter.predicate.arrow_columns import (
+    column_at,
+    has_name,
+    is_binary,
+    is_text,
+    is_uuid,
+)
 from parquet_bloomwriter.predicate.expression import (
     And,
     Comparison,
@@ -114,6 +123,9 @@ def keeps_values(stored: ColumnType, type_: pa.DataType) -> bool:
     """
     import pyarrow as pa
 
+    is_stored_as_uuid = stored.kind is Kind.UUID
+    if is_uuid(type_) or is_stored_as_uuid:  # for plain bytes, text has another meaning
+        return is_uuid(type_) and is_stored_as_uuid
     if isinstance(type_, pa.BaseExtensionType):
         return keeps_values(stored, type_.storage_type)
     if pa.types.is_dictionary(type_):
@@ -134,7 +146,7 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
         Kind.DECIMAL: lambda stored, type_: types.is_decimal(type_) and type_.scale >= stored.scale,
         Kind.BOOLEAN: lambda _, type_: types.is_boolean(type_),
         **dict.fromkeys(
-            (Kind.TEXT, Kind.BINARY, Kind.UUID),
+            (Kind.TEXT, Kind.BINARY),
             lambda _, type_: is_text(type_) or is_binary(type_),
         ),
         Kind.DATE: lambda _, type_: types.is_date(type_),
@@ -149,7 +161,7 @@ def _checks() -> dict[Kind, Callable[[ColumnType, pa.DataType], bool]]:
 def without_statistics(
     condition: pc.Expression, tree: Expression, schema: pa.Schema
 ) -> pc.Expression:
-    """Return a condition that is true for the same rows, but from which pyarrow prunes nothing.
+    """Return a condition that is true for the same rows, and that pyarrow does not misjudge.
 
     Args:
         condition: What rows must satisfy.
@@ -158,11 +170,26 @@ def without_statistics(
     """
     import pyarrow.compute as pc
 
-    if not _is_misread(tree, schema, is_negated=False):
-        return condition
     # Random numbers are from 0 to 1: never below 0, but pyarrow does not know that.
     number = pc.Expression._call("random", [], pc.RandomOptions(initializer=0))  # noqa: SLF001
-    return condition | (number < 0)
+    if _compares_floats(tree, schema):
+        condition = condition & (number >= 0)
+    if _is_misread(tree, schema, is_negated=False):
+        condition = condition | (number < 0)
+    return condition
+
+
+def _compares_floats(node: Expression, schema: pa.Schema) -> bool:
+    match node:
+        case Not(operand):
+            return _compares_floats(operand, schema)
+        case And(operands) | Or(operands):
+            return any(_compares_floats(one, schema) for one in operands)
+        case Opaque():
+            return any(_holds_floats(field.type) for field in schema)
+        case Comparison(column) | IsIn(column):
+            return _is_floating(schema, column)
+    return False
 
 
 def _is_misread(node: Expression, schema: pa.Schema, *, is_negated: bool) -> bool:

@@ -6,21 +6,23 @@ are read by `iter_batches`, one after the other, and batches are brought into th
 The rows are then selected by pyarrow's scanner, like those of any dataset.
 
 A scan of a dataset also compares the statistics of the columns in its condition. pyarrow 26 cannot
-compare those of extension types such as UUID, and fails. Batches have no statistics, so conditions
-on such columns are evaluated here, also for `read_table`.
+compare those of UUIDs, text in views and other types, and fails. Batches have no statistics, so
+such conditions are evaluated here, also for `read_table`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
+from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.predicate.arrow_columns import column_at
 from parquet_bloomwriter.predicate.arrow_in import Call, Field, take_apart
 from parquet_bloomwriter.scan.snapshots import is_local, open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -87,23 +89,21 @@ def _needed(
     return pa.schema(fields, schema.metadata)
 
 
-def fails_on_statistics(schema: pa.Schema, condition: pc.Expression | None) -> bool:
-    """Whether a scan of a dataset fails, because the condition is about an extension type."""
-    return condition is not None and any(
-        _has_part(field.type, _is_extension) for field in _needed(schema, (), condition)
-    )
+def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:
+    """Return a column of an extension type, such as UUID, that a condition is about, or None.
 
-
-def _has_part(type_: pa.DataType, is_wanted: Callable[[pa.DataType], bool]) -> bool:
-    """Whether a type, or the type of a part of it, is wanted."""
-    parts = (type_.field(place).type for place in range(type_.num_fields))
-    return is_wanted(type_) or any(_has_part(part, is_wanted) for part in parts)
-
-
-def _is_extension(type_: pa.DataType) -> bool:
+    Columns that are not named by themselves (by their ordinal, in parts of unknown form) are not
+    found.
+    """
     import pyarrow as pa
 
-    return isinstance(type_, pa.BaseExtensionType)
+    try:
+        for name in _columns_in(take_apart(condition)):
+            if isinstance(column_at(schema, name).type, pa.BaseExtensionType):
+                return name
+    except (*_NOT_TAKEN_APART, InvalidArgument, pa.ArrowException):
+        pass
+    return None
 
 
 def _columns_in(node: Node) -> Iterator[str]:
@@ -131,10 +131,10 @@ def conformed_batches(
         schema: The columns to read, with the types to return.
         batch_size: Rows that a batch has at most.
     """
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
     condition = survivors.condition
-    has_statistics = condition is not None and not fails_on_statistics(table.schema, condition)
     for piece in survivors.pieces:
         keys = ds.get_partition_keys(piece.fragment.partition_expression)
         with ExitStack() as stack:
@@ -151,8 +151,9 @@ def conformed_batches(
                     left = left.subset(row_group_ids=piece.row_groups)
             elif not table.is_open:
                 file = stack.enter_context(left.filesystem.open_input_file(left.path))
-            if has_statistics:  # they count for conditions that are unknown here
-                left = left.subset(condition, schema=table.schema)
+            if condition is not None:  # statistics, by conditions that are unknown here
+                with suppress(pa.ArrowNotImplementedError):
+                    left = left.subset(condition, schema=table.schema)
             for batch in _batches_of(table, left, file, schema.names, batch_size):
                 yield _conformed(batch, schema, keys, table.partitions)
 
@@ -174,17 +175,17 @@ def _batches_of(
     options["buffer_size"] = options.get("buffer_size") or _BUFFER_BYTES
     reader = pq.ParquetFile(file, metadata=fragment.metadata, pre_buffer=False, **options)
     # pyarrow 26 joins no dictionaries below structs and lists, and each row group has its own.
-    is_cut = any(_has_inner_dictionary(field.type) for field in reader.schema_arrow)
+    is_cut = any(map(_has_inner_dictionary, reader.schema_arrow))
     for some in [[one] for one in row_groups] if is_cut else [row_groups]:
         yield from reader.iter_batches(batch_size, some, columns=columns)
 
 
-def _has_inner_dictionary(type_: pa.DataType) -> bool:
-    """Whether a type has dictionary-encoded parts below it."""
+def _has_inner_dictionary(field: pa.Field) -> bool:
+    """Whether a column has dictionary-encoded parts."""
     import pyarrow as pa
 
-    parts = (type_.field(place).type for place in range(type_.num_fields))
-    return any(_has_part(part, pa.types.is_dictionary) for part in parts)
+    parts = [field.type.field(place) for place in range(field.type.num_fields)]
+    return any(pa.types.is_dictionary(one.type) or _has_inner_dictionary(one) for one in parts)
 
 
 def _conformed(

@@ -99,7 +99,7 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     """
     import pyarrow as pa
 
-    from parquet_bloomwriter.scan.stream import fails_on_statistics, stream
+    from parquet_bloomwriter.scan.stream import stream
 
     filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
@@ -128,11 +128,14 @@ def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
 
     def scan(survivors: Survivors) -> pa.Table:
         rows = table.dataset_of(survivors.fragments)
-        condition = survivors.condition
-        if fails_on_statistics(table.schema, condition):
-            batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
-            return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
-        return rows.to_table(projection, filter=condition, use_threads=use_threads)
+        try:
+            return rows.to_table(projection, filter=survivors.condition, use_threads=use_threads)
+        except pa.ArrowNotImplementedError:  # statistics that pyarrow cannot compare
+            if survivors.condition is None:
+                raise
+        _refuse_name(columns, filters)
+        batches = stream(table, survivors, columns=projection, batch_size=BATCH_ROWS)
+        return pa.Table.from_batches(batches, rows.scanner(projection).projected_schema)
 
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     try:
@@ -211,6 +214,7 @@ def iter_batches(  # noqa: PLR0913  pyarrow's arguments, all by keyword
         options=options,
         holds=_need_no_name(columns, filters),
     )
+    _refuse_name(columns, filters)
     projection = _checked_columns(columns, table)
     survivors = find_survivors(table, filters, hash_kind=hash_kind)
     return stream(table, survivors, columns=projection, batch_size=batch_size)
@@ -265,7 +269,7 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
         ColumnNotFound: If the filters name a column that the table has not.
         Whatever pyarrow raises: What it cannot find, read or evaluate.
     """
-    from parquet_bloomwriter.scan.stream import fails_on_statistics
+    from parquet_bloomwriter.scan.stream import extension_column
 
     filters = repeatable(filters)
     hash_kind = HashKind(dialect, murmur3_seed)
@@ -283,9 +287,11 @@ def dataset(  # noqa: PLR0913  all but the source by keyword
     pruned = table.dataset_of(survivors.fragments)
     if survivors.condition is None or not filter_rows:
         return pruned
-    if fails_on_statistics(table.schema, survivors.condition):
+    unknown = extension_column(table.schema, survivors.condition)
+    if unknown is not None:
         raise InvalidArgument(
             "pyarrow's datasets cannot filter rows by columns of extension types, such as UUID",
+            column=unknown,
             remedy="Use read_table or iter_batches; or filter_rows=False, and filter the rows.",
         )
     return pruned.filter(survivors.condition)
@@ -342,6 +348,14 @@ def refuse_arguments(table: Table, given: Mapping[str, bool]) -> None:
 def _need_no_name(*asked: object) -> bool:
     """Whether no caller asks for a row's file, which pyarrow does not know of open files."""
     return not any(_FILE_NAME in str(one) for one in asked)
+
+
+def _refuse_name(*asked: object) -> None:
+    if not _need_no_name(*asked):
+        raise InvalidArgument(
+            f'the column "{_FILE_NAME}" is not known where rows are selected batch by batch',
+            remedy="Read each file by itself.",
+        )
 
 
 def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | None:

@@ -347,12 +347,73 @@ def test_of_uuids_only_what_survives_is_read(uuids: Path) -> None:
 
 
 def test_a_dataset_cannot_filter_rows_by_uuids(uuids: Path) -> None:
-    with pytest.raises(InvalidArgument, match="such as UUID"):
+    with pytest.raises(InvalidArgument, match="such as UUID") as caught:
         dataset(uuids, filters=[("key", "=", KNOWN)])
+    assert caught.value.column == "key"
 
-    assert (
-        dataset(uuids, filters=[("key", "=", KNOWN)], filter_rows=False).to_table().num_rows == 100
-    )
+    pruned = dataset(uuids, filters=[("key", "=", KNOWN)], filter_rows=False)
+    assert pruned.to_table().num_rows == 100
+    for filters in ("s IS NOT NULL AND n = 5", pc.field(3) == 5):
+        assert dataset(uuids, filters=filters).to_table()["n"].to_pylist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("key = s.key", 900),
+        ("key <> s.key", 0),
+        ("key = raw", None),
+        ("key = note", None),
+        ("'{}' = key", 1),
+        ("key IN (s.key, '{}')", 900),
+        ("key BETWEEN s.key AND '{}' AND n < 400", None),
+        ("key IS NOT DISTINCT FROM s.key", 1_000),
+        ("key IS DISTINCT FROM '{}'", 999),
+        ("coalesce(key, key) = '{}'", None),
+        ("lower(key) = '{}'", None),
+    ],
+)
+def test_what_sql_computes_of_uuids(uuids: Path, condition: str, count: int | None) -> None:
+    """Compared with UUIDs and literals it has one meaning; all else is refused."""
+    filters = condition.format(KNOWN)
+    if "BETWEEN" in condition:
+        numbers = read_table(uuids, filters=filters)["n"].to_pylist()
+        assert numbers == [n for n in range(400) if n % 10 and UUIDS[n] <= KNOWN]
+    elif count is None:
+        with pytest.raises(InvalidArgument):
+            read_table(uuids, filters=filters)
+    else:
+        assert read_table(uuids, filters=filters).num_rows == count
+
+
+@pytest.mark.parametrize("first", ["uuid", "bytes"])
+@pytest.mark.parametrize(
+    "filters", [f"k = '{KNOWN}'", [("k", "=", str(KNOWN))], [("k", "=", KNOWN)]]
+)
+def test_uuids_and_plain_bytes_in_one_folder(tmp_path: Path, first: str, filters: Any) -> None:
+    """The table's type decides what text means, whatever the file's is."""
+    stored = [one.bytes for one in UUIDS[300:400]]
+    arrays = {"uuid": pa.array(stored, pa.uuid()), "bytes": pa.array(stored, pa.binary(16))}
+    for place, name in enumerate(sorted(arrays, key=lambda one: one != first)):
+        path = tmp_path / f"{place}.parquet"
+        pq.write_table(pa.table({"k": arrays[name]}), path, row_group_size=10)
+        bloomify(path, ["k"])
+    whole = pq.read_table(tmp_path)["k"].cast(pa.binary(16)).to_pylist()
+    is_text = isinstance(filters, str) or isinstance(filters[0][-1], str)
+    expected = 0 if first == "bytes" and is_text else 2
+
+    assert whole.count(KNOWN.bytes) == 2
+    assert read_table(tmp_path, filters=filters).num_rows == expected
+    assert sum(map(len, iter_batches(tmp_path, filters=filters))) == expected
+
+
+def test_the_name_of_the_file_is_refused_where_it_is_not_known(uuids: Path) -> None:
+    named = read_table(uuids, filters="n = 5", columns=["__filename", "n"])
+    assert named["__filename"].to_pylist() == [str(uuids / "day=5" / "a.parquet")]
+    with pytest.raises(InvalidArgument, match="__filename"):
+        iter_batches(uuids, filters="n = 5", columns=["__filename", "n"])
+    with pytest.raises(InvalidArgument, match="__filename"):
+        read_table(uuids, filters=[("key", "=", KNOWN)], columns=["__filename", "n"])
 
 
 @pytest.mark.parametrize("read", [read_table, iter_batches, dataset])

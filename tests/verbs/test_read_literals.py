@@ -512,3 +512,16 @@ def test_row_groups_are_still_pruned_by_exact_literals() -> None:
     assert len(probe(data, [("x", "=", NOON)]).files[0].surviving) == 1
     assert _read_table(data, [("x", "=", NOON)]) == [4]
     assert pq.read_table(io.BytesIO(data), filters=[("x", "=", NOON)])["row"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize(
+    "filters", ["x > 0", "x < 5", "x = 1 OR x = 2", "NOT x > 5", "x IN (1, 2)", [("x", ">", 0.0)]]
+)
+def test_rows_are_counted_without_nan(filters: Any) -> None:
+    """Minimum and maximum may confirm the condition, but say nothing of NaN."""
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"x": [1.0, 2.0, math.nan, math.nan, None]}), buffer)
+
+    found = dataset(buffer.getvalue(), filters=filters)
+
+    assert found.count_rows() == found.to_table().num_rows == (4 if "NOT" in filters else 2)

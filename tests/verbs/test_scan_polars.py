@@ -430,3 +430,15 @@ def test_the_interpreter_ends_well_after_a_query_that_needed_few_rows(tmp_path: 
     command = (sys.executable, "-c", program, os.fspath(tmp_path))
     ended = [subprocess.run(command, capture_output=True, check=False) for _ in range(3)]
     assert [(one.returncode, one.stderr) for one in ended] == [(0, b"")] * 3
+
+
+def test_uuids_below_structs_and_lists(tmp_path: Path) -> None:
+    uuids = pa.array([b"x" * 16, b"y" * 16], pa.uuid())
+    struct = pa.StructArray.from_arrays([uuids], ["key"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), uuids)
+    path = tmp_path / "one.parquet"
+    pq.write_table(pa.table({"n": [1, 2], "s": struct, "l": lists}), path)
+
+    found = scan_polars(path).filter(pl.col("n") == 2).collect()
+
+    assert found.to_dicts() == [{"n": 2, "s": {"key": b"y" * 16}, "l": [b"y" * 16]}]

@@ -25,7 +25,7 @@ from uuid import UUID
 
 import numpy as np
 
-from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text
+from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text, is_uuid
 from parquet_bloomwriter.predicate.expression import UUID_TEXT, Instant, TimeOfDay, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     NANOSECONDS,
@@ -100,8 +100,7 @@ def floor_finder(type_: pa.DataType) -> Finder:
 
     types = pa.types
     if isinstance(type_, pa.BaseExtensionType):
-        is_uuid = type_.extension_name == "arrow.uuid"
-        return _uuid if is_uuid else _inside(type_.storage_type)
+        return _uuid if is_uuid(type_) else _inside(type_.storage_type)
     if types.is_dictionary(type_):
         return _inside(type_.value_type)
     finders: tuple[tuple[Callable[[pa.DataType], bool], Finder], ...] = (

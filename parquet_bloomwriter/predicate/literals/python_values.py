@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text
+from parquet_bloomwriter.predicate.arrow_columns import is_binary, is_text, is_uuid
 from parquet_bloomwriter.predicate.expression import Instant, TimeOfDay, UnknownKind, Value
 from parquet_bloomwriter.predicate.iso_8601 import (
     EPOCH,
@@ -91,9 +91,8 @@ def _is_plain(type_: pa.DataType) -> bool:
 
     types = pa.types
     numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    is_uuid = getattr(type_, "extension_name", "") == "arrow.uuid"
-    is_string = is_text(type_) or is_binary(type_)
-    return is_uuid or is_string or any(check(type_) for check in (*numbers, types.is_null))
+    is_string = is_text(type_) or is_binary(type_) or is_uuid(type_)
+    return is_string or any(check(type_) for check in (*numbers, types.is_null))
 
 
 def _of_integers(array: pa.Array, make: Callable[[int], Value]) -> list[Value | None]:
