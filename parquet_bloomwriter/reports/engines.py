@@ -17,7 +17,7 @@ class Use(Enum):
     NOT_USED = "does not use the filters"
     """It read data pages although the filters exclude the value."""
 
-    UNDECIDED = "cannot be told"
+    UNDECIDED = "undecided"
     """It answered without the filters, too, or it could not be asked at all."""
 
     def __str__(self) -> str:
@@ -36,12 +36,21 @@ class EngineCheck:
 
     use: Use
     reason: str
-    """Why it cannot be told, or the error at which the engine failed; "" if it used the filters."""
+    """Why it is not known, or how it was seen that filters are not used; "" if they are."""
+
+    error: str = ""
+    """The last line of what the engine printed when it failed on destroyed pages; else ""."""
+
+    @property
+    def verdict(self) -> str:
+        """What is said of the engine, after its name."""
+        if self.use is Use.UNDECIDED:
+            return f": {self.use}, {self.reason}"
+        return f" {self.use}" + (f": {self.reason}" if self.reason else "")
 
     def __str__(self) -> str:
         """Return one line."""
-        name = f"{self.engine} {self.version}".rstrip()
-        return safe(f"{name} {self.use}" + (f": {self.reason}" if self.reason else ""))
+        return safe(f"{self.engine} {self.version}".rstrip() + self.verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,7 @@ _OPTIONS = {
     Way.FPP: "{} (--fpp)",
     Way.INDEX_SIZE: "{} (--max-index-size)",
     Way.INDEX_NAME: "{} (--name)",
+    Way.COMMAND: "give --command (bloomify check-engine --help)",
     Way.ONE_WRITER: "{} (--one-writer)",
 }
 """The options for what the library proposes; `{}` stands for the words of the library."""
