@@ -280,6 +280,9 @@ class StripReport:
     columns: tuple[str, ...]
     """Dotted paths of the columns concerned."""
 
+    notes: tuple[str, ...] = ()
+    """What else is to be known of the filters taken out."""
+
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
@@ -289,7 +292,7 @@ class StripReport:
         done = "would be taken out" if self.dry_run else "taken out"
         head = f"{_where(self)}{count(self.num_filters, 'filter')} {done}"
         left = [f"{count(self.left_bytes, 'byte')} stay"] if self.left_bytes else []
-        lines = [*map(name, self.columns), *left]
+        lines = [*map(name, self.columns), *left, *self.notes]
         return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
 
     def summary(self) -> Summary:
@@ -301,6 +304,7 @@ class StripReport:
             left = f"{size(self.left_bytes)} stay in the file"
             reason = "it is not certain that they belong to a filter alone"
             remarks.append(Remark(label="note", sentence=f"{left}: {reason}"))
+        remarks += [Remark(label="note", sentence=note) for note in self.notes]
         headline = "there is no filter to take out"
         if self.num_filters:
             done = "would be taken out" if self.dry_run else "taken out"

@@ -124,7 +124,7 @@ _filter_options = all_of(
         "--replace",
         is_flag=True,
         help="Build existing filters anew. Without this option, they are checked, and kept if they "
-        "contain every value.",
+        "contain every value. 'strip' does not bring the old ones back.",
     ),
 )
 
