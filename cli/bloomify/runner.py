@@ -354,6 +354,8 @@ class _Run(Generic[R]):
         self.num_done += 1
         self.has_written |= getattr(report, "written", False)
         self.view.collect(report)
+        for complaint in self.view.complaints(report):
+            self.console.error(complaint)
         if self.as_json:
             self.documents.append(self.view.document(report))
         elif not self.console.is_quiet:

@@ -85,6 +85,10 @@ class ChunkReport:
     fpp: float | None = None
     """Exact false positive probability of the filter."""
 
+    is_unreadable: bool = False
+    """Whether the chunk was skipped because its values cannot be read, by other readers neither: a
+    page is damaged, or reading failed."""
+
     def __str__(self) -> str:
         """Return one line."""
         sizes = f", {count(self.length, 'byte')}, NDV {self.ndv:,}" if self.length else ""
