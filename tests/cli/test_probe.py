@@ -33,7 +33,7 @@ def found(result: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr  # type: ignore[attr-defined]
 
 
-def test_a_column_without_filters_is_named_with_the_command_that_adds_them(
+def test_a_column_without_filters_is_named_with_the_command_that_judges_it(
     orders: Path, invoke: Invoke
 ) -> None:
     plain = strip(orders.read_bytes()).data or b""
@@ -41,9 +41,11 @@ def test_a_column_without_filters_is_named_with_the_command_that_adds_them(
     shown = invoke("probe", "plain file.parquet", "--where", ABSENT).stdout
     assert "why       id has no Bloom filter here" in shown
     assert shown.count("MIGHT_MATCH  -") == 4
-    words = "bloomify 'plain file.parquet' --columns id"
-    assert f"next      to add filters, type: {words}\n" in shown
-    assert invoke(*shlex.split(words)[1:]).exit_code == 0
+    words = "bloomify advise 'plain file.parquet' --columns id"
+    assert f"next      to see whether a filter would help, type: {words}\n" in shown
+    advice = invoke(*shlex.split(words)[1:]).stdout.splitlines()[-1]
+    assert advice == "bloomify 'plain file.parquet' --columns id"
+    assert invoke(*shlex.split(advice)[1:]).exit_code == 0
     assert invoke("probe", "plain file.parquet", "--where", ABSENT).exit_code == 1
 
 

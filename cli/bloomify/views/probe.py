@@ -110,8 +110,9 @@ class ProbeText:
         if report.num_surviving < report.num_row_groups or report.num_filters or not self.source:
             return ""
         if lacking := report.columns_without_filters:
-            words = f"bloomify {self.source} --columns {shlex.quote(','.join(lacking))}"
-            return labelled("next", f"to add filters, type: {safe(words)}", columns=self.columns)
+            words = f"bloomify advise {self.source} --columns {shlex.quote(','.join(lacking))}"
+            text = f"to see whether a filter would help, type: {safe(words)}"
+            return labelled("next", text, columns=self.columns)
         if report.num_row_groups and not report.explanations:
             text = "filters answer = and IN; here only minimum and maximum were asked"
             return labelled("why", text, columns=self.columns)
