@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Location
     from parquet_bloomwriter.table_files.files import Table
     from parquet_bloomwriter.table_files.find import AsOf, FoundFiles
+    from parquet_bloomwriter.verbs.for_each_file import FileTask
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -90,6 +91,7 @@ def rewrite_files(
     if absent:
         return run.refuse(absent, num_inputs=len(inputs))
     places = find_tasks(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    _check_outputs(places)
     run.is_single = run.is_single and [place.path for place in places] == list(inputs)
     sizes = {place.path: place.size for place in places}
 
@@ -429,6 +431,27 @@ def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
             "--backup-dir",
             ctx,
         )
+
+
+def _check_outputs(places: Iterable[FileTask]) -> None:
+    """Check that no new version is to go to the file that it is made of, whatever its name there.
+
+    Raises:
+        click.UsageError: If one is.
+    """
+    for place in places:
+        if place.output is not None and _is_same(place.path, place.output):
+            raise click.UsageError(
+                "-o names the input itself. Leave out -o to replace it in place.",
+                click.get_current_context(),
+            )
+
+
+def _is_same(path: str, output: str) -> bool:
+    try:
+        return path == output or os.path.samefile(path, output)  # noqa: PTH121  no object needed
+    except OSError:  # Most outputs are not there.
+        return False
 
 
 def _is_single_path(inputs: tuple[str, ...]) -> bool:

@@ -371,3 +371,33 @@ def test_equal_errors_are_told_once(events: Path, invoke: Invoke, verb: list[str
         "bloomify: 5 other files failed in the same way as ./bad0.parquet: "
         "./bad1.parquet, ./bad2.parquet, ./bad3.parquet and 2 more.\n"
     ) in result.stderr
+
+
+@pytest.mark.parametrize("words", [("strip", "--overwrite"), ("add", "-c", "id", "--dry-run")])
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ("events.parquet", "events.parquet"),
+        ("events.parquet", "./x/../events.parquet"),
+        ("events.parquet", "link.parquet"),
+        ("link.parquet", "events.parquet"),
+        ("events.parquet", "hard.parquet"),
+        ("events.parquet", "."),
+        (".", "."),
+    ],
+)
+def test_an_output_that_is_the_input(
+    events: Path, invoke: Invoke, given: str, output: str, words: tuple[str, ...]
+) -> None:
+    (events.parent / "x").mkdir()
+    if "hard" in output:
+        (events.parent / "hard.parquet").hardlink_to(events)
+    if "link" in output + given:
+        (events.parent / "link.parquet").symlink_to(events)
+    before = events.read_bytes()
+    result = invoke(*words, given, "-o", output)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        "bloomify: -o names the input itself. Leave out -o to replace it in place. See "
+    )
+    assert events.read_bytes() == before
