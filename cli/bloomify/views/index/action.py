@@ -55,7 +55,7 @@ class ActionText:
         yield from _left_out(report)
         if report.changed and _verb_of(report) in _BUILDING:
             if _verb_of(report) != "create":
-                yield from no_global(report.columns)
+                yield from no_global(report, table_=self.table, home=self.home)
             yield from self._next(report)
         for note in report.notes:
             yield "note", safe(note)
@@ -171,13 +171,14 @@ def _optimized(report: IndexReport) -> str:
 
 
 def _vacuumed(report: IndexReport) -> str:
-    left = "" if report.state == "ACTIVE" else "; the index does not exist any more"
+    left = f"; the index does not exist any more, its log stays in {safe(report.folder)}"
     removed = f"{count(report.removed_files, 'file')} of the index removed"
-    return f"vacuumed; {removed}, {size(report.removed_bytes)}{left}"
+    done = f"vacuumed; {removed}, {size(report.removed_bytes)}"
+    return done if report.state == "ACTIVE" else f"{done}{left}"
 
 
-def _deleted(_report: IndexReport) -> str:
-    return "deleted; lookups do without it"
+def _deleted(report: IndexReport) -> str:
+    return f"deleted; lookups do without it, and its files stay in {safe(report.folder)}"
 
 
 def _restored(report: IndexReport) -> str:
