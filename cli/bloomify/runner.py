@@ -47,6 +47,10 @@ _NAMED = 3
 """Files that are named of those that failed in the same way."""
 
 
+_COUNTED = 10
+"""Files without anything to show from which they are counted, not listed."""
+
+
 class Unforeseen(BloomwriterError):
     """A bug, or an error of another library that this project does not expect."""
 
@@ -170,6 +174,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
             has_details=has_details,
             is_together=is_together,
             reads_only=True,
+            counts_lacking=len(locations) >= _COUNTED,
             tables=found.tables,
         )
         return run.take_all(_outcomes(locations, verb, jobs, console))
@@ -324,6 +329,12 @@ class _Run(Generic[R]):
     """Whether a file has a new version."""
 
     documents: list[Document] = field(default_factory=list)
+    counts_lacking: bool = False
+    """Whether there are so many files that those with nothing to show may have to be counted."""
+
+    lacking: dict[str, list[str]] = field(default_factory=dict)
+    """Headlines of files of which there is nothing else to say, by what they lack."""
+
     failures: FailureLog = field(init=False)
 
     def __post_init__(self) -> None:
@@ -339,6 +350,7 @@ class _Run(Generic[R]):
                 self.failures.add(outcome.error, path=outcome.path, output=outcome.output)
             if outcome.report is not None:
                 self._take(outcome.report)
+        self._show_lacking()
         self.failures.print_others()
         return self._finish()
 
@@ -366,11 +378,21 @@ class _Run(Generic[R]):
     def _show(self, report: R) -> None:
         if self.is_together:
             return
+        lack = self.view.lack(report) if self.counts_lacking and not self.has_details else ""
+        if lack:
+            self.lacking.setdefault(lack, []).append(self.view.headline(report))
+            return
         gap = "\n" if self.has_details and self.num_done > 1 else ""
         self.console.result(gap + self.view.headline(report))
         if self.is_single or self.view.is_brief or self.has_details:
             details = self.view.details(report, columns=self.console.columns)
             self._print_below(details, gap=not self.view.is_brief)
+
+    def _show_lacking(self) -> None:
+        for lack, headlines in self.lacking.items():
+            is_short = len(headlines) < _COUNTED
+            for line in headlines if is_short else [f"{count(len(headlines), 'file')}: {lack}"]:
+                self.console.result(line)
 
     def _finish(self) -> ExitCode:
         """Print the JSON or the summary."""

@@ -48,6 +48,10 @@ class View(ABC, Generic[R]):
     def document(self, report: R) -> Document:
         """Return one file's entry of `files` in the JSON."""
 
+    def lack(self, report: R) -> str:  # noqa: ARG002  few verbs tell such files apart
+        """Return what a file lacks of which nothing else is said, such as "no filters"; or ""."""
+        return ""
+
     @abstractmethod
     def collect(self, report: R) -> None:
         """Add one file to the summary of all files."""
