@@ -114,6 +114,8 @@ def test_a_mistyped_command_on_indexes(events: Path, invoke: Invoke) -> None:
 def test_words_that_are_no_files(invoke: Invoke) -> None:
     complaint = invoke("events.parquet", "--columns", "id", "email").stderr
     assert 'there is no file "email"; commas separate columns: --columns id,email' in complaint
+    complaint = invoke("events.parquet", "id", "email").stderr
+    assert 'there is no file "id"; to name columns: --columns id,email' in complaint
     complaint = invoke("probe", "events.parquet", "id = 42").stderr
     assert 'no file "id = 42"; if it is a condition, write --where before it' in complaint
 
@@ -123,6 +125,8 @@ def test_a_mistyped_option(invoke: Invoke) -> None:
     result = invoke("events.parquet", "--placment", "end")
     message = "no such option '--placment'. Did you mean --placement? See bloomify add --help."
     assert (result.exit_code, result.stderr) == (2, f"bloomify: {message}\n")
+    for wrong, right in (("--cols", "columns"), ("--col", "columns"), ("--out", "output")):
+        assert f"Did you mean --{right}?" in invoke("events.parquet", wrong, "id").stderr
     for words, option in ((("inspect", "x.parquet"), "--html"), (("index", "create"), "--name")):
         message = f"option '{option}' requires an argument. See bloomify {' '.join(words[:2])}"
         shown = invoke(*words, option).stderr
@@ -145,7 +149,8 @@ def test_one_missing_input_stops_all(
     result = invoke(verb[0], events.name, missing, *verb[1:])
     assert (result.exit_code, result.stdout) == (6, "")
     assert result.stderr == (
-        f"bloomify: {missing}: there is no such file. Check the name.\n"
+        f"bloomify: {missing}: there is no such file{' or folder' * missing.endswith('/')}. Check "
+        "the name.\n"
         "bloomify: no file was changed, as not all of them are there.\n"
     )
     assert listing() == before
