@@ -83,6 +83,9 @@ class Way(StrEnum):
     CANCEL = auto()
     """Cancel the action of a process that has died."""
 
+    COMMAND = auto()
+    """Ask an engine by a command of the shell."""
+
     ONE_WRITER = auto()
     """Promise that no other process changes an index."""
 

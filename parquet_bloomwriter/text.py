@@ -95,7 +95,8 @@ def suggestion(
     shown = [clipped(spelled.get(one, one), _LONGEST_NAME) for one in close or names[:_MOST_NAMES]]
     if close:
         return f"Did you mean {' or '.join(shown)}?"
-    return f"The columns are: {', '.join(shown)}{', ...' if len(names) > _MOST_NAMES else ''}."
+    more = len(names) - len(shown)
+    return f"The columns are: {', '.join(shown)}{f' and {more:,} more' if more else ''}."
 
 
 def near_pattern(pattern: str, names: Iterable[str]) -> list[str]:

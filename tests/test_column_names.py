@@ -7,7 +7,7 @@ import pytest
 
 from parquet_bloomwriter import ColumnNotFound, InvalidArgument
 from parquet_bloomwriter.column_names import choose_columns, select_columns, settle_per_column
-from parquet_bloomwriter.text import nearest
+from parquet_bloomwriter.text import nearest, suggestion
 from tests.verbs.files import footer_of, written
 
 POINT = pa.struct([("x", pa.int32()), ("y", pa.int32())])
@@ -163,3 +163,9 @@ def test_values_by_pattern_are_for_chosen_columns() -> None:
     assert list(values.values()) == [2, 2]
     with pytest.raises(InvalidArgument, match="none of the columns chosen"):
         settle_per_column(LEAVES, point, {"ca*": 2}, default=0)
+
+
+def test_further_columns_are_counted() -> None:
+    names = [f"column{number}" for number in range(13)]
+    assert suggestion("zzz", names).endswith(", column9 and 3 more.")
+    assert suggestion("zzz", names[:3]) == "The columns are: column0, column1, column2."

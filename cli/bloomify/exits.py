@@ -12,7 +12,8 @@ class ExitCode(IntEnum):
     """Done."""
 
     CHECK_FAILED = 1
-    """Done, but a check failed, nothing can match, or no column could have a filter."""
+    """Done, but a check failed, nothing can match, some data cannot be read, or no column could
+    have a filter."""
 
     USAGE = 2
     """The command line asks for something that cannot be."""

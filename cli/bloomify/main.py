@@ -41,7 +41,8 @@ Examples:
 \b
 Exit codes:
   0    done
-  1    done, but a check failed, nothing can match, or no column could have a filter
+  1    done, but a check failed, nothing can match, some data cannot be read, or no column could
+       have a filter
   2    the command line asks for something that cannot be
   3    some files failed, the others are done
   4    not a Parquet file, or a malformed one

@@ -316,7 +316,8 @@ destination_options = all_of(
         metavar="PATH",
         callback=output,
         shell_complete=complete_path,
-        help="Write here, and leave the input alone: a file, or a folder for many inputs. "
+        help="Write here, and leave the input alone: a file, or a folder for many inputs; "
+        "folders that are missing are made. "
         "Without it the file is replaced in place, atomically.",
     ),
     _file("--overwrite", is_flag=True, help="Replace what exists at PATH of --output."),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.source import Location
     from parquet_bloomwriter.table_files.files import Table
     from parquet_bloomwriter.table_files.find import AsOf, FoundFiles
+    from parquet_bloomwriter.verbs.for_each_file import FileTask
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -44,6 +45,10 @@ T = TypeVar("T")
 
 _NAMED = 3
 """Files that are named of those that failed in the same way."""
+
+
+_COUNTED = 10
+"""Files without anything to show from which they are counted, not listed."""
 
 
 class Unforeseen(BloomwriterError):
@@ -90,6 +95,7 @@ def rewrite_files(
     if absent:
         return run.refuse(absent, num_inputs=len(inputs))
     places = find_tasks(inputs, output=options["output"], backup_dir=options["backup_dir"])
+    _check_outputs(places)
     run.is_single = run.is_single and [place.path for place in places] == list(inputs)
     sizes = {place.path: place.size for place in places}
 
@@ -168,6 +174,7 @@ def read_files(  # noqa: PLR0913  the frame's parts
             has_details=has_details,
             is_together=is_together,
             reads_only=True,
+            counts_lacking=len(locations) >= _COUNTED,
             tables=found.tables,
         )
         return run.take_all(_outcomes(locations, verb, jobs, console))
@@ -322,6 +329,12 @@ class _Run(Generic[R]):
     """Whether a file has a new version."""
 
     documents: list[Document] = field(default_factory=list)
+    counts_lacking: bool = False
+    """Whether there are so many files that those with nothing to show may have to be counted."""
+
+    lacking: dict[str, list[str]] = field(default_factory=dict)
+    """Headlines of files of which there is nothing else to say, by what they lack."""
+
     failures: FailureLog = field(init=False)
 
     def __post_init__(self) -> None:
@@ -337,6 +350,7 @@ class _Run(Generic[R]):
                 self.failures.add(outcome.error, path=outcome.path, output=outcome.output)
             if outcome.report is not None:
                 self._take(outcome.report)
+        self._show_lacking()
         self.failures.print_others()
         return self._finish()
 
@@ -354,6 +368,8 @@ class _Run(Generic[R]):
         self.num_done += 1
         self.has_written |= getattr(report, "written", False)
         self.view.collect(report)
+        for complaint in self.view.complaints(report):
+            self.console.error(complaint)
         if self.as_json:
             self.documents.append(self.view.document(report))
         elif not self.console.is_quiet:
@@ -362,11 +378,21 @@ class _Run(Generic[R]):
     def _show(self, report: R) -> None:
         if self.is_together:
             return
+        lack = self.view.lack(report) if self.counts_lacking and not self.has_details else ""
+        if lack:
+            self.lacking.setdefault(lack, []).append(self.view.headline(report))
+            return
         gap = "\n" if self.has_details and self.num_done > 1 else ""
         self.console.result(gap + self.view.headline(report))
         if self.is_single or self.view.is_brief or self.has_details:
             details = self.view.details(report, columns=self.console.columns)
             self._print_below(details, gap=not self.view.is_brief)
+
+    def _show_lacking(self) -> None:
+        for lack, headlines in self.lacking.items():
+            is_short = len(headlines) < _COUNTED
+            for line in headlines if is_short else [f"{count(len(headlines), 'file')}: {lack}"]:
+                self.console.result(line)
 
     def _finish(self) -> ExitCode:
         """Print the JSON or the summary."""
@@ -427,6 +453,27 @@ def _check_options(inputs: tuple[str, ...], options: WritingOptions) -> None:
             "--backup-dir",
             ctx,
         )
+
+
+def _check_outputs(places: Iterable[FileTask]) -> None:
+    """Check that no new version is to go to the file that it is made of, whatever its name there.
+
+    Raises:
+        click.UsageError: If one is.
+    """
+    for place in places:
+        if place.output is not None and _is_same(place.path, place.output):
+            raise click.UsageError(
+                "-o names the input itself. Leave out -o to replace it in place.",
+                click.get_current_context(),
+            )
+
+
+def _is_same(path: str, output: str) -> bool:
+    try:
+        return path == output or os.path.samefile(path, output)  # noqa: PTH121  no object needed
+    except OSError:  # Most outputs are not there.
+        return False
 
 
 def _is_single_path(inputs: tuple[str, ...]) -> bool:

@@ -123,7 +123,8 @@ def _bind(expression: Expression, domains: Domains, *, negated: bool) -> Bound:
             return _constant(expression, negated=negated)
         case Opaque():
             reason = (
-                "only a column compared with values excludes anything: 42, 'text', '2026-01-31'"
+                "filters answer = and IN, statistics also <, > and BETWEEN, of a column and "
+                "values; LIKE and functions exclude nothing"
             )
             return Unknown(text=_text(expression, negated=negated), reason=reason)
     return _condition(expression, domains, negated=negated)

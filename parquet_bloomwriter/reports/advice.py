@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from parquet_bloomwriter.reports.inspection import quantity
 from parquet_bloomwriter.reports.markup import identifier
@@ -34,6 +34,15 @@ class Advice(StrEnum):
 
     SKIP = "SKIP"
     """Filters are not possible, or would let readers skip few row groups."""
+
+
+class TypeCount(NamedTuple):
+    """A type of a column, and the files in which it has that type."""
+
+    type: str
+    num_files: int
+    path: str
+    """Of the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +107,14 @@ class ColumnAdvice:
     statistics and filters."""
 
     evidence: ColumnProfile | None = field(default=None, repr=False, compare=False)
-    """The profile from which the figures were computed; needed to merge reports."""
+    """The profile from which the figures were computed. This field and the next two are needed to
+    merge reports."""
+
+    types: tuple[TypeCount, ...] = field(default=(), repr=False, compare=False)
+    """The types of the column in the files, in order of their first occurrence."""
+
+    missing_from: str = field(default="", repr=False, compare=False)
+    """Name of the first file without the column; "" if all files have it."""
 
     @property
     def gain(self) -> float:
@@ -142,6 +158,9 @@ class AdviseReport:
 
     columns: tuple[ColumnAdvice, ...]
     """The advice on each column, in the order of the schema."""
+
+    is_of_table: bool = False
+    """Whether the files are those of a table, which may lack columns that were added later."""
 
     @property
     def added(self) -> tuple[ColumnAdvice, ...]:

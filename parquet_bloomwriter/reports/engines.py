@@ -17,7 +17,7 @@ class Use(Enum):
     NOT_USED = "does not use the filters"
     """The engine read data pages, although the filters exclude the value."""
 
-    UNDECIDED = "cannot be told"
+    UNDECIDED = "undecided"
     """The engine answered without the filters, too, or could not be tried at all."""
 
     def __str__(self) -> str:
@@ -38,13 +38,21 @@ class EngineCheck:
     """Whether the engine uses the filters."""
 
     reason: str
-    """The reason why the use is undecided, or the error with which the engine failed; "" if the
-    engine used the filters."""
+    """The reason why the use is undecided, or how the engine failed; "" if it used the filters."""
+
+    error: str = ""
+    """The last line of what the engine printed when it failed on destroyed pages; otherwise ""."""
+
+    @property
+    def verdict(self) -> str:
+        """The use and the reason, as text that follows the engine's name."""
+        if self.use is Use.UNDECIDED:
+            return f": {self.use}, {self.reason}"
+        return f" {self.use}" + (f": {self.reason}" if self.reason else "")
 
     def __str__(self) -> str:
         """Return one line."""
-        name = f"{self.engine} {self.version}".rstrip()
-        return safe(f"{name} {self.use}" + (f": {self.reason}" if self.reason else ""))
+        return safe(f"{self.engine} {self.version}".rstrip() + self.verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 BITS_PER_BYTE = 8
 
+_FEW_DISTINCT = 100
+"""Distinct values of a row group that are few."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFilter:
@@ -86,6 +89,13 @@ class ColumnFigures:
     def ndv(self) -> float | None:
         """Number of distinct values per row group, summed; None if no number is known."""
         return _total(one.facts.ndv for one in self.filters)
+
+    @property
+    def has_few_values(self) -> bool:
+        """Whether a value is surely in many row groups, as each has few, and repeats them."""
+        distinct = mean(one.facts.ndv for one in self.filters)
+        values = mean(one.facts.num_values for one in self.filters) or 0.0
+        return distinct is not None and distinct < min(_FEW_DISTINCT, values / 2)
 
     @property
     def bits_per_value(self) -> float | None:

@@ -86,6 +86,10 @@ class ChunkReport:
     fpp: float | None = None
     """Exact false positive probability of the filter, in [0, 1]; None without a filter."""
 
+    is_unreadable: bool = False
+    """Whether the chunk was skipped because its values cannot be read, by other readers neither: a
+    page is damaged, or reading failed."""
+
     def __str__(self) -> str:
         """Return one line."""
         sizes = f", {count(self.length, 'byte')}" if self.length else ""
@@ -295,6 +299,9 @@ class StripReport:
     columns: tuple[str, ...]
     """Dotted paths of the columns whose filters were taken out."""
 
+    notes: tuple[str, ...] = ()
+    """What else is to be known of the filters taken out."""
+
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
     store: StoreReport | None = None
     data: bytes | None = field(default=None, repr=False)
@@ -306,7 +313,7 @@ class StripReport:
         done = "would be taken out" if self.dry_run else "taken out"
         head = f"{_where(self)}{count(self.num_filters, 'filter')} {done}"
         left = [f"{count(self.left_bytes, 'byte')} stay"] if self.left_bytes else []
-        lines = [*map(name, self.columns), *left]
+        lines = [*map(name, self.columns), *left, *self.notes]
         return listed(f"{head}, {growth(self.size_before, self.size_after)}", lines)
 
     def summary(self) -> Summary:
@@ -318,6 +325,7 @@ class StripReport:
             left = f"{size(self.left_bytes)} stay in the file"
             reason = "it is not certain that they belong to a filter alone"
             remarks.append(Remark(label="note", sentence=f"{left}: {reason}"))
+        remarks += [Remark(label="note", sentence=note) for note in self.notes]
         headline = "there is no filter to take out"
         if self.num_filters:
             done = "would be taken out" if self.dry_run else "taken out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -24,7 +25,7 @@ from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
-from parquet_bloomwriter.values import LeafReader
+from parquet_bloomwriter.values import LeafReader, NotDecodable
 from parquet_bloomwriter.values.pages import is_near
 from parquet_bloomwriter.values.stream import MOST_READ_AHEAD
 
@@ -43,6 +44,11 @@ Outcome: TypeAlias = BuiltFilter | ChunkReport
 
 _OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors of reading that say nothing about the file: the process has too many files open."""
+
+_NOT_BY_PYARROW = re.compile(
+    r"not (currently |yet )?(supported|implemented)|unsupported|unknown encoding", re.IGNORECASE
+)
+"""What pyarrow says of chunks that may be sound: codecs such as LZO, encodings that are new."""
 
 _LONE_LENGTH = "the metadata has the length of a Bloom filter, but not its offset"
 _AHEAD_BYTES = 64 * 1024 * 1024
@@ -194,7 +200,9 @@ class ChunkWork:
         except _read_errors() as error:
             _check_is_of_the_file(error)
             reason = _one_line(error)
-            return reason if reason == ODD_INSTANTS else _skipped(chunk, unchecked + reason)
+            if reason == ODD_INSTANTS:
+                return reason
+            return _skipped(chunk, unchecked + reason, is_unreadable=_is_of_the_data(error))
         return ChunkReport(
             row_group=chunk[0],
             status=Status.KEPT,
@@ -221,7 +229,7 @@ class ChunkWork:
             )
         except _read_errors() as error:
             _check_is_of_the_file(error)
-            return _skipped(chunk, _one_line(error))
+            return _skipped(chunk, _one_line(error), is_unreadable=_is_of_the_data(error))
         return built or ChunkReport(row_group=row_group, status=Status.EMPTY)
 
     def _reader(self, chunk: Chunk) -> LeafReader | str:
@@ -235,8 +243,10 @@ class ChunkWork:
         return self.readers[ordinal]
 
 
-def _skipped(chunk: Chunk, reason: str) -> ChunkReport:
-    return ChunkReport(row_group=chunk[0], status=Status.SKIPPED, reason=reason)
+def _skipped(chunk: Chunk, reason: str, *, is_unreadable: bool = False) -> ChunkReport:
+    return ChunkReport(
+        row_group=chunk[0], status=Status.SKIPPED, reason=reason, is_unreadable=is_unreadable
+    )
 
 
 def _read_errors() -> tuple[type[BaseException], ...]:
@@ -250,6 +260,17 @@ def _check_is_of_the_file(error: BaseException) -> None:
     """Raise the error if it is no fault of the file, so that the next run may succeed."""
     if isinstance(error, OSError) and error.errno in _OF_THE_PROCESS:
         raise error
+
+
+def _is_of_the_data(error: BaseException) -> bool:
+    """Return whether other readers will fail, too: the error is no limit of this library.
+
+    A codec or an encoding that is unknown here may come from damage as well; it is taken for a
+    limit. Whatever else pyarrow fails at is taken for damage.
+    """
+    reason = _one_line(error)
+    is_limit = isinstance(error, NotDecodable) or reason == ODD_INSTANTS
+    return not (is_limit or _NOT_BY_PYARROW.search(reason))
 
 
 def _one_line(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from parquet_bloomwriter.values.dictionary import DictionaryPage, page_in
 from parquet_bloomwriter.values.stream import (
     LeafReader,
+    NotDecodable,
     are_odd_instants,
     floating_dtype,
     has_odd_instants,
@@ -11,6 +12,7 @@ from parquet_bloomwriter.values.stream import (
 __all__ = [
     "DictionaryPage",
     "LeafReader",
+    "NotDecodable",
     "are_odd_instants",
     "floating_dtype",
     "has_odd_instants",

@@ -45,6 +45,10 @@ _MAX_VALUE_BYTES = 64 * 1024 * 1024
 _NANOSECONDS_PER_DAY = 86_400 * 10**9
 
 
+class NotDecodable(OSError):
+    """A column chunk may be sound, but cannot be read by this library: nobody calls it damaged."""
+
+
 class LeafReader:
     """Reads the column chunks of one leaf column; threads may read several at once."""
 
@@ -52,10 +56,10 @@ class LeafReader:
         """Prepare to read `leaf`.
 
         Raises:
-            OSError: If the column is encrypted.
+            NotDecodable: If the column is encrypted.
         """
         if footer.encrypted[:, leaf.ordinal].any():
-            raise OSError("the column is encrypted")
+            raise NotDecodable("the column is encrypted")
         self._source = source
         self._footer = footer
         self._leaf = leaf
@@ -84,8 +88,9 @@ class LeafReader:
         `max_rows` is given.
 
         Raises:
-            OSError: If the metadata makes no sense; if a page is broken, fails its checksum, or has
-                an unknown codec or encoding; or if values are too large to be held in memory.
+            NotDecodable: If the codec is unknown, or values are too large to be held in memory.
+            OSError: If the metadata makes no sense; or if a page is broken, fails its checksum, or
+                has a codec or an encoding that pyarrow cannot read.
             pyarrow.ArrowException: Likewise.
         """
         import pyarrow as pa
@@ -93,9 +98,9 @@ class LeafReader:
 
         codec = int(self._chunk(row_group)[ChunkField.CODEC])
         if codec not in CODECS:  # Some versions of pyarrow take an unknown one for none.
-            raise OSError(f"compression codec {codec} is not known")
+            raise NotDecodable(f"compression codec {codec} is not known")
         if (mean := self._mean_value_bytes(row_group)) > _MAX_VALUE_BYTES:
-            raise OSError(f"values of {mean} bytes on average are too large to be read")
+            raise NotDecodable(f"values of {mean} bytes on average are too large to be read")
         source = self._read_ahead(row_group)
         check_pages(source, self._footer, self._leaf, row_group)
         dictionary = max_rows is None and self._reads_dictionary(row_group)

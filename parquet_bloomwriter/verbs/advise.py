@@ -26,16 +26,23 @@ from parquet_bloomwriter.metadata.logical_types import type_name
 from parquet_bloomwriter.parallel import default_jobs, in_order
 from parquet_bloomwriter.predicate.literals.domain import order_of
 from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
-from parquet_bloomwriter.reports.advice import DEFAULT_FPP, Advice, AdviseReport, ColumnAdvice
+from parquet_bloomwriter.reports.advice import (
+    DEFAULT_FPP,
+    Advice,
+    AdviseReport,
+    ColumnAdvice,
+    TypeCount,
+)
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.source.open import opened_with_footer
-from parquet_bloomwriter.table_files.files import columns_of_file
+from parquet_bloomwriter.table_files.files import TableFile, columns_of_file
+from parquet_bloomwriter.text import count
 from parquet_bloomwriter.values import LeafReader
 from parquet_bloomwriter.values.pages import is_near
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -48,6 +55,9 @@ if TYPE_CHECKING:
 
 _SAMPLED_ROW_GROUPS = 4
 """Row groups of a file whose values are looked at."""
+
+_BUFFER = "a buffer"
+"""What a file without a path is called."""
 
 _LEFT_OUT = (
     "not in the command: only an ordinal can name it there, and that differs between the files; "
@@ -93,7 +103,10 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
         chosen = sorted(named, key=lambda leaf: leaf.ordinal)
         survey = _Survey.of(file, footer, chosen, sample_rows)
         advice = tuple(
-            _advice(_Column.of(leaf), evidence, rate)
+            replace(
+                _advice(_Column.of(leaf), evidence, rate),
+                types=(TypeCount(type_name(leaf), 1, file.name or _BUFFER),),
+            )
             for leaf, evidence in survey.columns(chosen, num_jobs)
         )
         return AdviseReport(
@@ -104,6 +117,7 @@ def advise(  # noqa: PLR0913  the verb's options, all by keyword
             num_row_groups=footer.num_row_groups,
             fpp=rate,
             columns=advice,
+            is_of_table=isinstance(source, TableFile),
         )
 
 
@@ -125,12 +139,12 @@ def merge_advice(
         raise InvalidArgument(
             "reports can be merged only if there are some, all sized for the same rate"
         )
-    columns: dict[tuple[str, int], list[ColumnAdvice]] = {}
-    for report in reports:
+    columns: dict[tuple[str, int], dict[int, ColumnAdvice]] = {}
+    for number, report in enumerate(reports):
         seen: dict[str, int] = {}
         for column in report.columns:
             nth = seen[column.name] = seen.get(column.name, -1) + 1
-            columns.setdefault((column.name, nth), []).append(column)
+            columns.setdefault((column.name, nth), {})[number] = column
     fpp = reports[0].fpp
     every = tuple(path for report in reports for path in report.paths)
     merged = AdviseReport(
@@ -140,25 +154,89 @@ def merge_advice(
         num_rows=sum(report.num_rows for report in reports),
         num_row_groups=sum(report.num_row_groups for report in reports),
         fpp=fpp,
-        columns=tuple(_merged(same, fpp) for same in columns.values()),
+        columns=tuple(_merged(same, reports) for same in columns.values()),
+        is_of_table=any(report.is_of_table for report in reports),
     )
     return replace(merged, columns=tuple(_noted(one, merged) for one in merged.columns))
 
 
-def _merged(same: Sequence[ColumnAdvice], fpp: float) -> ColumnAdvice:
-    parts = [one.evidence for one in same if one.evidence is not None]
-    first = same[0]
+def _merged(same: Mapping[int, ColumnAdvice], reports: Sequence[AdviseReport]) -> ColumnAdvice:
+    """Judge a column of several reports, given by the numbers of those that have it."""
+    every = list(same.values())
+    parts = [one.evidence for one in every if one.evidence is not None]
+    first = every[0]
     column = _Column(first.name, first.ordinal, first.physical_type, first.type)
-    advice = _advice(column, merge_profiles(parts), fpp)
-    num_files = sum(one.num_files for one in same if one.ordinal == first.ordinal)
-    return replace(advice, num_files=num_files)
+    types = _merged_types(every)
+    missing = (
+        same[number].missing_from if number in same else next(iter(report.paths), _BUFFER)
+        for number, report in enumerate(reports)
+    )
+    advice = replace(
+        _advice(column, merge_profiles(parts), reports[0].fpp),
+        num_files=sum(one.num_files for one in every if one.ordinal == first.ordinal),
+        types=types,
+        missing_from=next(filter(None, missing), ""),
+    )
+    if len(types) == 1 or advice.num_row_groups == 0:
+        return advice
+    text = f"its type differs between files: {_listed_types(types)}"
+    orders = {part.order for part in parts if part.num_row_groups}
+    if len(orders) == 1 or advice.verdict is Advice.HAS_FILTER:
+        return replace(advice, notes=(*advice.notes, text))
+    return _without_figures(advice, text)
+
+
+def _merged_types(every: Iterable[ColumnAdvice]) -> tuple[TypeCount, ...]:
+    merged: dict[str, TypeCount] = {}
+    for name, num_files, path in (one for column in every for one in column.types):
+        known = merged.get(name, TypeCount(name, 0, path))
+        merged[name] = known._replace(num_files=known.num_files + num_files)
+    return tuple(merged.values())
+
+
+def _listed_types(types: Sequence[TypeCount]) -> str:
+    """List types by their numbers of files, as in "INT64 in 3, STRING in 1 (p/s.parquet)"."""
+    usual, *others = sorted(types, key=lambda one: -one.num_files)
+    listed = [f"{one.type} in {_some_files(one.num_files, one.path)}" for one in others]
+    return ", ".join([f"{usual.type} in {usual.num_files:,}", *listed])
+
+
+def _some_files(num_files: int, first: str) -> str:
+    more = f" and {num_files - 1:,} more" if num_files > 1 else ""
+    return f"{num_files:,} ({first}{more})"
+
+
+def _without_figures(advice: ColumnAdvice, reason: str) -> ColumnAdvice:
+    """Return advice against filters for values that cannot be compared with each other."""
+    return replace(
+        advice,
+        verdict=Advice.SKIP,
+        reason=reason,
+        notes=(),
+        ndv=None,
+        num_filter_bytes=None,
+        read_by_statistics=None,
+        holding=None,
+        skipped_present=None,
+        skipped_absent=None,
+    )
 
 
 def _noted(column: ColumnAdvice, report: AdviseReport) -> ColumnAdvice:
-    """Return a column, with a note if the command of the report leaves the column out."""
-    if column.verdict is not Advice.ADD or report.typed(column) is not None:
+    """Return a column, with a note if the report's command leaves the column or files out."""
+    if column.verdict is not Advice.ADD:
         return column
-    return replace(column, notes=(*column.notes, _LEFT_OUT))
+    if report.typed(column) is None:
+        return replace(column, notes=(*column.notes, _LEFT_OUT))
+    lacking = report.num_files - sum(one.num_files for one in column.types)
+    if not lacking or report.is_of_table:
+        return column
+    more = f" and {lacking - 1:,} more" if lacking > 1 else ""
+    note = (
+        f"not in {lacking:,} of {count(report.num_files, 'file')} ({column.missing_from}{more}); "
+        "the command below leaves these files alone and ends with 3"
+    )
+    return replace(column, notes=(*column.notes, note))
 
 
 class _Column(NamedTuple):

@@ -7,7 +7,7 @@ maximum of some row group, so that the filter alone can exclude it:
     asked of        the file      the copy with filters      the copy without filters
     uses them       0 rows        0 rows                     fails
     does not        0 rows        fails
-    cannot be told  0 rows        0 rows                     0 rows
+    undecided       0 rows        0 rows                     0 rows
 
 Dictionaries are destroyed as well, and the copies' footers say that not all values are in
 dictionaries: readers that trust them must not answer by them. A copy is sparse, where the file
@@ -21,13 +21,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.column_names import select_columns
-from parquet_bloomwriter.errors import InvalidArgument, UnsupportedFile
+from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsupportedFile, Way
 from parquet_bloomwriter.metadata.encodings import without_dictionaries
 from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.metadata.patch import apply_edits, bloom_edit
@@ -63,6 +62,11 @@ _ENOUGH = 16
 _PLAIN = re.compile(r"[A-Za-z0-9 @._~:/+-]+")
 """What a command of the shell may have in it that comes from a file."""
 
+_READS_PAGES = (
+    "it tried to read data pages, which are destroyed in the copy that was asked (your file is "
+    "untouched)"
+)
+
 _PIECE_BYTES = 8 << 20
 _MAGIC_BYTES = 4
 
@@ -81,7 +85,7 @@ def check_engine(  # noqa: PLR0913  all but two by keyword
     Args:
         source: Path of a Parquet file that has filters.
         engines: duckdb, datafusion, clickhouse, spark, polars, pyarrow, pandas or bloomify; None,
-            if no command is given, for those of the first five that are installed.
+            if no command is given, for those of the first four that are installed.
         column: A column with filters, of integers or text; None for the first that will do.
         command: A command of the shell that asks another engine. `{file}`, `{column}` and `{value}`
             in it stand for a path, the name, and a literal of SQL, without characters that shells
@@ -133,19 +137,19 @@ def _askings(
         InvalidArgument: If one is not known or not installed.
     """
     if engines is None:
-        asked = [one for one in ENGINES.values() if one.is_asked and find_spec(one.module)]
+        asked = [one for one in ENGINES.values() if one.is_asked and one.is_installed]
         names = [] if command else [one.name for one in asked]
         if not (names or command):
             raise InvalidArgument(
-                "no engine is installed here that could be asked",
-                remedy="Install one, such as duckdb, beside this package; or ask by a command.",
+                "no engine that uses filters is installed beside bloomify",
+                remedy=("Type: pip install duckdb; or ", Proposal(Way.COMMAND, "give a command")),
             )
     else:
         names = [engines] if isinstance(engines, str) else list(engines)
     found: dict[str, Asking] = {}
     for name in names:
         engine = engine_of(name)
-        if find_spec(engine.module) is None:
+        if not engine.is_installed:
             raise InvalidArgument(
                 f'"{name}" cannot be asked: {engine.package} is not installed here',
                 remedy=f"Install it: pip install {engine.package}.",
@@ -173,7 +177,7 @@ def _checked(
     """Ask one engine of the file itself, and of the copies with and without filters."""
     original, with_filters, without = files
     plain = asking(original, *question)
-    use, reason = Use.UNDECIDED, ""
+    use, reason, error = Use.UNDECIDED, "", ""
     if plain.has_failed:
         reason = f"it cannot read the file itself: {plain.problem}"
     elif plain.count:
@@ -181,12 +185,12 @@ def _checked(
     else:
         answer = asking(with_filters, *question)
         if answer.has_failed:
-            use, reason = Use.NOT_USED, f"it reads data pages: {answer.problem}"
+            use, reason, error = Use.NOT_USED, _READS_PAGES, answer.problem
         elif not asking(without, *question).has_failed:
-            reason = "it answers without filters as well, and need not have asked them"
+            reason = "it answered without filters as well. Try a file with more row groups"
         else:
             use = Use.USED
-    return EngineCheck(engine=who, version=plain.version, use=use, reason=reason)
+    return EngineCheck(engine=who, version=plain.version, use=use, reason=reason, error=error)
 
 
 # The question.
@@ -238,7 +242,11 @@ def _has_filters(footer: Footer, leaf: Leaf) -> bool:
 
 
 def _absent_values(path: str, footer: Footer, leaf: Leaf) -> Iterator[int | str]:
-    """Yield values next to some that are there: between minimum and maximum of their pages, too."""
+    """Yield values next to some that are there: between minimum and maximum of their pages, too.
+
+    Text is changed before its end: a value that begins with the maximum is not excluded by
+    statistics here (`probing.bounds`), but it is by those of engines.
+    """
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -247,7 +255,7 @@ def _absent_values(path: str, footer: Footer, leaf: Leaf) -> Iterator[int | str]
             batch = next(iter(batches), None)
             for value in [] if batch is None else batch.column(0).to_pylist():
                 if isinstance(value, str):
-                    yield f"{value}~"
+                    yield f"{value[:-1]}~{value[-1:]}"
                 elif isinstance(value, int):
                     yield from (value + 1, value - 1)
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.text import nearest
@@ -47,7 +48,13 @@ class Engine:
     """Sets `count`."""
 
     is_asked: bool = True
-    """Whether it is asked if no engine is named; else it is only there because we are."""
+    """Whether it is asked if no engine is named: those that are not use no filters by themselves,
+    or are this library."""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it is installed beside this library."""
+        return find_spec(self.module) is not None
 
 
 _ALL = (
@@ -101,6 +108,7 @@ spark.stop()
         name="polars",
         package="polars",
         module="polars",
+        is_asked=False,
         script="""\
 import polars
 count = polars.scan_parquet(path).filter(polars.col(column) == value).collect().height

@@ -1,4 +1,7 @@
-"""The verb `strip`: take Bloom filters out. `strip(bloomify(f))` is `f`, byte for byte."""
+"""The verb `strip`: take Bloom filters out. `strip(bloomify(f))` is `f`, byte for byte.
+
+That holds for an `f` without filters: nothing in a file says whose a filter is.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ from parquet_bloomwriter.rewrite.plan import make_draft, make_plan
 from parquet_bloomwriter.rewrite.session import Destination, Input, StrPath, rewrite_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from parquet_bloomwriter.metadata import Footer
+
+_WRITERS_OF_FILTERS = ("DuckDB", "ClickHouse")
+"""How `created_by` begins where the writer adds filters without being asked."""
 
 
 def strip(  # noqa: PLR0913  the verb's options, all by keyword
@@ -27,6 +35,9 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
     progress: Callable[[int], None] | None = None,
 ) -> StripReport:
     """Take filters out of one file.
+
+    All filters go, also those of the writer (DuckDB and Spark write some), unless `columns` names
+    only those that you added: nothing in a file says whose a filter is.
 
     The footer fields go, and with them the bytes of every filter whose extent is certain and that
     nothing else lies in. Bytes that are not certain stay, and the report counts them.
@@ -84,7 +95,19 @@ def strip(  # noqa: PLR0913  the verb's options, all by keyword
             num_filters=len(drops),
             left_bytes=draft.left_bytes,
             columns=tuple(dict.fromkeys(leaves[f.column].name for f in drops)),
+            notes=tuple(_notes(layout.footer)) if drops and columns is None else (),
             pieces=plan.pieces,
             store=session.place.store_report(plan if changes else None),
             data=data,
         )
+
+
+def _notes(footer: Footer) -> Iterator[str]:
+    """Yield what is to be known of the filters that go, if the writer may have made some."""
+    created_by = footer.created_by.decode(errors="replace")
+    for writer in _WRITERS_OF_FILTERS:
+        if created_by.startswith(writer):
+            yield (
+                f"{writer} wrote the file, and writes filters by itself: some of these may be its "
+                "own; name columns to take out only those that you added"
+            )

@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.metadata.fields import ChunkField
 from parquet_bloomwriter.text import growth
+from tests.verbs.files import with_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,6 +222,7 @@ def test_the_json_has_the_facts_of_the_table(events: Path, invoke: Invoke) -> No
         "num_bytes": 0,
         "ndv": None,
         "fpp": None,
+        "is_unreadable": False,
     }
 
 
@@ -341,3 +344,44 @@ def test_names_cannot_command_the_terminal(folder: Path, invoke: Invoke) -> None
         assert "\x1b" not in result.output
         assert "\u202e" not in result.output
     assert "\\x1b[2Jid\\u202e\\n" in invoke("odd.parquet").stderr
+
+
+def _damaged(path: Path) -> None:
+    """Change a byte of the e-mail addresses of the first row group, whose pages have checksums."""
+    table = pq.read_table(path)
+    pq.write_table(
+        table, path, row_group_size=100, compression="none", use_dictionary=False,
+        write_page_checksum=True,
+    )  # fmt: skip
+    data = path.read_bytes()
+    at = data.index(b"user50@mail.example")
+    path.write_bytes(data[:at] + b"U" + data[at + 1 :])
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",), ("--dry-run",)])
+def test_damage_is_a_warning(events: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
+    _damaged(events)
+    result = invoke("events.parquet", "--columns", "id,email", *options)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        "bloomify: warning: events.parquet: row group 0, column email cannot be read ("
+    )
+    assert result.stderr.endswith("): it got no filter, and readers will fail there too\n")
+    assert result.stderr.count("\n") == 1
+    assert "CRC" in result.stderr
+    result = invoke("events.parquet", "--columns", "id,email", "--json", "--dry-run")
+    assert result.exit_code == 1
+    (file,) = json.loads(result.stdout)["files"]
+    chunks = [chunk for column in file["columns"] for chunk in column["row_groups"]]
+    assert [chunk["is_unreadable"] for chunk in chunks] == [False, False, True, False]
+    assert chunks[2]["status"] == "skipped"
+
+
+@pytest.mark.parametrize("codec", [3, 99])
+def test_a_codec_that_is_missing_here_is_no_damage(
+    events: Path, invoke: Invoke, codec: int
+) -> None:
+    events.write_bytes(with_number(events.read_bytes(), ChunkField.CODEC, codec))
+    result = invoke("events.parquet", "--columns", "id")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "skipped   id (row group 0): " in result.stdout

@@ -166,3 +166,51 @@ def test_columns_that_might_pay_have_a_command_too(folder: Path, invoke: Invoke)
     assert "1 column might, see above" in done.stdout
     command = "bloomify d.parquet --columns id"
     assert done.stderr == f"bloomify: to add those that might pay, type: {command}\n"
+
+
+def _emails(path: Path, column: str, values: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({column: values}), path, row_group_size=1000, use_dictionary=False)
+
+
+def test_a_column_of_two_types(folder: Path, invoke: Invoke) -> None:
+    ids = [i * 7_919 % 200_003 for i in range(4000)]
+    for name in "abc":
+        _emails(folder / "p" / f"{name}.parquet", "id", ids)
+    _emails(folder / "p" / "s.parquet", "id", list(map(str, ids)))
+    result = invoke("advise", "p")
+    reason = "its type differs between files: INT64 in 3, STRING in 1 (p/s.parquet)"
+    assert reason in result.stdout
+    assert "SKIP" in result.stdout
+    assert json.loads(invoke("advise", "p", "--json").stdout)["columns"][0]["reason"] == reason
+    first = [f"p/{name}.parquet" for name in "sabc"]
+    assert reason in invoke("advise", *first).stdout
+
+
+def test_integers_of_two_widths_are_judged_together(folder: Path, invoke: Invoke) -> None:
+    ids = [i * 7_919 % 200_003 for i in range(4000)]
+    _emails(folder / "p" / "a.parquet", "id", ids)
+    _emails(folder / "p" / "b.parquet", "id", pa.array(ids, pa.int32()))
+    result = invoke("advise", "p")
+    assert (
+        "note      id: its type differs between files: INT64 in 1, INT32 in 1 (p/b."
+        in result.stdout
+    )
+    assert "ADD" in result.stdout
+
+
+def test_a_recommended_column_that_some_files_lack(folder: Path, invoke: Invoke) -> None:
+    values = [f"user{i * 7_919 % 200_003}@mail.example" for i in range(4000)]
+    for name in ("a", "b"):
+        _emails(folder / "lake" / f"{name}.parquet", "email", values)
+    _emails(folder / "lake" / "diff.parquet", "mail", values[:1])
+    result = invoke("advise", "lake")
+    note = (
+        "note      email: not in 1 of 3 files (lake/diff.parquet); the command below leaves these "
+        "files alone and ends with 3"
+    )
+    assert note in result.stdout
+    assert result.stdout.splitlines()[-1] == "bloomify lake --columns email"
+    before = (folder / "lake/diff.parquet").read_bytes()
+    assert invoke("lake", "--columns", "email").exit_code == 3
+    assert (folder / "lake/diff.parquet").read_bytes() == before

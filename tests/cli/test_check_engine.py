@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pytest
     from click.testing import Result
 
 
@@ -27,13 +28,57 @@ def test_the_command(invoke: Callable[..., Result], folder: Path) -> None:
     assert done.exit_code == 1
     first, second = done.stdout.splitlines()
     assert first.endswith(" uses the filters")
-    assert "does not use the filters: it reads data pages" in second
+    assert second.endswith(
+        " does not use the filters: it tried to read data pages, which are destroyed in the copy "
+        "that was asked (your file is untouched)"
+    )
     assert "which only the filters of 4 row groups exclude" in done.stderr
     assert "not asked: datafusion, " in done.stderr
     assert "duckdb" not in done.stderr.rpartition("not asked")[2]
+    done = invoke("check-engine", str(file), "--engine", "polars", "--verbose")
+    assert "(your file is untouched): polars.exceptions." in done.stdout
     done = invoke("check-engine", str(file), "--engine", "duckdb", "-c", "email", "--json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)
     assert (found["command"], found["column"]) == ("check-engine", "email")
     assert [(one["engine"], one["use"]) for one in found["engines"]] == [("duckdb", "USED")]
+    done = invoke("check-engine", str(file), "--engine", "polars", "--json")
+    (polars,) = json.loads(done.stdout)["engines"]
+    assert polars["error"].startswith("polars.exceptions.")
     assert invoke("check-engine", str(file), "--engine", "nothing").exit_code == 2
+
+
+def test_only_installed_engines_are_named(
+    invoke: Callable[..., Result], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "a.parquet"
+    pq.write_table(pa.table({"id": [n * 7_919 % 200_003 for n in range(1000)]}), file)
+    bloomify(file, ["id"])
+    installed = {"duckdb", "polars"}
+    monkeypatch.setattr(
+        "parquet_bloomwriter.verbs.engine_queries.find_spec",
+        lambda module: module if module in installed else None,
+    )
+    done = invoke("check-engine", str(file))
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["duckdb"]
+    assert "not asked: polars; " in done.stderr
+    assert "not asked" not in invoke("check-engine", str(file), "--engine", "duckdb,polars").stderr
+    installed.remove("duckdb")
+    done = invoke("check-engine", str(file))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "bloomify: no engine that uses filters is installed beside bloomify. Type: pip install "
+        "duckdb; or give --command (bloomify check-engine --help)\n"
+    )
+
+
+def test_an_engine_that_needs_no_filters(invoke: Callable[..., Result], folder: Path) -> None:
+    file = folder / "a.parquet"
+    pq.write_table(pa.table({"id": [1, 5, 9]}), file)
+    bloomify(file, ["id"])
+    done = invoke("check-engine", str(file), "--command", "echo 0; : {file}")
+    assert done.stdout == (
+        "echo 0; : {file}: undecided, it answered without filters as well. Try a file with more "
+        "row groups\n"
+    )

@@ -114,6 +114,8 @@ def test_a_mistyped_command_on_indexes(events: Path, invoke: Invoke) -> None:
 def test_words_that_are_no_files(invoke: Invoke) -> None:
     complaint = invoke("events.parquet", "--columns", "id", "email").stderr
     assert 'there is no file "email"; commas separate columns: --columns id,email' in complaint
+    complaint = invoke("events.parquet", "id", "email").stderr
+    assert 'there is no file "id"; to name columns: --columns id,email' in complaint
     complaint = invoke("probe", "events.parquet", "id = 42").stderr
     assert 'no file "id = 42"; if it is a condition, write --where before it' in complaint
 
@@ -123,6 +125,8 @@ def test_a_mistyped_option(invoke: Invoke) -> None:
     result = invoke("events.parquet", "--placment", "end")
     message = "no such option '--placment'. Did you mean --placement? See bloomify add --help."
     assert (result.exit_code, result.stderr) == (2, f"bloomify: {message}\n")
+    for wrong, right in (("--cols", "columns"), ("--col", "columns"), ("--out", "output")):
+        assert f"Did you mean --{right}?" in invoke("events.parquet", wrong, "id").stderr
     for words, option in ((("inspect", "x.parquet"), "--html"), (("index", "create"), "--name")):
         message = f"option '{option}' requires an argument. See bloomify {' '.join(words[:2])}"
         shown = invoke(*words, option).stderr
@@ -145,7 +149,8 @@ def test_one_missing_input_stops_all(
     result = invoke(verb[0], events.name, missing, *verb[1:])
     assert (result.exit_code, result.stdout) == (6, "")
     assert result.stderr == (
-        f"bloomify: {missing}: there is no such file. Check the name.\n"
+        f"bloomify: {missing}: there is no such file{' or folder' * missing.endswith('/')}. Check "
+        "the name.\n"
         "bloomify: no file was changed, as not all of them are there.\n"
     )
     assert listing() == before
@@ -371,3 +376,33 @@ def test_equal_errors_are_told_once(events: Path, invoke: Invoke, verb: list[str
         "bloomify: 5 other files failed in the same way as ./bad0.parquet: "
         "./bad1.parquet, ./bad2.parquet, ./bad3.parquet and 2 more.\n"
     ) in result.stderr
+
+
+@pytest.mark.parametrize("words", [("strip", "--overwrite"), ("add", "-c", "id", "--dry-run")])
+@pytest.mark.parametrize(
+    ("given", "output"),
+    [
+        ("events.parquet", "events.parquet"),
+        ("events.parquet", "./x/../events.parquet"),
+        ("events.parquet", "link.parquet"),
+        ("link.parquet", "events.parquet"),
+        ("events.parquet", "hard.parquet"),
+        ("events.parquet", "."),
+        (".", "."),
+    ],
+)
+def test_an_output_that_is_the_input(
+    events: Path, invoke: Invoke, given: str, output: str, words: tuple[str, ...]
+) -> None:
+    (events.parent / "x").mkdir()
+    if "hard" in output:
+        (events.parent / "hard.parquet").hardlink_to(events)
+    if "link" in output + given:
+        (events.parent / "link.parquet").symlink_to(events)
+    before = events.read_bytes()
+    result = invoke(*words, given, "-o", output)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        "bloomify: -o names the input itself. Leave out -o to replace it in place. See "
+    )
+    assert events.read_bytes() == before

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import bloomify
+from parquet_bloomwriter import bloomify, strip
 from parquet_bloomwriter.reports.inspection import InspectReport
 from parquet_bloomwriter.reports.page import page
 from parquet_bloomwriter.text import size
@@ -236,3 +236,24 @@ def test_hostile_names(folder: Path, invoke: Invoke) -> None:
         assert not set("\x1b\a\u202e") & set(shown)
         assert "x\\x1b]0;y\\x07\\u202e" in shown
         assert "a\\x1b[31m\\nb.parquet" in shown
+
+
+@pytest.mark.parametrize(
+    ("verb", "nothing"),
+    [
+        ("inspect", "no filters"),
+        ("verify", "there is no filter to check"),
+    ],
+)
+def test_many_files_without_filters_are_counted(
+    orders: Path, invoke: Invoke, verb: str, nothing: str
+) -> None:
+    plain = strip(orders.read_bytes()).data or b""
+    for number in range(9):
+        (orders.parent / f"plain{number}.parquet").write_bytes(plain)
+    assert invoke(verb, ".").stdout.count(f".parquet: {nothing}") == 9
+    (orders.parent / "zplain.parquet").write_bytes(plain)
+    shown = invoke(verb, ".").stdout
+    assert f"\n10 files: {nothing}\n" in shown
+    assert f".parquet: {nothing}" not in shown
+    assert shown.startswith("./orders.parquet: 8 filters ")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bloomwriter import strip
+from parquet_bloomwriter.text import row_groups
 from parquet_bloomwriter.verbs.probe import probe
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def found(result: object) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr  # type: ignore[attr-defined]
 
 
-def test_a_column_without_filters_is_named_with_the_command_that_adds_them(
+def test_a_column_without_filters_is_named_with_the_command_that_judges_it(
     orders: Path, invoke: Invoke
 ) -> None:
     plain = strip(orders.read_bytes()).data or b""
@@ -41,9 +42,11 @@ def test_a_column_without_filters_is_named_with_the_command_that_adds_them(
     shown = invoke("probe", "plain file.parquet", "--where", ABSENT).stdout
     assert "why       id has no Bloom filter here" in shown
     assert shown.count("MIGHT_MATCH  -") == 4
-    words = "bloomify 'plain file.parquet' --columns id"
-    assert f"next      to add filters, type: {words}\n" in shown
-    assert invoke(*shlex.split(words)[1:]).exit_code == 0
+    words = "bloomify advise 'plain file.parquet' --columns id"
+    assert f"next      to see whether a filter would help, type: {words}\n" in shown
+    advice = invoke(*shlex.split(words)[1:]).stdout.splitlines()[-1]
+    assert advice == "bloomify 'plain file.parquet' --columns id"
+    assert invoke(*shlex.split(advice)[1:]).exit_code == 0
     assert invoke("probe", "plain file.parquet", "--where", ABSENT).exit_code == 1
 
 
@@ -91,17 +94,23 @@ def test_something_might_match(orders: Path, invoke: Invoke) -> None:
     assert [i for i, verdict in enumerate(verdicts) if verdict == "MIGHT_MATCH"] == [*surviving]
 
 
-@pytest.mark.usefixtures("orders")
-def test_what_excludes_a_row_group_and_what_says_nothing(invoke: Invoke) -> None:
+def test_what_excludes_a_row_group_and_what_says_nothing(orders: Path, invoke: Invoke) -> None:
     where = "id = 401 AND email = 'user400@mail.example'"
     shown = invoke("probe", "orders.parquet", "--where", where).stdout
-    reasons = [line for line in shown.splitlines() if line.startswith("why ")]
-    assert any("id = 401; email = 'user400@mail.example'" in reason for reason in reasons)
-    assert any(reason.endswith(": id = 401") for reason in reasons)
+    (home,) = probe(orders, PRESENT).files[0].surviving
+    others = [one for one in range(4) if one != home]
+    assert "why " not in shown
+    assert [line for line in shown.splitlines() if line.startswith("excluded ")] == [
+        f"excluded  {row_groups(others)} by id = 401; email = 'user400@mail.example'",
+        f"excluded  row group {home} by id = 401",
+    ]
+    shown = invoke("probe", "orders.parquet", "--where", "id = 401 AND id > 0").stdout
+    assert "excluded  all row groups by id = 401\n" in shown
     shown = invoke("probe", "orders.parquet", "--where", "lower(email) = 'a'").stdout
     (reason,) = [line for line in shown.splitlines() if line.startswith("why ")]
     assert reason == (
-        "why       only a column compared with values excludes anything: 42, 'text', '2026-01-31'"
+        "why       filters answer = and IN, statistics also <, > and BETWEEN, of a column and "
+        "values; LIKE and functions exclude nothing"
     )
 
 

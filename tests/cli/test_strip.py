@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,6 @@ from parquet_bloomwriter.text import growth
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Invoke
 
@@ -49,8 +49,29 @@ def test_strip_takes_only_the_columns_named(events: Path, invoke: Invoke) -> Non
         "num_filters": 1,
         "left_bytes": 0,
         "columns": ["email"],
+        "notes": [],
     }
     assert events.read_bytes() == with_id
+
+
+def test_filters_of_the_writer(folder: Path, invoke: Invoke) -> None:
+    shutil.copyfile(
+        Path(__file__).parents[2] / "fixtures/duckdb/bloom.parquet", folder / "d.parquet"
+    )
+    note = (
+        "note      DuckDB wrote the file, and writes filters by itself: some of these may be its "
+        "own; name columns with --columns to take out only those that you added\n"
+    )
+    (folder / "many").mkdir()
+    for name in ("a", "b"):
+        shutil.copyfile(folder / "d.parquet", folder / f"many/{name}.parquet")
+    assert invoke("strip", "many").stdout.count(note) == 1
+    assert note not in invoke("strip", "d.parquet", "--columns", "id", "--dry-run").stdout
+    assert note in invoke("strip", "d.parquet").stdout
+    assert note not in invoke("strip", "d.parquet").stdout
+    assert "also those of the writer" in invoke("strip", "--help").stdout
+    help_page = " ".join(invoke("--help").stdout.split())
+    assert "'strip' does not bring the old ones back" in help_page
 
 
 def test_strip_of_nothing(events: Path, invoke: Invoke) -> None:

@@ -74,6 +74,23 @@ def test_only_the_most_frequent_writers_are_named() -> None:
     assert "Written by writer 0, writer 1, writer 2 and 2 others" in text
 
 
+def test_a_value_in_many_row_groups_is_not_taken_for_one() -> None:
+    status = column("status", [facts(0, ndv=3.0), facts(1, ndv=3.0)])
+    ids = column("id", [facts(0), facts(1)])
+    shown = page(file([status, ids], num_row_groups=2))
+    part = shown.partition("What a lookup reads if the value is in one row group only")[2]
+    lookups = part.partition("Where filters lie")[0]
+    assert (
+        "Not shown, as they have few distinct values, each of which is in many row groups: "
+        in lookups
+    )
+    assert lookups.count("status") == 1
+    small = column("key", [facts(0, ndv=30.0, num_values=30), facts(1, ndv=30.0, num_values=30)])
+    assert "Not shown" not in page(file([small], num_row_groups=2))
+    alone = page(file([status], num_row_groups=2))
+    assert "What a lookup reads, by column" not in alone
+
+
 def test_many_parts_are_drawn_as_cells() -> None:
     spread = [facts(i, offset=4 + 1_000_000 * i, length=250_000) for i in range(1_000)]
     strip = page(file([column("id", spread)], num_row_groups=1_000)).partition('class="layout"')[2]

@@ -486,7 +486,10 @@ def test_files_of_different_schemas() -> None:
     merged = merge_advice([advise(file_of(narrow)), advise(file_of(wide))])
     assert [column.name for column in merged.columns] == ["a", "b"]
     assert [column.num_row_groups for column in merged.columns] == [20, 10]
-    assert {column.verdict for column in merged.columns} == {ADD}
+    assert [column.verdict for column in merged.columns] == [SKIP, ADD]
+    differs = "its type differs between files: INT32 in 1, STRING in 1 (a buffer)"
+    assert merged.columns[0].reason == differs
+    assert merged.columns[1].notes[0].startswith("not in 1 of 2 files (a buffer); ")
 
 
 def test_columns_of_the_same_name_stay_apart() -> None:

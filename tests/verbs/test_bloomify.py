@@ -258,6 +258,36 @@ def test_filters_that_cannot_be_checked_are_kept() -> None:
         assert filter_bytes(new, (0, 0)) == filter_bytes(broken, (0, 0)) != b""
 
 
+# ---------------------------------------------------------------- notes
+
+
+def test_sorted_columns_gain_nothing() -> None:
+    """Statistics say so: at least three row groups, and no range of values overlaps another."""
+    rows, size = 1000, 100
+    table = pa.table(
+        {
+            "up": range(rows),
+            "down": range(rows, 0, -1),
+            "text": [f"{i:06}" for i in range(rows)],
+            "touching": [i // 99 for i in range(rows)],
+            "mixed": [i * 37 % rows for i in range(rows)],
+            "nulls": [i if i // size != 5 else None for i in range(rows)],
+        }
+    )
+    note = (
+        "sorted: by minimum and maximum, a lookup reads one row group already; a filter gains "
+        "nothing there"
+    )
+    for old in (written(table, row_group_size=size), written(table[:200], row_group_size=size)):
+        report = bloomify(old)
+        noted = {column.name for column in report.columns if note in column.notes}
+        assert noted == ({"up", "down", "text"} if report.num_row_groups == 10 else set())
+    bare = written(table, row_group_size=size, write_statistics=False)
+    assert not any(column.notes for column in bloomify(bare).columns)
+    again = bloomify(bloomify(written(table, row_group_size=size)).data or b"")
+    assert not any(note in column.notes for column in again.columns)
+
+
 # ---------------------------------------------------------------- options
 
 

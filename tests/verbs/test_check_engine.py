@@ -64,7 +64,8 @@ def test_these_do_not(file: Path, engine: str) -> None:
     report = check_engine(file, engine)
     (check,) = report.checks
     assert check.use is Use.NOT_USED
-    assert check.reason.startswith("it reads data pages: ")
+    assert check.reason.startswith("it tried to read data pages, ")
+    assert check.error
     assert not report.all_use
 
 
@@ -83,12 +84,12 @@ READS = f"{sys.executable} -c " + shlex.quote(
 @pytest.mark.parametrize(
     ("command", "use", "reason"),
     [
-        ("echo 0; : {file}", Use.UNDECIDED, "answers without filters as well"),
+        ("echo 0; : {file}", Use.UNDECIDED, "answered without filters as well"),
         ("echo 7 {file} 7", Use.UNDECIDED, "counts 7 rows"),
         (": {file}; echo no >&2; exit 3", Use.UNDECIDED, "cannot read the file itself: no"),
         (": {file}; kill -9 $$", Use.UNDECIDED, "cannot read the file itself: it was ended by sig"),
         (": {file}; sleep 60", Use.UNDECIDED, "it did not answer within 3 s"),
-        (f"{READS} '{{file}}' {{column}}", Use.NOT_USED, "it reads data pages"),
+        (f"{READS} '{{file}}' {{column}}", Use.NOT_USED, "it tried to read data pages"),
     ],
 )
 def test_commands(file: Path, command: str, use: Use, reason: str) -> None:
@@ -125,11 +126,22 @@ def test_what_cannot_be_asked(file: Path, tmp_path: Path) -> None:
 
 
 def test_an_engine_that_is_missing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("parquet_bloomwriter.verbs.check_engine.find_spec", lambda _: None)
+    monkeypatch.setattr("parquet_bloomwriter.verbs.engine_queries.find_spec", lambda _: None)
     with pytest.raises(InvalidArgument, match="pip install chdb"):
         check_engine(file, "clickhouse")
-    with pytest.raises(InvalidArgument, match="no engine is installed"):
+    with pytest.raises(InvalidArgument, match="no engine that uses filters is installed"):
         check_engine(file)
+
+
+def test_the_value_lies_between_minimum_and_maximum(tmp_path: Path) -> None:
+    """Statistics alone would exclude a value that begins with the maximum."""
+    path = tmp_path / "a.parquet"
+    emails = ["u9@mail.example", "u5@mail.example", "u100@mail.example"]
+    pq.write_table(pa.table({"email": emails}), path)
+    bloomify(path)
+    report = check_engine(path, "duckdb")
+    assert min(emails) < str(report.value) < max(emails)
+    assert report.all_use
 
 
 def test_footers_lose_their_dictionaries(file: Path) -> None:

@@ -124,7 +124,7 @@ _filter_options = all_of(
         "--replace",
         is_flag=True,
         help="Build existing filters anew. Without this option, they are checked, and kept if they "
-        "contain every value.",
+        "contain every value. 'strip' does not bring the old ones back.",
     ),
 )
 
@@ -249,9 +249,9 @@ def _add_to_table(
 
 
 def _check_words(ctx: click.Context, inputs: tuple[str, ...], columns: tuple[str, ...]) -> None:
-    """Refuse `--columns id email`: the second column would be reported as a missing file."""
+    """Refuse `--columns id email` and `id email`: columns would be reported as missing files."""
     words = [one for one in inputs if one.isidentifier() and not Path(one).exists()]
-    if not (words and columns):
+    if not words:
         return
     from bloomify.commands.columns import read_leaves
 
@@ -262,8 +262,8 @@ def _check_words(ctx: click.Context, inputs: tuple[str, ...], columns: tuple[str
     meant = [word for word in words if word in names]
     if meant:
         choice = ",".join((*columns, *meant))
-        problem = f'there is no file "{meant[0]}"; commas separate columns: --columns {choice}'
-        raise click.UsageError(problem, ctx)
+        what = "commas separate columns" if columns else "to name columns"
+        raise click.UsageError(f'there is no file "{meant[0]}"; {what}: --columns {choice}', ctx)
 
 
 def _check_choice(ctx: click.Context, inputs: tuple[str, ...], options: AddOptions) -> None:

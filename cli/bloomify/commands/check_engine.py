@@ -28,7 +28,7 @@ _asked_options = all_of(
         multiple=True,
         callback=split_columns,
         help="duckdb, datafusion, clickhouse (chdb), spark, polars, pyarrow, pandas, bloomify. "
-        "[default: of the first five, those that are installed beside bloomify]",
+        "[default: of the first four, those that are installed beside bloomify]",
     ),
     _asked(
         "--command",
@@ -87,7 +87,9 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
         column=options["column"],
         command=options["command"],
         timeout_s=options["timeout"],
-        progress=None if options["as_json"] else lambda one: console.result(_line(one)),
+        progress=None
+        if options["as_json"]
+        else lambda one: console.result(_line(one, has_error=options["verbose"])),
     )
     if options["as_json"]:
         facts = {
@@ -101,6 +103,7 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
                     "version": one.version,
                     "use": one.use.name,
                     "reason": one.reason,
+                    "error": one.error,
                 }
                 for one in report.checks
             ],
@@ -113,19 +116,21 @@ def check_engine(ctx: click.Context, /, file: str, **options: Unpack[CheckEngine
             f"filters of {groups} exclude."
         )
         if others := _others(report):
-            console.note(f"not asked: {', '.join(others)}; --engine NAME asks what is installed.")
+            console.note(f"not asked: {', '.join(others)}; --engine NAME asks one.")
     ctx.exit(ExitCode.OK if report.all_use else ExitCode.CHECK_FAILED)
 
 
 def _others(report: EngineReport) -> list[str]:
-    """Return the engines that are known and were not asked."""
+    """Return the engines that are installed and were not asked."""
     from parquet_bloomwriter.verbs.engine_queries import ENGINES
 
     asked = {one.engine for one in report.checks}
-    return [name for name in ENGINES if name not in asked and name != "bloomify"]
+    others = [one for one in ENGINES.values() if one.name not in asked and one.is_installed]
+    return [one.name for one in others if one.name != "bloomify"]
 
 
-def _line(check: EngineCheck) -> str:
+def _line(check: EngineCheck, *, has_error: bool) -> str:
     name = safe(f"{check.engine} {check.version}".rstrip())
-    reason = f": {safe(check.reason)}" if check.reason else ""
-    return f"{name} {click.style(str(check.use), _COLORS[check.use.name])}{reason}"
+    use = str(check.use)
+    verdict = safe(check.verdict).replace(use, click.style(use, _COLORS[check.use.name]), 1)
+    return f"{name}{verdict}" + (f": {safe(check.error)}" if has_error and check.error else "")

@@ -46,7 +46,8 @@ class StripOptions(WritingOptions, CommitOptions):
     multiple=True,
     callback=split_columns,
     shell_complete=complete_columns,
-    help="Only those of these columns. Repeatable.  [default: all filters]",
+    help="Only those of these columns. Repeatable.  [default: all filters, also those of the "
+    "writer]",
 )
 @destination_options
 @commit_options
@@ -55,8 +56,10 @@ class StripOptions(WritingOptions, CommitOptions):
 def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[StripOptions]) -> None:
     """Take the Bloom filters out of each INPUT.
 
-    A file that `bloomify` added filters to is afterwards what it was before, byte for byte. The
-    files of a Delta or Iceberg table get new versions without filters, by commits.
+    A file without filters that `bloomify` added some to is afterwards what it was before, byte for
+    byte. All filters are taken out, also those of the writer (DuckDB and Spark write some);
+    --columns names only those that you added. The files of a Delta or Iceberg table get new
+    versions without filters, by commits.
     """
     from bloomify.views.strip import StripView
 

@@ -265,6 +265,9 @@ def _write_sections(
             formatter.write_dl(records, col_max=26)
 
 
+_LETTERS = 3
+"""Letters at the beginning that a mistyped option has in common with the one that is meant."""
+
 _NUMBERS = {
     "integer range": "whole number",
     "integer": "whole number",
@@ -277,7 +280,9 @@ def _usage(error: click.UsageError) -> str:
     message = error.format_message()
     if isinstance(error, click.NoSuchOption):
         given = error.option_name.lstrip("-")
-        near = nearest(given, (one.lstrip("-") for one in error.possibilities or ()))
+        names = [one.lstrip("-") for one in error.possibilities or ()]
+        begun = (one for one in names if one.startswith(given[:_LETTERS]))
+        near = nearest(given, names) or next(begun, None)
         near = f" Did you mean --{near}?" if near else ""
         message = f"{error.message}{near}"
     for name, plain in _NUMBERS.items():

@@ -30,6 +30,7 @@ _OPTIONS = {
     Way.FPP: "{} (--fpp)",
     Way.INDEX_SIZE: "{} (--max-index-size)",
     Way.INDEX_NAME: "{} (--name)",
+    Way.COMMAND: "give --command (bloomify check-engine --help)",
     Way.ONE_WRITER: "{} (--one-writer)",
 }
 """The options for what the library proposes; `{}` stands for the words of the library."""
@@ -90,7 +91,8 @@ def _describe_os_error(error: OSError, path: str | None, *, reads_only: bool) ->
     reason = (error.strerror or str(error) or type(error).__name__).rstrip(".")
     parts = [f"{reason[:1].lower()}{reason[1:]}."]
     if error.errno in _ABSENT and is_input:
-        parts = ["there is no such file."]
+        is_folder = path is not None and path.endswith(("/", os.sep))
+        parts = [f"there is no such file{' or folder' if is_folder else ''}."]
     elif concerned and path and not is_input:
         parts = [f"{reason[:1].lower()}{reason[1:]}: {concerned}."]
     if path is not None and not reads_only and not (is_input and error.errno in _ABSENT):

@@ -24,10 +24,10 @@ from parquet_bloomwriter.reports.rewriting import (
     merge_totals,
     remarks_on,
 )
-from parquet_bloomwriter.text import count, growth, growth_warning, name, safe
+from parquet_bloomwriter.text import count, growth, growth_warning, name, row_groups, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from bloomify.views.base import Document
     from parquet_bloomwriter import AddReport, ColumnReport
@@ -54,6 +54,9 @@ class AddView(View["AddReport"]):
     """Whether nothing was written."""
 
     store: StoreTotals = field(default_factory=StoreTotals)
+
+    has_unreadable: bool = False
+    """Whether a column chunk could not be read."""
 
     totals: tuple[ColumnTotals, ...] = ()
     size_before: int = 0
@@ -108,7 +111,23 @@ class AddView(View["AddReport"]):
         self.store.add(report)
         self.size_before += report.size_before
         self.size_after += report.size_after
+        self.has_unreadable |= any(
+            chunk.is_unreadable for column in report.columns for chunk in column.chunks
+        )
         self.totals = merge_totals(self.totals, map(ColumnTotals.of, report.columns))
+
+    def complaints(self, report: AddReport) -> Iterator[str]:
+        """Yield a warning for each column and reason why chunks of it cannot be read."""
+        for column in report.columns:
+            places: dict[str, list[int]] = defaultdict(list)
+            for chunk in column.chunks:
+                if chunk.is_unreadable:
+                    places[chunk.reason].append(chunk.row_group)
+            for reason, ordinals in places.items():
+                yield (
+                    f"warning: {report.path}: {row_groups(ordinals)}, column {name(column.name)} "
+                    f"cannot be read ({reason}): it got no filter, and readers will fail there too"
+                )
 
     def summary(self, *, columns: int | None) -> str:
         """Return the table of all files, and the remarks below it."""
@@ -142,7 +161,9 @@ class AddView(View["AddReport"]):
 
     @property
     def passed(self) -> bool:
-        """Whether any column got a filter, had a filter, or needs none."""
+        """Whether all data could be read, and any column got a filter, had one, or needs none."""
+        if self.has_unreadable:
+            return False
         remarks = [remark for column in self.totals for remark in column.remarks]
         none_built = not any(column.num_built or column.num_kept for column in self.totals)
         return not (none_built and any(label == "skipped" for label, _ in remarks))

@@ -162,5 +162,5 @@ def names_file_urls(inputs: Sequence[str]) -> bool:
 
 
 def _column_document(column: ColumnAdvice) -> Document:
-    names = [field.name for field in dataclasses.fields(column) if field.name != "evidence"]
+    names = [field.name for field in dataclasses.fields(column) if field.compare]
     return facts_of(column, *names, "skipped_by_statistics")

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from bloomify.exits import exit_code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 VERSION = 1
 """Version of the JSON. It rises when a name goes or changes its meaning, not when one is added."""
@@ -45,9 +48,17 @@ class View(ABC, Generic[R]):
     def document(self, report: R) -> Document:
         """Return one file's entry of `files` in the JSON."""
 
+    def lack(self, report: R) -> str:  # noqa: ARG002  few verbs tell such files apart
+        """Return what a file lacks of which nothing else is said, such as "no filters"; or ""."""
+        return ""
+
     @abstractmethod
     def collect(self, report: R) -> None:
         """Add one file to the summary of all files."""
+
+    def complaints(self, report: R) -> Iterable[str]:  # noqa: ARG002  few verbs have any
+        """Return lines for standard error on one file, which are printed in any case."""
+        return ()
 
     def summary(self, *, columns: int | None) -> str:  # noqa: ARG002  not all have a table
         """Return the table of all files together; may be empty."""

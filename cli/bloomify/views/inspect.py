@@ -74,6 +74,10 @@ class InspectView(View["FileFilters"]):
         share = f"{size(report.num_filter_bytes)}, {percent(report.share)} of the file"
         return f"{path} {count(len(report.filters), 'filter')} in {groups}, {share}"
 
+    def lack(self, report: FileFilters) -> str:
+        """Return that the file has no filters, if so."""
+        return "" if report.filters else "no filters"
+
     def details(self, report: FileFilters, *, columns: int | None) -> str:
         """Return the table of columns, the table of filters, and the remarks."""
         parts = [self._by_column([report], columns=columns)]

@@ -110,8 +110,9 @@ class ProbeText:
         if report.num_surviving < report.num_row_groups or report.num_filters or not self.source:
             return ""
         if lacking := report.columns_without_filters:
-            words = f"bloomify {self.source} --columns {shlex.quote(','.join(lacking))}"
-            return labelled("next", f"to add filters, type: {safe(words)}", columns=self.columns)
+            words = f"bloomify advise {self.source} --columns {shlex.quote(','.join(lacking))}"
+            text = f"to see whether a filter would help, type: {safe(words)}"
+            return labelled("next", text, columns=self.columns)
         if report.num_row_groups and not report.explanations:
             text = "filters answer = and IN; here only minimum and maximum were asked"
             return labelled("why", text, columns=self.columns)
@@ -152,7 +153,7 @@ class ProbeText:
         rows = [_row_group(one) for one in chosen]
         listed = table(_ROW_GROUP_HEADINGS, rows, columns=self.columns) if rows else ""
         reasons = "\n".join(
-            labelled("why", text, columns=self.columns) for text in _reasons(chosen)
+            labelled(label, text, columns=self.columns) for label, text in _reasons(chosen)
         )
         return "\n\n".join(filter(None, ["\n".join(filter(None, [listed, rest])), reasons]))
 
@@ -204,15 +205,23 @@ def _row_group(one: RowGroupVerdict) -> list[str]:
     ]
 
 
-def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[str]:
-    """Yield each reason once, with its row groups unless it holds for all that are listed."""
-    found: dict[str, list[int]] = defaultdict(list)
+def _reasons(listed: Sequence[RowGroupVerdict]) -> Iterator[tuple[str, str]]:
+    """Yield what excluded row groups, and each reason why nothing did, once and with a label.
+
+    A reason has its row groups, unless it holds for all that are listed.
+    """
+    found: dict[tuple[bool, str], list[int]] = defaultdict(list)
     for one in listed:
         if why := _why(one):
-            found[why].append(one.row_group)
-    for why, ordinals in found.items():
-        where = "" if len(ordinals) == len(listed) else f"{row_groups(ordinals)}: "
-        yield where + safe(why)
+            is_excluded = one.verdict == "CANNOT_MATCH" and len(one.checks) > 1
+            found[is_excluded, why].append(one.row_group)
+    for (is_excluded, why), ordinals in found.items():
+        is_all = len(ordinals) == len(listed)
+        if is_excluded:
+            where = "all row groups" if is_all else row_groups(ordinals)
+            yield "excluded", f"{where} by {safe(why)}"
+        else:
+            yield "why", ("" if is_all else f"{row_groups(ordinals)}: ") + safe(why)
 
 
 def _explanation(one: Explanation, num_files: int) -> str:

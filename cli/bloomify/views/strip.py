@@ -37,6 +37,8 @@ class StripView(View["StripReport"]):
     store: StoreTotals = field(default_factory=StoreTotals)
 
     num_filters: int = 0
+    notes: dict[str, None] = field(default_factory=dict)
+    """Of all files, each once."""
 
     def headline(self, report: StripReport) -> str:
         """Return how many filters were taken out, and the sizes of the file."""
@@ -56,6 +58,7 @@ class StripView(View["StripReport"]):
             left = count(report.left_bytes, "byte")
             reason = "it is not certain that they belong to a filter alone"
             lines.append(labelled("note", f"{left} stay in the file: {reason}", columns=columns))
+        lines += [labelled("note", _with_option(note), columns=columns) for note in report.notes]
         lines.append(store_lines(report, columns=columns))
         plan = plan_without_filters(report, columns=columns) if self.with_plan else ""
         return "\n\n".join(filter(None, ["\n".join(filter(None, lines)), plan]))
@@ -67,6 +70,7 @@ class StripView(View["StripReport"]):
             "num_filters": report.num_filters,
             "left_bytes": report.left_bytes,
             "columns": list(report.columns),
+            "notes": list(report.notes),
             **plan_document(report),
         }
 
@@ -75,12 +79,19 @@ class StripView(View["StripReport"]):
         self.is_dry = report.dry_run
         self.store.add(report)
         self.num_filters += report.num_filters
+        self.notes.update(dict.fromkeys(report.notes))
 
     def summary(self, *, columns: int | None) -> str:
-        """Return what should be known of the stores."""
-        return self.store.lines(columns=columns)
+        """Return what should be known of the filters and the stores."""
+        notes = [labelled("note", _with_option(note), columns=columns) for note in self.notes]
+        return "\n".join(filter(None, [*notes, self.store.lines(columns=columns)]))
 
     def tally(self) -> str:
         """Return how many filters were taken out of all files."""
         done = "would be taken out" if self.is_dry else "taken out"
         return f"{count(self.num_filters, 'filter')} {done}{self.store}"
+
+
+def _with_option(note: str) -> str:
+    """Name the option of the command in a note that names an argument of the library."""
+    return note.replace("name columns to", "name columns with --columns to")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bloomify.views.base import Document
     from parquet_bloomwriter.reports.verification import FilterCheck, VerifyReport
 
+_NONE = "there is no filter to check"
 _WORST_FIRST = ("FAILED", "UNCHECKED")
 
 _HEADINGS = (
@@ -46,9 +47,11 @@ class VerifyView(View["VerifyReport"]):
     def headline(self, report: VerifyReport) -> str:
         """Return how many filters of the file passed."""
         path = click.style(f"{safe(report.path or '')}:", bold=True)
-        if not report.checks:
-            return f"{path} there is no filter to check"
-        return f"{path} {_outcome(report.checks)}"
+        return f"{path} {self.lack(report) or _outcome(report.checks)}"
+
+    def lack(self, report: VerifyReport) -> str:
+        """Return that the file has no filter, if so."""
+        return "" if report.checks else _NONE
 
     def details(self, report: VerifyReport, *, columns: int | None) -> str:
         """Return the table of columns, and the remarks on their filters."""
@@ -65,7 +68,7 @@ class VerifyView(View["VerifyReport"]):
     def tally(self) -> str:
         """Return how many filters of all files passed."""
         checks = [check for file in self.files for check in file.checks]
-        return _outcome(checks) if checks else "there is no filter to check"
+        return _outcome(checks) if checks else _NONE
 
     def document(self, report: VerifyReport) -> Document:
         """Return one file's entry of `files` in the JSON."""

@@ -242,8 +242,8 @@ def _with_values(
         return replace(column, global_filter=None, no_global=merged)
     if old is not None and merged.fpp > MAX_EXCESS * column.fpp:
         why = (
-            "lookups need none, only joins on Spark use it; with the new values it would let "
-            f"{percent(merged.fpp)} of all absent ones pass; refresh it in full to have one"
+            f"with the new values it would let {percent(merged.fpp)} of all absent ones pass; "
+            "refresh it in full to have one"
         )
         return replace(column, global_filter=None, no_global=why)
     whole = GlobalFilter(file=merged.file, fpp=merged.fpp, ndv=merged.ndv, stop=stop)

@@ -83,6 +83,10 @@ class Merged:
     """Distinct values, estimated."""
 
 
+FROM_VALUES = "an index made from values, with enough expected items, has one"
+"""What helps where the filters of files are too full to be joined."""
+
+
 def merge_partials(
     filters: Iterable[str | Sbbf], fpp: float, *, version_folder: str, column: str
 ) -> Merged | str:
@@ -116,9 +120,8 @@ def merge_partials(
         return "the column has no values"
     if rate > MAX_USEFUL_RATE or not math.isfinite(ndv):
         return (
-            "lookups need none, only joins on Spark use it; made of the files' own filters, it "
-            f"would let {percent(rate)} of all absent values pass; an index made from values, with "
-            "enough expected items, has one"
+            f"made of the files' own filters, it would let {percent(rate)} of all absent values "
+            f"pass; {FROM_VALUES}"
         )
     folded = joined.fold_to_target_fpp(max(fpp, min(_SLACK * rate, MAX_USEFUL_RATE)))
     file = write_filter(version_folder, column, folded, is_kept=True)

@@ -52,14 +52,20 @@ def place_text(_column: ColumnType, value: Value) -> LiteralRange | UnknownRange
     return _BYTES if isinstance(value, bytes) else _NOT_TEXT
 
 
-def place_bytes(length: int | None, value: Value) -> LiteralRange | UnknownRange:
-    """Place a literal among bytes; `length` is that of FIXED_LEN_BYTE_ARRAY, else None."""
+def place_bytes(name: str, length: int | None, value: Value) -> LiteralRange | UnknownRange:
+    """Place a literal among the bytes of a column.
+
+    Args:
+        name: The column.
+        length: That of FIXED_LEN_BYTE_ARRAY; None of others.
+        value: The literal.
+    """
     if isinstance(value, str):
         encoded = _utf8(value)
         if encoded is None:
             return _NOT_UNICODE
         if length == _UUID_BYTES and _UUID_TEXT.fullmatch(value):
-            return LiteralRange.inside(encoded, is_stored=False, reason=_uuid_as_text(value))
+            return LiteralRange.inside(encoded, is_stored=False, reason=_uuid_as_text(name, value))
         return _ESCAPED if _ESCAPES.search(value) else _sized(encoded, length)
     return _sized(value, length) if isinstance(value, bytes) else _NOT_BYTES
 
@@ -85,10 +91,13 @@ def _utf8(text: str) -> bytes | None:
         return None
 
 
-def _uuid_as_text(text: str) -> str:
+def _uuid_as_text(name: str, text: str) -> str:
+    from parquet_bloomwriter.predicate.to_sql import spell_name
+
     return (
         f"the column's values are {_UUID_BYTES} bytes without the type UUID, and the literal is "
-        f"the text of a UUID; its bytes are X'{UUID(text).hex}'"
+        "the text of a UUID; to look for these bytes, write "
+        f"{spell_name(name)} = X'{UUID(text).hex}'"
     )
 
 

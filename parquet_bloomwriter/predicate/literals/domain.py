@@ -144,7 +144,7 @@ def _placing(leaf: Leaf, column: ColumnType) -> Place:
     elif column.kind is Kind.BINARY:
         from parquet_bloomwriter.predicate.literals.binary import place_bytes
 
-        return partial(place_bytes, _fixed_length(leaf))
+        return partial(place_bytes, leaf.name, _fixed_length(leaf))
     else:
         from parquet_bloomwriter.predicate.literals.binary import PLACES
     return partial(PLACES[column.kind], column)

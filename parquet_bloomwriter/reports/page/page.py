@@ -26,11 +26,13 @@ from parquet_bloomwriter.reports.markup import (
     identifier,
     joined,
     laid_out,
+    named,
     scrollable,
 )
 from parquet_bloomwriter.reports.page.layout import strips_of_files
 from parquet_bloomwriter.reports.page.sections import file_table, filter_table, lookup_table
 from parquet_bloomwriter.reports.page.strips import Places, panel
+from parquet_bloomwriter.reports.rewriting import listed_names
 from parquet_bloomwriter.text import clipped, count, percent, size
 
 if TYPE_CHECKING:
@@ -165,7 +167,8 @@ def _sections(files: Sequence[FileFilters]) -> list[Html]:
     parts = _remarks(remarks_on(files), has_filters=bool(columns))
     if columns:
         parts += _section("Columns", _scrolled(column_table(columns)))
-        parts += _section("What a lookup reads", *_lookup_parts(columns))
+        heading = "What a lookup reads if the value is in one row group only"
+        parts += _section(heading, *_lookup_parts(columns))
         parts += _section("Where filters lie", *strips_of_files(files))
         parts += _section("Filters by row group", *panel(columns, Places.of(files)))
         every = filter_table(files)
@@ -183,8 +186,13 @@ def _lookup_parts(columns: Sequence[ColumnFigures]) -> list[Html]:
         "trusted. Bytes are those of all columns in these row groups, and of the column's filters. "
         "Statistics and dictionaries may spare more; they are left out of account."
     )
-    table = _scrolled(lookup_table(columns), class_="scroll wide")
-    return [element("p", sentence, class_="quiet"), table]
+    parts = [element("p", sentence, class_="quiet")]
+    if kept := [column for column in columns if not column.has_few_values]:
+        parts.append(_scrolled(lookup_table(kept), class_="scroll wide"))
+    if left_out := [named(column.name) for column in columns if column.has_few_values]:
+        why = "Not shown, as they have few distinct values, each of which is in many row groups: "
+        parts.append(element("p", why, element("bdi", listed_names(left_out)), class_="quiet"))
+    return parts
 
 
 def _remarks(remarks: Sequence[Remark], *, has_filters: bool) -> list[Html]:

@@ -453,7 +453,7 @@ def test_a_filter_of_all_files_that_lets_too_much_pass_is_dropped(
     report = index.refresh(made, name="ids")
     assert (report.appended, report.columns[0].global_fpp) == (1, None)
     assert re.fullmatch(
-        r".* with the new values it would let [\d.]+ % of all absent ones pass; refresh it .*",
+        r"with the new values it would let [\d.]+ % of all absent ones pass; refresh it .*",
         report.columns[0].no_global,
     )
     assert not [name for name in tree(made) if name.startswith("v__=2") and "global" in name]

@@ -302,7 +302,7 @@ BYTE_DECIMAL = bare_leaf(T.FIXED_LEN_BYTE_ARRAY, type_length=1, converted_type=5
 
 UUID_AS_TEXT = (
     "the column's values are 16 bytes without the type UUID, and the literal is the text of a "
-    "UUID; its bytes are X'5bc8fbbcbde5c0994164d8399f767c45'"
+    "UUID; to look for these bytes, write x = X'5bc8fbbcbde5c0994164d8399f767c45'"
 )
 
 

@@ -61,6 +61,8 @@ class Shown(Generic[R]):
     """Returns the facts for the JSON."""
 
     code: Callable[[R], ExitCode] = lambda _: ExitCode.OK
+    complaint: Callable[[R], str] = lambda _: ""
+    """Returns the line for standard error that gives the reason of the code; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,8 @@ class IndexRun:
 
     def show(self, report: R, shown: Shown[R]) -> NoReturn:
         """Print a report and exit."""
+        if complaint := shown.complaint(report):
+            self.console.error(complaint)
         if self.options["as_json"]:
             self._print_json({**shown.document(report), "failed": []})
         elif not self.console.is_quiet:
@@ -195,12 +199,13 @@ class IndexRun:
 
 def change(run: IndexRun, action: Action) -> NoReturn:
     """Change the index that is meant, print the report, and exit."""
-    from bloomify.views.index.action import ActionText, report_code, report_document
+    from bloomify.views.index.action import ActionText, complaint, report_code, report_document
 
     name, home = name_of(run), run.options["home"]
     text = ActionText(table=run.table, home=home, columns=run.console.columns)
     report = run.attempt(lambda: action(run.table, name=name, home=home), changes=name)
-    run.show(report, Shown(text=text.of, document=report_document, code=report_code))
+    shown = Shown(text=text.of, document=report_document, code=report_code, complaint=complaint)
+    run.show(report, shown)
 
 
 def name_of(run: IndexRun) -> str:

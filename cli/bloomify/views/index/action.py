@@ -55,7 +55,7 @@ class ActionText:
         yield from _left_out(report)
         if report.changed and _verb_of(report) in _BUILDING:
             if _verb_of(report) != "create":
-                yield from no_global(report.columns)
+                yield from no_global(report, table_=self.table, home=self.home)
             yield from self._next(report)
         for note in report.notes:
             yield "note", safe(note)
@@ -96,17 +96,35 @@ def _is_too_full(column: IndexColumn) -> bool:
 
 def report_code(report: IndexReport) -> ExitCode:
     """Return the exit code: files that lookups can never exclude count as failed."""
-    failed = {one.path for one in report.left_out} | _without_filters(report)
-    return ExitCode.SOME_FAILED if failed else ExitCode.OK
+    return ExitCode.SOME_FAILED if _never_excluded(report) else ExitCode.OK
 
 
-def _without_filters(report: IndexReport) -> set[str]:
-    """Return the files for which the action wrote no filter at all."""
-    missing: dict[str, set[str]] = defaultdict(set)
+def complaint(report: IndexReport) -> str:
+    """Return why the exit code is not 0: files that lookups can never exclude; "" if it is 0."""
+    reasons = _never_excluded(report)
+    if not reasons:
+        return ""
+    first, reason = next(iter(reasons.items()))
+    more = f" and {count(len(reasons) - 1, 'other file')}" if len(reasons) > 1 else ""
+    have = "have" if more else "has"
+    return (
+        f"every lookup has to name {safe(first)}{more}, which {have} no filter at all: "
+        f"{safe(reason)}."
+    )
+
+
+def _never_excluded(report: IndexReport) -> dict[str, str]:
+    """Return the files for which the action wrote no filter at all, and why."""
+    missing: dict[str, dict[str, str]] = defaultdict(dict)
     for one in report.unindexed:
-        missing[one.path].add(one.column)
+        missing[one.path][one.column] = one.reason
     names = {column.name for column in report.columns}
-    return {path for path, columns in missing.items() if names <= columns}
+    lacking = {
+        path: next(iter(reasons.values()))
+        for path, reasons in missing.items()
+        if names <= reasons.keys()
+    }
+    return {one.path: one.reason for one in report.left_out} | lacking
 
 
 def report_document(report: IndexReport) -> Document:
@@ -171,13 +189,14 @@ def _optimized(report: IndexReport) -> str:
 
 
 def _vacuumed(report: IndexReport) -> str:
-    left = "" if report.state == "ACTIVE" else "; the index does not exist any more"
+    left = f"; the index does not exist any more, its log stays in {safe(report.folder)}"
     removed = f"{count(report.removed_files, 'file')} of the index removed"
-    return f"vacuumed; {removed}, {size(report.removed_bytes)}{left}"
+    done = f"vacuumed; {removed}, {size(report.removed_bytes)}"
+    return done if report.state == "ACTIVE" else f"{done}{left}"
 
 
-def _deleted(_report: IndexReport) -> str:
-    return "deleted; lookups do without it"
+def _deleted(report: IndexReport) -> str:
+    return f"deleted; lookups do without it, and its files stay in {safe(report.folder)}"
 
 
 def _restored(report: IndexReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from bloomify.views.base import Document
-    from parquet_bloomwriter.index.report import IndexColumn, IndexInfo
+    from parquet_bloomwriter.index.report import IndexColumn, IndexInfo, IndexReport
 
 _INDENT = 11
 """Columns before the text of a remark."""
@@ -28,15 +29,15 @@ _COLUMN_HEADINGS = (
     Heading(title="bytes"),
     Heading(title="parts", is_extra=True),
     Heading(title="slice bytes", is_extra=True),
-    Heading(title="global NDV"),
-    Heading(title="global bytes"),
-    Heading(title="global FPP"),
+    Heading(title="joins: NDV"),
+    Heading(title="joins: bytes"),
+    Heading(title="joins: FPP"),
 )
 
 _PIECES = ("parts", "slice bytes")
 """Columns of the table that say what an index consists of."""
 
-_OF_ALL_VALUES = ("global NDV", "global bytes", "global FPP")
+_OF_ALL_VALUES = ("joins: NDV", "joins: bytes", "joins: FPP")
 """Columns of the table about the filter of all values, which not every index has."""
 
 _INFO_HEADINGS = (
@@ -74,7 +75,8 @@ class InfosText:
     def of_one(self, info: IndexInfo) -> str:
         """Return one index in full."""
         listed = columns_table(info.columns, columns=self.columns, in_full=True)
-        remarks = [*no_global(info.columns), *self._changes(info), *self._troubles(info)]
+        no_joins = no_global(info, table_=self.table, home=self.home)
+        remarks = [*no_joins, *self._changes(info), *self._troubles(info)]
         parts = [_headline(info), listed, remarks_text(remarks, columns=self.columns)]
         return "\n\n".join(filter(None, parts))
 
@@ -92,7 +94,7 @@ class InfosText:
         if info.appended is None or info.deleted is None:
             return
         if not info.appended and not info.deleted:
-            yield "up to date", "it knows all files as they are"
+            yield "changes", "none: it knows all files of the table as they are now"
             return
         new = f"{count(info.appended, 'new file')}, {size(info.appended_bytes or 0)}"
         gone = f"{count(info.deleted, 'file')} gone or replaced"
@@ -168,14 +170,30 @@ def remarks_text(remarks: Iterable[tuple[str, str]], *, columns: int | None) -> 
     )
 
 
-def no_global(columns: Sequence[IndexColumn]) -> Iterator[tuple[str, str]]:
-    """Yield each reason why columns have no filter of all values, with the columns."""
+def no_global(
+    of: IndexInfo | IndexReport, *, table_: str, home: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield each reason why columns have no filter of all values, and the command that helps.
+
+    Args:
+        of: The index.
+        table_: The table as the command line names it.
+        home: The folder of the index, if the command line names it.
+    """
+    from parquet_bloomwriter.index.build.table_filter import FROM_VALUES
+
     reasons: dict[str, list[str]] = defaultdict(list)
-    for column in columns:
+    for column in of.columns:
         if column.no_global:
-            reasons[column.no_global].append(name(column.name))
+            reasons[column.no_global].append(column.name)
     for reason, names in reasons.items():
-        yield "no global", f"{', '.join(names)}: {safe(reason)}"
+        why, remedy = reason.removesuffix(f"; {FROM_VALUES}"), ""
+        if why != reason:
+            words = command_line("create", table_, name=f"{of.name}-values", home=home)
+            listed = shlex.quote(",".join(names))
+            remedy = f" To get one, type: {safe(words)} --columns {listed} --from values"
+        shown = ", ".join(map(name, names))
+        yield "joins", f"no filter for joins on Spark: {shown} ({safe(why)}).{remedy}"
 
 
 def of_data(index_bytes: int, source_bytes: int) -> str:
