@@ -120,7 +120,9 @@ def split_columns(
     """Split lists at commas."""
     names = tuple(name.strip() for text in given for name in text.split(","))
     if not all(names):
-        raise click.BadParameter("an empty name is among the columns")
+        has_space = any(text.endswith(",") for text in given)
+        hint = "; write no space after a comma: id,email" if has_space else ""
+        raise click.BadParameter(f"an empty name is among the columns{hint}")
     return tuple(dict.fromkeys(names))
 
 

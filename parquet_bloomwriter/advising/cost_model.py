@@ -208,7 +208,7 @@ def _verdict_on_one(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, 
     values = f"{_about(figures.ndv)} in a single row group"
     if figures.ndv <= FEW_DISTINCT:
         return Advice.SKIP, f"only {values}"
-    promise = f"{values}: a lookup skips the file unless it holds the value"
+    promise = f"{values}: a lookup reads all of the file if the value is there, else nothing"
     doubt = _doubt(profile, figures)
     if doubt is None and figures.ndv * _MOST_REPEATS < profile.num_values[0]:
         doubt = "values that repeat so often are held by many files"

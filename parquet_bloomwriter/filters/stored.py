@@ -274,7 +274,7 @@ def _oddities(stored: StoredFilter) -> Iterator[str]:
     if size & (size - 1):
         yield f"its {size} bytes are no power of two: Arrow C++, Velox and Impala do not take it"
     elif size == BYTES_PER_BLOCK:
-        yield "it has a single block: Impala does not take it"
+        yield "it has a single block of 32 bytes, which Impala alone does not take"
     if size > MAX_BYTES:
         yield f"its {size} bytes are more than many readers take"
     if header.unsupported is None and not stored.has_usual_header:

@@ -480,7 +480,8 @@ class ColumnTotals:
         note = "sizes are powers of two, so that the rate is often better than asked"
         if 2 * len(self.half_rates) <= self.num_built:
             return note
-        return f"{note}; an FPP of {_rounded_up(max(self.half_rates))} would halve most filters"
+        half = _rounded_up(max(self.half_rates))
+        return f"{note}; an FPP of {half} would halve most filters (with the option `replace`)"
 
     def figures(self) -> tuple[str, ...]:
         """Return the cells of the row, as in `ADDED_HEADINGS`, without the name."""
@@ -554,7 +555,8 @@ def merge_totals(
 
 
 _SENTENCES = {
-    Status.KEPT: "the filters that are there contain every value",
+    Status.KEPT: "the filters that are there contain every value; "
+    "the option `replace` builds them anew",
     Status.EMPTY: "no values, so no filter",
 }
 

@@ -363,7 +363,8 @@ def _as_pyarrow_takes_them(columns: str | Projection | None) -> Projection | Non
 
 
 def _checked_columns(columns: str | Projection | None, table: TableFiles) -> Projection | None:
-    check_is_one_name(columns, table.schema.names)
+    if isinstance(columns, str):
+        check_is_one_name(columns, table.schema.names)
     projection = _as_pyarrow_takes_them(columns)
     if isinstance(projection, list):
         table.check_columns(projection)

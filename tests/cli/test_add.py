@@ -69,7 +69,7 @@ def test_filters_that_are_there_are_kept(events: Path, invoke: Invoke) -> None:
         "events.parquet: no filter to add; the file stays as it is\n\n"
         "column  row groups  NDV  bytes  bits/value  FPP asked  worst FPP\n"
         "id          2 kept    -      -           -       0.01     0.0094\n\n"
-        "kept      id: the filters that are there contain every value\n"
+        "kept      id: the filters that are there contain every value; --replace builds them anew\n"
     )
     assert (result.exit_code, events.read_bytes()) == (0, before)
 
@@ -164,8 +164,8 @@ def test_without_columns_it_lists_them(events: Path, invoke: Invoke) -> None:
         "  id      INT64\n"
         "  email   STRING\n"
         "  active  BOOLEAN  (no filters)\n\n"
-        "For example: bloomify events.parquet --columns id\n"
         "To see which columns deserve filters: bloomify advise events.parquet\n"
+        "For example: bloomify events.parquet --columns id\n"
     )
 
 

@@ -33,8 +33,7 @@ def test_the_command(invoke: Callable[..., Result], folder: Path) -> None:
         "that was asked (your file is untouched)"
     )
     assert "which only the filters of 4 row groups exclude" in done.stderr
-    assert "not asked: datafusion, " in done.stderr
-    assert "duckdb" not in done.stderr.rpartition("not asked")[2]
+    assert "not asked" not in done.stderr
     done = invoke("check-engine", str(file), "--engine", "polars", "--verbose")
     assert "(your file is untouched): polars.exceptions." in done.stdout
     done = invoke("check-engine", str(file), "--engine", "duckdb", "-c", "email", "--json")

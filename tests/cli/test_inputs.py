@@ -139,6 +139,11 @@ def test_a_number_that_is_none(invoke: Invoke) -> None:
     assert shown == f"bloomify: {message} See bloomify inspect --help.\n"
 
 
+def test_a_space_after_a_comma(invoke: Invoke) -> None:
+    shown = invoke("x.parquet", "--columns", "id,", "email").stderr
+    assert "an empty name is among the columns; write no space after a comma: id,email" in shown
+
+
 @pytest.mark.parametrize("verb", REWRITING)
 @pytest.mark.parametrize("missing", ["gone.parquet", "folder/gone.parquet", "gone/"])
 def test_one_missing_input_stops_all(

@@ -344,7 +344,9 @@ def test_single_row_groups() -> None:
     columns = by_name(advise(file_of(row_group_size=ROWS)))
     added = {name for name, column in columns.items() if column.verdict is ADD}
     assert added == {"sorted", "id", "email", "session"}
-    assert columns["id"].reason.endswith("group: a lookup skips the file unless it holds the value")
+    assert columns["id"].reason.endswith(
+        "a lookup reads all of the file if the value is there, else nothing"
+    )
     assert columns["user"].verdict is CONSIDER
     assert columns["user"].reason.endswith("values that repeat so often are held by many files")
     assert columns["id"].notes == (

@@ -42,8 +42,8 @@ def show_columns(ctx: click.Context, path: str, *, words: Sequence[str]) -> NoRe
 
     def choice() -> str:
         advice = shlex.join([words[0], "advise", *words[1:]])
-        listed = _choice_of_columns(path, read_leaves(path), words)
-        return f"{listed}\nTo see which columns deserve filters: {safe(advice)}"
+        hint = f"To see which columns deserve filters: {safe(advice)}"
+        return _choice_of_columns(path, read_leaves(path), words, hint=hint)
 
     _show(ctx, complaint, choice, path=path)
 
@@ -133,13 +133,19 @@ def _show(
 
 
 def _choice_of_columns(
-    path: str, leaves: Sequence[Leaf], words: Sequence[str], *, behind: Sequence[str] = ()
+    path: str,
+    leaves: Sequence[Leaf],
+    words: Sequence[str],
+    *,
+    behind: Sequence[str] = (),
+    hint: str = "",
 ) -> str:
     parts = [f"The columns of {safe(path)}:", _listed(leaves, with_ordinals=True)]
+    last = [hint] if hint else []
     if example := _listed_example_of(leaves):
         line = shlex.join([*words, "--columns", example, *behind])
-        parts.append(f"For example: {safe(line)}")
-    return "\n\n".join(parts)
+        last.append(f"For example: {safe(line)}")
+    return "\n\n".join([*parts, "\n".join(last)] if last else parts)
 
 
 def _choice_of_conditions(location: Location, given: str) -> str:

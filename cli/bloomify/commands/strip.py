@@ -56,10 +56,10 @@ class StripOptions(WritingOptions, CommitOptions):
 def strip(ctx: click.Context, /, inputs: tuple[str, ...], **options: Unpack[StripOptions]) -> None:
     """Take the Bloom filters out of each INPUT.
 
-    A file without filters that `bloomify` added some to is afterwards what it was before, byte for
-    byte. All filters are taken out, also those of the writer (DuckDB and Spark write some);
-    --columns names only those that you added. The files of a Delta or Iceberg table get new
-    versions without filters, by commits.
+    If a file had no filters before `bloomify` added some, it is again what it was, byte for byte.
+    All filters are taken out, also those of the writer (DuckDB and Spark write some); --columns
+    names only those that you added. The files of a Delta or Iceberg table get new versions without
+    filters, by commits.
     """
     from bloomify.views.strip import StripView
 

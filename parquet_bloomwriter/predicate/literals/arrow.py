@@ -222,7 +222,7 @@ def _time(value: Value, type_: pa.DataType) -> ArrowFloor:
 
 def _string(value: Value, _: pa.DataType) -> ArrowFloor:
     if not isinstance(value, str):
-        raise Incomparable("Write strings in single quotes.")
+        raise Incomparable("Give text: in SQL in single quotes, in Python as a str.")
     return ArrowFloor(floor=value, is_exact=True)
 
 

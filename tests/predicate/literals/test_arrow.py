@@ -117,7 +117,7 @@ def test_places(type_: pa.DataType, value: Value, floor: object, *, is_exact: bo
         (pa.int8(), True, "Compare it with a number."),
         (pa.int8(), "nan", "Compare it with a number."),
         (pa.float64(), "nan", "Compare it with a number."),
-        (pa.string(), 5, "Write strings in single quotes."),
+        (pa.string(), 5, "Give text: in SQL in single quotes, in Python as a str."),
         (pa.binary(), 5, "Write bytes as X'00AB'."),
         (pa.binary(), r"\x00", "Write bytes as X'00AB'."),
         (pa.bool_(), 1, "Compare it with TRUE or FALSE."),
