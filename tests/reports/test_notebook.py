@@ -61,8 +61,10 @@ def test_what_was_not_added_is_explained() -> None:
     )
     lines = seen(replace(report, columns=columns, fallback="chunks overlap")).remarks
     assert lines == [
-        "kept: id (row group 0): the filters that are there contain every value; "
-        "the option `replace` builds them anew",
+        (
+            "kept: id (row group 0): the filters that are there contain every value; "
+            "the option `replace` builds them anew"
+        ),
         "skipped: id (row group 1): the codec is unknown",
         "note: city: some readers hash it otherwise",
         "note: filters go to the end of the file: chunks overlap",
