@@ -83,11 +83,11 @@ def test_the_table_of_rust() -> None:
 def test_the_numbers_in_sentences() -> None:
     words = " ".join(PAGE.split())
     one_percent = classic_num_bits(LARGE, 0.01) / LARGE
-    assert f"asked for 1 %, it gives {100 * _rate_of(one_percent):.2f} %" in words
+    assert f"formula has a rate of {100 * _rate_of(one_percent):.2f} %" in words
     half = num_blocks_for(LARGE, 0.005, sizing="exact") * 256 / LARGE
-    assert f"it is {100 * _rate_of(11.54):.2f} %, and 0.5 % takes {half:.2f} bits" in words
+    assert f"11.54 bits give {100 * _rate_of(11.54):.2f} %, and 0.5 % takes {half:.2f}" in words
     exact, rounded = (num_blocks_for(10**6, 0.01, sizing=sizing) for sizing in ("exact", "pow2"))
-    assert f"{exact:,} blocks for a million values at 1 %, not {rounded:,}" in words
+    assert f"{exact:,} blocks for a million values at 1 %, instead of {rounded:,}" in words
 
 
 def _rate_of(bits: float) -> float:

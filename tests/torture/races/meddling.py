@@ -42,6 +42,8 @@ VERBS = {
 }
 
 CHANGED, REFUSED_TO_READ = 5, (2, 4, 6)
+FINISHED = (0, 1)
+"""1: finished, but the bytes that others wrote cannot all be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +182,11 @@ def _attempt(warm: Warm, verb: str, done: str, stop: Stop, folder: Path) -> str:
     if not scene.names:  # how often folders are listed depends on the clock
         ended.expect(0)
         return "change too early or too late"
-    assert ended.code in {0, CHANGED, *REFUSED_TO_READ}, f"exit code {ended.code}: {ended.err}"
-    _check_nothing_else(scene, verb, finished=ended.code == 0)
-    outcome = _outcome(scene, verb, finished=ended.code == 0)
+    known = {*FINISHED, CHANGED, *REFUSED_TO_READ}
+    assert ended.code in known, f"exit code {ended.code}: {ended.err}"
+    finished = ended.code in FINISHED
+    _check_nothing_else(scene, verb, finished=finished)
+    outcome = _outcome(scene, verb, finished=finished)
     is_hidden = (done, stop.step) == ("overwrite-and-set-time", "exchange")
     assert outcome != LOST or is_hidden, f"lost before step {stop.number}, {stop.step}"
     return outcome
