@@ -198,9 +198,10 @@ $(VENV): $(STAMP)
 # The tests import `tests` and `benchmarks` in processes that run in other folders: hence the .pth.
 $(STAMP): requirements-dev.lock pyproject.toml $(SOURCES)
 	@$(CHECK_PYTHON)
-	@echo "setting up $(VENV) (once; takes a few minutes where packages must be fetched)"
+	@echo "setting up $(VENV) (once; takes a minute or two where packages must be fetched)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/$(PIP_INSTALL) -c requirements-dev.lock uv
+	@$(BIN)/uv pip install -q --python $(BIN)/python -r requirements-dev.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project_root.pth"
 	@$(BIN)/$(PIP_INSTALL) --target $(VENV)/duckdb-1.5 duckdb==1.5.5 \
