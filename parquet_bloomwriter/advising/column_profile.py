@@ -3,7 +3,9 @@
 A sample of one row group is the hashes of its first values. Three things are kept of a sample:
 
 - n, the values read; d, the distinct values among them; and how d grew from the first half to all.
-  The growth is carried on, d (N / n)**growth, to the N values of a whole row group.
+  If d grew as when each value is drawn from D equally frequent ones, D (1 - exp(-n / D)), this is
+  carried on to the N values of a whole row group. Otherwise the exponent of the growth is:
+  d (N / n)**growth.
 - A *sketch*: the smallest of the distinct hashes. Hashes are uniform, so the hashes of two row
   groups below a common limit are fair samples of their distinct values, and can be compared.
 - A few keys, the values of the smallest hashes, to be compared with the statistics.
@@ -35,6 +37,18 @@ _MAX_SAMPLES = 24
 _ALL_HASHES = 1 << 64
 
 
+def drawn(num_values: float, num_equal: float) -> float:
+    """Return how many distinct values to expect if each is drawn from equally frequent ones.
+
+    Args:
+        num_values: Values drawn, n.
+        num_equal: Values to draw from, D; `math.inf` if there is no end of them.
+    """
+    if math.isinf(num_equal):
+        return num_values
+    return -num_equal * math.expm1(-num_values / num_equal)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowGroupSample:
     """A sample of the values of one column chunk."""
@@ -47,6 +61,13 @@ class RowGroupSample:
 
     growth: float
     """Exponent with which d grows with n, in [0, 1]."""
+
+    num_equal: float | None = None
+    """Number of equally frequent values, D, from which the values read may have been drawn; None if
+    they were not drawn in this way. `math.inf` if no value was read twice."""
+
+    is_sorted: bool = False
+    """Whether the values ascend or descend, in the order in which they are stored."""
 
     num_values: int
     """Values of the whole chunk, nulls left out, N."""
@@ -63,6 +84,8 @@ class RowGroupSample:
     def ndv(self, num_values: int | None = None) -> float:
         """Estimate the distinct values of a row group like this with `num_values`; None: with N."""
         values = self.num_values if num_values is None else num_values
+        if self.num_equal is not None:
+            return drawn(values, self.num_equal)
         return min(values, self.num_distinct * math.pow(values / self.num_read, self.growth))
 
     @property

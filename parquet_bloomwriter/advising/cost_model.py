@@ -13,7 +13,7 @@ recommended if they save at least two fifths of E, at no doubtful price.
 
 With a single row group, filters let readers skip the whole file or nothing. Whether there are many
 files is not known here, so filters are recommended for values that are nearly all distinct, as keys
-are.
+are, and in no order.
 
 Where most values are in dictionaries, a note says so: Spark reads those first, whatever filters
 there are; other engines gain as much as elsewhere. Nothing is estimated where no reader would look
@@ -208,6 +208,11 @@ def _verdict_on_one(profile: ColumnProfile, figures: _Figures) -> tuple[Advice, 
     values = f"{_about(figures.ndv)} in a single row group"
     if figures.ndv <= FEW_DISTINCT:
         return Advice.SKIP, f"only {values}"
+    if all(one.is_sorted for one in profile.samples):
+        return Advice.SKIP, (
+            "sorted, in a single row group: minimum and maximum exclude as much as filters where "
+            "there are several row groups or files"
+        )
     promise = f"{values}: a lookup reads all of the file if the value is there, else nothing"
     doubt = _doubt(profile, figures)
     if doubt is None and figures.ndv * _MOST_REPEATS < profile.num_values[0]:
@@ -233,7 +238,10 @@ def _notes(profile: ColumnProfile) -> Iterator[str]:
             "little, unless parquet.filter.dictionary.enabled is false there; other engines gain"
         )
     if profile.num_row_groups == 1:
-        yield "there is a single row group: filters let readers skip the whole file, or nothing"
+        yield (
+            "there is a single row group: filters let readers skip the whole file, or nothing; "
+            "write smaller row groups first, if you can"
+        )
     if profile.has_filter.any():
         yield f"{int(profile.has_filter.sum())} row groups have a filter already"
     if profile.unreadable is not None:

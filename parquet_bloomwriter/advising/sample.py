@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupSample
+from parquet_bloomwriter.advising.column_profile import SKETCH_HASHES, RowGroupSample, drawn
 from parquet_bloomwriter.hashing import hash_array
 from parquet_bloomwriter.metadata import PhysicalType
 from parquet_bloomwriter.predicate.bound import Order
@@ -30,6 +30,12 @@ _KEYS = 16
 """Keys kept of each sample, at most."""
 
 _INT32_BITS, _INT64_BITS = 32, 64
+
+_ALMOST_EQUAL = 1.001
+"""Ratio of two bounds of a number that are close enough."""
+
+_LEAST_SORTED = 100
+"""Values whose order is no chance."""
 
 
 def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
@@ -56,6 +62,7 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     Raises:
         OSError, pyarrow.ArrowException: If a page cannot be read.
     """
+    num_equal = None
     dictionary = _first_entries(reader, row_group, most)
     arrays, read = dictionary or _first_arrays(reader.batches(row_group, max_rows=most), most)
     hashes = np.concatenate([np.empty(0, np.uint64), *map(hash_array, arrays)])
@@ -68,11 +75,16 @@ def take_sample(  # noqa: PLR0913  what to read, and what the footer says of it
     else:
         present = num_values - num_nulls if num_nulls >= 0 else num_values * len(hashes) / read
         whole = max(len(hashes), round(present))
-        growth = _growth(hashes, len(distinct))
+        half = len(_distinct(hashes[: (len(hashes) + 1) // 2]))
+        growth = _growth(len(hashes), half, len(distinct))
+        if len(hashes) < whole:
+            num_equal = _num_equal(len(hashes), half, len(distinct))
     return RowGroupSample(
         num_read=len(hashes),
         num_distinct=len(distinct),
         growth=growth,
+        num_equal=num_equal,
+        is_sorted=_is_sorted(arrays),
         num_values=whole,
         sketch=distinct[:SKETCH_HASHES].copy(),
         keys=_keys(leaf, order, arrays, hashes, distinct[:_KEYS]),
@@ -132,13 +144,45 @@ def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return ascending[is_first]
 
 
-def _growth(hashes: NDArray[np.uint64], num_distinct: int) -> float:
+def _growth(num_values: int, half: int, num_distinct: int) -> float:
     """Return the exponent with which distinct values grow from the first half to all."""
-    half = len(_distinct(hashes[: (len(hashes) + 1) // 2]))
-    if len(hashes) == 1:
+    if num_values == 1:
         return 1.0
-    ratio = len(hashes) / ((len(hashes) + 1) // 2)
+    ratio = num_values / ((num_values + 1) // 2)
     return min(1.0, math.log(num_distinct / half) / math.log(ratio))
+
+
+def _num_equal(num_values: int, half: int, num_distinct: int) -> float | None:
+    """Return the number of equally frequent values that the values read may be drawn from, or None.
+
+    The number follows from all the values. The first half must then have as many distinct values as
+    expected, within four standard deviations, D (exp(-x) - (1 + x) exp(-2 x)) with x = n / D.
+    """
+    if num_distinct == num_values:
+        return math.inf
+    low, high = num_distinct / 2, float(num_values) ** 2
+    while high > low * _ALMOST_EQUAL:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if drawn(num_values, middle) < num_distinct else (low, middle)
+    first = (num_values + 1) // 2
+    x = first / high
+    variance = high * (math.exp(-x) - (1 + x) * math.exp(-2 * x))
+    tolerance = 4 * math.sqrt(max(0.0, variance)) + 1
+    return high if abs(half - drawn(first, high)) <= tolerance else None
+
+
+def _is_sorted(arrays: list[pa.Array]) -> bool:
+    """Return whether at least some values ascend, or descend, over all arrays."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        values = pa.chunked_array(arrays).combine_chunks()
+        before, after = values[:-1], values[1:]
+        orders = (pc.less_equal(before, after), pc.greater_equal(before, after))
+    except pa.ArrowException:
+        return False
+    return len(values) >= _LEAST_SORTED and any(pc.all(order).as_py() for order in orders)
 
 
 def _growth_to(num_distinct: int, num_sampled: int, num_values: int) -> float:

@@ -481,7 +481,8 @@ class ColumnTotals:
         if 2 * len(self.half_rates) <= self.num_built:
             return note
         half = _rounded_up(max(self.half_rates))
-        return f"{note}; an FPP of {half} would halve most filters (with the option `replace`)"
+        filters = f"{len(self.half_rates):,} of {self.num_built:,} filters"
+        return f"{note}; an FPP of {half} would halve {filters} (with the option `replace`)"
 
     def figures(self) -> tuple[str, ...]:
         """Return the cells of the row, as in `ADDED_HEADINGS`, without the name."""

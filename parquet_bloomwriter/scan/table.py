@@ -145,7 +145,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
     for name in options.keys() - inspect.signature(pq.ParquetDataset).parameters.keys():
         raise TypeError(
-            f"pyarrow reads files without an argument {name!r}; conditions are filters="
+            f"neither this library nor pyarrow has an argument {name!r}; conditions are filters="
         )
 
 

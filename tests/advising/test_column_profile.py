@@ -105,6 +105,38 @@ def test_the_rest_is_extrapolated(distinct: int, factor: float, seed: int) -> No
     assert truth / factor <= sample.ndv() <= truth * factor
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_repeat_at_random_are_not_counted_twice(seed: int) -> None:
+    """A power law, carried on from 30,000 rows, finds 240,000 distinct values among these."""
+    values = np.random.default_rng(seed).integers(0, 200_000, 300_000)
+    sample = taken(pa.array(values), most=30_000, use_dictionary=False)
+    assert sample.ndv() == pytest.approx(len(np.unique(values)), rel=0.08)
+
+
+def test_frequent_values_do_not_hide_the_rare_ones() -> None:
+    values = np.random.default_rng(1).zipf(1.5, 300_000)
+    sample = taken(pa.array(values), most=30_000, use_dictionary=False)
+    assert sample.num_equal is None
+    assert sample.ndv() == pytest.approx(len(np.unique(values)), rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_sorted"),
+    [
+        (np.arange(1000), True),
+        (np.arange(1000)[::-1].copy(), True),
+        (np.arange(1000) // 7, True),
+        (np.arange(1000) * 7 % 1009, False),
+        (np.arange(50), False),
+        ([f"{n:05}" for n in range(1000)], True),
+        ([f"{n * 7 % 1009}" for n in range(1000)], False),
+    ],
+)
+def test_order_is_noticed(values: Any, is_sorted: bool) -> None:  # noqa: ANN401, FBT001  a list or an array
+    for use_dictionary in (False, True):
+        assert taken(pa.array(values), use_dictionary=use_dictionary).is_sorted is is_sorted
+
+
 def test_runs_of_equal_values_grow_with_the_rows() -> None:
     sample = taken(pa.array(np.arange(100_000) // 100), most=10_000, use_dictionary=False)
     assert sample.ndv() == pytest.approx(1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -145,7 +146,9 @@ def test_why_the_rate_is_better_than_asked(
     assert (note in shown) is (half is not None)
     assert ("would halve" in shown) is bool(half)
     if half:
-        assert f"an FPP of {half} would halve most filters" in " ".join(shown.split())
+        assert re.search(
+            rf"an FPP of {half} would halve \d+ of \d+ filters", " ".join(shown.split())
+        )
         before = (folder / "t.parquet").stat().st_size
         assert invoke("t.parquet", "--columns", "id", "--replace", "--fpp", half).exit_code == 0
         assert before - (folder / "t.parquet").stat().st_size == 32 * 1024
