@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.shares
 
 SHARDS = 2
-FOOTERS = 40_000
+FOOTERS = 20_000
 """Of a million in `make torture`; `make sanitize` tries others."""
 
 
