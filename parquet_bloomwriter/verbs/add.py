@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
+from itertools import pairwise
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -13,7 +15,9 @@ from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.filters.build import FilterOptions
 from parquet_bloomwriter.filters.columns import notes_on
 from parquet_bloomwriter.hashing import HashKind
-from parquet_bloomwriter.metadata.fields import FileField
+from parquet_bloomwriter.kernels.layout import STOP
+from parquet_bloomwriter.metadata import PhysicalType
+from parquet_bloomwriter.metadata.fields import ChunkField, FileField
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.reports.rewriting import AddReport, ColumnReport, Status
 from parquet_bloomwriter.rewrite.build import build_filters, final_draft
@@ -39,6 +43,14 @@ _FAR_ABOVE = 2
 """By this factor the rate of a filter that is kept may be above the asked: that of writers who size
 filters by the usual formula is 1.5 times."""
 
+
+_NUMBERS = {
+    PhysicalType.INT32: "<i",
+    PhysicalType.INT64: "<q",
+    PhysicalType.FLOAT: "<f",
+    PhysicalType.DOUBLE: "<d",
+}
+"""How statistics store numbers, as `struct` has it."""
 
 _LEAST_SORTED = 3
 """Row groups from which their order is no chance."""
@@ -242,10 +254,11 @@ def _column_reports(
 
 def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:
     """Yield the columns of which no value is within the bounds of two row groups, by statistics."""
-    from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
-
+    leaves = [leaf for leaf in leaves if _looks_sorted(footer, leaf)]
     if footer.num_row_groups < _LEAST_SORTED or not leaves:
         return
+    from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
+
     known = CachedFooter.of(footer)
     known.learn([leaf.ordinal for leaf in leaves], footer)
     batch = FileBatch.of([known])
@@ -255,6 +268,27 @@ def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:
             low, high = np.sort(bounds.low), np.sort(bounds.high)
             if (high[:-1] < low[1:]).all():
                 yield leaf.ordinal
+
+
+def _looks_sorted(footer: Footer, leaf: Leaf) -> bool:
+    """Return whether bounds, as they are stored, do not overlap: what is believed costs imports."""
+    fields = [ChunkField.MIN_VALUE, ChunkField.MAX_VALUE]
+    stops = footer.chunks.spans[:, leaf.ordinal, fields, STOP]
+    if (stops < 0).any():
+        return False
+    starts = stops - footer.chunks.values[:, leaf.ordinal, fields]
+    layout = _NUMBERS.get(leaf.physical_type)
+    bounds = []
+    for low, high in zip(starts.tolist(), stops.tolist(), strict=True):
+        pair = [footer.data[start:stop] for start, stop in zip(low, high, strict=True)]
+        if layout is None:
+            bounds.append(tuple(pair))
+        elif all(len(one) == struct.calcsize(layout) for one in pair):
+            bounds.append(tuple(struct.unpack(layout, one)[0] for one in pair))
+        else:
+            return False
+    bounds.sort()
+    return all(high < low for (_, high), (low, _) in pairwise(bounds))
 
 
 def _notes_on_kept(chunks: Iterable[ChunkReport], asked: float) -> Iterator[str]:
