@@ -1,6 +1,7 @@
 # Needs Python 3.11 or newer with pip, and a C compiler. The tests and `make demo-spark` also need
 # Java 17 or newer, for Spark; the tests need Chromium for the HTML pages and strace for failing
-# system calls, the slow ones a compiler for AArch64 and qemu, and install these where apt-get can.
+# system calls, for root mkfs.xfs too, the slow ones a compiler for AArch64 and qemu, and install these
+# where apt-get can.
 
 PYTHON ?= python3
 # Twice as many workers as processors: tests wait for disks and for processes.
@@ -22,7 +23,7 @@ OLDEST := .venv-oldest
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-quick test-sparks lint sanitize bench torture mutants coverage browser strace aarch64 java
+.PHONY: help docs demo demo-delta demo-iceberg demo-spark test test-shares test-oldest test-quick test-sparks lint sanitize bench torture mutants coverage browser strace xfs aarch64 java
 
 # What needs few libraries, and no filters written by pyarrow, which its older versions do not write.
 QUICK_TESTS := tests/hashing tests/replace tests/kernels/test_hashes.py tests/kernels/test_sbbf.py \
@@ -85,7 +86,7 @@ demo-iceberg: $(DEMO)/.installed-iceberg
 demo-spark: java $(DEMO)/.installed-spark
 	@$(DEMO)/bin/python -m fixtures.spark_demo
 
-test: java $(STAMP) browser strace
+test: java $(STAMP) browser strace xfs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not shares"
 
 test-shares: java $(STAMP) browser strace aarch64
@@ -137,6 +138,10 @@ browser:
 
 strace:
 	@$(call INSTALL,strace,strace)
+
+# Needed to see that new files share blocks with old ones; only root may mount what it makes.
+xfs:
+	@[ "$$(id -u)" != 0 ] || ( $(call INSTALL,mkfs.xfs,xfsprogs) ) || true
 
 # Needed to see that the C compiles for AArch64, and finds the same there.
 aarch64:
