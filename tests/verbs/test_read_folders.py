@@ -303,7 +303,7 @@ def scattered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     wanted=st.sets(st.integers(0, 240), min_size=1, max_size=30).map(sorted),
     name=st.sampled_from(["", "a.parquet", "b.parquet"]),
