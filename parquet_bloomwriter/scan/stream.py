@@ -92,8 +92,7 @@ def _needed(
 def extension_column(schema: pa.Schema, condition: pc.Expression) -> str | None:
     """Return a column of an extension type, such as UUID, that a condition is about, or None.
 
-    Columns that are not named by themselves (by their ordinal, in parts of unknown form) are not
-    found.
+    A column that the condition gives by its ordinal, or in a part of unknown form, is not found.
     """
     import pyarrow as pa
 

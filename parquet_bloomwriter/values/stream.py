@@ -46,7 +46,7 @@ _NANOSECONDS_PER_DAY = 86_400 * 10**9
 
 
 class NotDecodable(OSError):
-    """A column chunk may be sound, but cannot be read by this library: nobody calls it damaged."""
+    """This library cannot read the column chunk, which may be sound: it is not called damaged."""
 
 
 class LeafReader:

@@ -254,8 +254,10 @@ def _column_reports(
 
 def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:
     """Yield the columns of which no value is within the bounds of two row groups, by statistics."""
+    if footer.num_row_groups < _LEAST_SORTED:
+        return
     leaves = [leaf for leaf in leaves if _looks_sorted(footer, leaf)]
-    if footer.num_row_groups < _LEAST_SORTED or not leaves:
+    if not leaves:
         return
     from parquet_bloomwriter.probing.footer_cache import CachedFooter, FileBatch
 
@@ -271,7 +273,10 @@ def _sorted_columns(footer: Footer, leaves: Sequence[Leaf]) -> Iterator[int]:
 
 
 def _looks_sorted(footer: Footer, leaf: Leaf) -> bool:
-    """Return whether bounds, as they are stored, do not overlap: what is believed costs imports."""
+    """Return whether the bounds of no two row groups overlap, by their bytes in the footer.
+
+    This is a quick look, which spares most files the imports of the check that decides.
+    """
     fields = [ChunkField.MIN_VALUE, ChunkField.MAX_VALUE]
     stops = footer.chunks.spans[:, leaf.ordinal, fields, STOP]
     if (stops < 0).any():

@@ -418,7 +418,7 @@ def test_refresh(indexed: Path, invoke: Invoke) -> None:
     shown = invoke("index", "refresh", "events", "--name", "ids").stdout
     assert shown.startswith("ids: refreshed; 1 file indexed, 1 file forgotten, ")
     shown = invoke("index", "show", "events", "--name", "ids").stdout
-    assert "changes    none: it knows all files of the table as they are now\n" in shown
+    assert "changes    none: the index knows all files of the table as they are now\n" in shown
 
 
 @pytest.mark.parametrize("mode", ["incremental", "full", "quick"])

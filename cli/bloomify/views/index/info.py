@@ -94,7 +94,7 @@ class InfosText:
         if info.appended is None or info.deleted is None:
             return
         if not info.appended and not info.deleted:
-            yield "changes", "none: it knows all files of the table as they are now"
+            yield "changes", "none: the index knows all files of the table as they are now"
             return
         new = f"{count(info.appended, 'new file')}, {size(info.appended_bytes or 0)}"
         gone = f"{count(info.deleted, 'file')} gone or replaced"
