@@ -152,5 +152,5 @@ def test_metadata_that_cannot_be_listed_may_be_icebergs(
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(InvalidArgument) as caught:
         index.create(table, ["id"], name="ids")
-    assert caught.value.problem == f"{hidden} cannot be listed, and may be Iceberg's"
+    assert caught.value.problem == f"{hidden} cannot be listed, and may be a table's"
     assert "list it" in caught.value.remedy

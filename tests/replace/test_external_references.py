@@ -110,7 +110,7 @@ def test_a_metadata_folder_that_cannot_be_listed_counts(
     assert _found(tmp_path, "a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
     assert _found(tmp_path, "b/c/a.parquet") == [(ReferenceKind.UNLISTED_METADATA, "metadata")]
     assert find_table_records([tmp_path / "b" / "c"]) == ()
-    with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be Iceberg's\)"):
+    with pytest.raises(UnsafeTarget, match=r"metadata \(cannot be listed, and may be a table's\)"):
         check_surroundings(tmp_path / "a.parquet")
 
 
