@@ -108,7 +108,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         placement: "column-chunk" puts filters before their column chunk, "row-group" behind their
             row group, "end" before the footer: then no data move, and Spark DataFrames that were
             made before a file was rewritten in place miss no rows. By default "column-chunk" on
-            disks, and "end" on stores, which then copy all data by themselves.
+            disks, and "end" on stores, which then copy all data by themselves. By default, filters
+            also go to the end if other programs may find bytes of the file by their position (an
+            index that was built into it).
         dialect: "xxhash", the released specification, or "murmur3", its drafts, which current
             readers ignore or fail on; `probe` and `read_table` ask them if given the same dialect.
         murmur3_seed: Seed of MurmurHash3, 0 to 2**32 - 1, for "murmur3". No header holds it: it
@@ -169,7 +171,13 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         candidates = work.find_candidates(replace=replace)
         drops = list(candidates.to_drop.values())
         asked = placement or session.place.placement
-        draft = make_draft(layout, sorted(candidates.to_build), asked, drops=drops)
+        draft = make_draft(
+            layout,
+            sorted(candidates.to_build),
+            asked,
+            drops=drops,
+            insists=placement is not None,
+        )
         copies = output is not None and copy_unchanged
         must_write = copies and not dry_run
         writes = must_write or bool(candidates.to_build and not dry_run)
@@ -210,6 +218,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
             num_row_groups=layout.footer.num_row_groups,
             placement=draft.placement,
             fallback=draft.fallback,
+            caution=draft.caution,
             left_bytes=draft.left_bytes if plan else 0,
             columns=_column_reports(layout.footer, chosen, work.options, built.reports, plan),
             pieces=plan.pieces if plan else (),

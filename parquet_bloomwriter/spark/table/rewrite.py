@@ -345,6 +345,8 @@ def _count(report: AddReport, status: Status) -> int:
 def _notes(report: AddReport, in_dictionaries: frozenset[int]) -> Iterator[str]:
     if report.fallback:
         yield report.fallback
+    if report.caution:
+        yield f"the placement moves bytes of the file: {report.caution}"
     for column in report.columns:
         for text in (*column.reasons, *column.notes):
             yield f"{column.name}: {text}"
