@@ -96,6 +96,7 @@ class _FilePlace(Place):
             target,
             progress=self._progress,
             regenerates_crc=self._destination.regenerate_crc,
+            keeps_time=self._destination.keep_time,
         )
 
     def check_source_unchanged(self) -> None:
@@ -207,6 +208,7 @@ class FileRewrite(Rewrite):
         *,
         progress: Callable[[int], None] | None,
         regenerates_crc: bool,
+        keeps_time: bool = False,
     ) -> None:
         """Open the new version.
 
@@ -216,10 +218,11 @@ class FileRewrite(Rewrite):
             target: Where the new version goes.
             progress: Called after each write with the number of bytes.
             regenerates_crc: Whether the Hadoop checksum file is renewed.
+            keeps_time: Whether the new version gets the time of modification of the old one.
         """
         self._resources = ExitStack()
         self._new: NewVersion = self._resources.enter_context(
-            new_version(source, target, progress=progress)
+            new_version(source, target, keeps_time=keeps_time, progress=progress)
         )
         super().__init__(old, self._new)
         self._target = target

@@ -81,6 +81,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
     backup_suffix: str | None = None,
     backup_dir: StrPath | None = None,
     regenerate_crc: bool = False,
+    keep_time: bool = False,
     jobs: int | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -124,6 +125,9 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         backup_dir: Keep the old file under its name in this folder, which is made if it is
             missing, and may be on another disk.
         regenerate_crc: Renew the Hadoop checksum file beside the file.
+        keep_time: Give the new file the time of modification of the old one, in nanoseconds. Who
+            looks at times alone then does not notice the change: streams of Spark, but also caches
+            and backups. Only from disk to disk.
         jobs: Threads; by default all cores, and 8 for files on stores.
         dry_run: Build and plan, but write nothing.
         progress: Called with the bytes and filters that are done, from several threads.
@@ -146,6 +150,7 @@ def bloomify(  # noqa: PLR0913  the verb's options, all by keyword
         backup_suffix=backup_suffix,
         backup_dir=backup_dir,
         regenerate_crc=regenerate_crc,
+        keep_time=keep_time,
     )
     kind = HashKind(dialect, murmur3_seed)
     if placement is not None and placement not in get_args(Placement):

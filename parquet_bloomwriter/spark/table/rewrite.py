@@ -77,6 +77,7 @@ class RewriteOptions:
     replace: bool
     force: bool
     regenerate_crc: bool
+    keep_time: bool = False
     exclude: tuple[str, ...] = ()
 
 
@@ -285,6 +286,7 @@ def _bloomified(
         overwrite=target is not None,
         force=options.force,
         regenerate_crc=options.regenerate_crc and sidecar is not None,
+        keep_time=options.keep_time,
         jobs=1,
         progress=sidecar,
     )
