@@ -56,6 +56,7 @@ class ReferenceKind(enum.StrEnum):
     HUDI_TIMELINE = "Hudi table timeline"
     PAIMON_MANIFEST = "Paimon table manifests"
     SPARK_SINK_LOG = "log of Spark's streaming sink"
+    DATABEND_SNAPSHOTS = "snapshots of Databend, which keep the offsets of this file"
     DUCKLAKE_CATALOG = "catalog of DuckLake, which keeps the size of this file"
 
 
@@ -75,7 +76,8 @@ class Reference:
 
     def __str__(self) -> str:
         """Name it in a sentence."""
-        if self.kind is ReferenceKind.DUCKLAKE_CATALOG:  # nobody knows where it is
+        table = format_of(self.kind)
+        if table is not None and not table.signs:  # it is not known where the records are
             return f"the {self.kind}"
         return f"{self.path} ({self.kind})"
 
@@ -107,7 +109,7 @@ class TableFormat:
     endings: tuple[str, ...] = ()
     """How a name in the folder ends that is the first sign; empty if any name will do."""
     files: re.Pattern[str] | None = None
-    """The names of data files, if only they show that there is a table."""
+    """How the paths of data files end, if only that shows that there is a table."""
     reach: Reach = Reach.ANY
     remedy: str
 
@@ -155,8 +157,15 @@ FORMATS = (
         kind=ReferenceKind.DUCKLAKE_CATALOG,
         table="a DuckLake table",
         reader="DuckLake",
-        files=re.compile(r"ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}.*\.parquet"),
+        files=re.compile(r"/ducklake-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.parquet$"),
         remedy="Leave filters to DuckDB, which writes some for columns with dictionaries",
+    ),
+    TableFormat(
+        kind=ReferenceKind.DATABEND_SNAPSHOTS,
+        table="a Databend table",
+        reader="Databend",
+        files=re.compile(r"/_b/\w+_v\d+\.parquet$"),
+        remedy="Let Databend index the columns (its option bloom_index_columns)",
     ),
 )
 """The table formats that are recognised."""
@@ -180,11 +189,10 @@ def find_by_name(path: str) -> Iterator[Reference]:
     """Yield the table that a file belongs to, if its name alone shows that.
 
     Args:
-        path: A path or URL.
+        path: An absolute path with "/", or a URL.
     """
-    name = path.rpartition("/")[2]
     for one in FORMATS:
-        if one.files is not None and one.files.fullmatch(name):
+        if one.files is not None and one.files.search(path):
             yield Reference(kind=one.kind, path=path)
 
 
@@ -284,7 +292,7 @@ def crc_path(path: StrPath) -> Path:
 def _references(place: Path) -> Iterator[Reference]:
     if crc_path(place).exists():
         yield Reference.at(crc_path(place), ReferenceKind.HADOOP_CRC)
-    yield from find_by_name(os.fspath(place))
+    yield from find_by_name(place.as_posix())
     for folder, reaches in _upwards(os.fspath(place.parent)):
         if Reach.PARTITIONS in reaches:
             yield from _summaries(Path(folder))

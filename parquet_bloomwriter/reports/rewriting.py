@@ -237,8 +237,7 @@ class AddReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of worthless filters, of a file that is a multiple of its former size, and of
-        bytes that should not have moved."""
+        """Warnings of worthless filters, of a file that grew much, and of bytes that moved."""
         columns = [f"{name(one.name)}: {text}" for one in self.columns for text in one.warnings]
         grown = growth_warning(self.size_before, self.size_after)
         moved = self.caution and f"the placement moves bytes of the file: {self.caution}"
@@ -299,8 +298,8 @@ class StripReport:
     """Number of filters that the footer no longer points to."""
 
     left_bytes: int
-    """Bytes of filters that stay in the file, because nothing in the file may move, or because it is
-    not certain that the bytes belong to a filter alone."""
+    """Bytes of filters that stay in the file, because nothing in the file may move, or because it
+    is not certain that the bytes belong to a filter alone."""
 
     columns: tuple[str, ...]
     """Dotted paths of the columns whose filters were taken out."""
