@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
 
 from parquet_bloomwriter import bloomify, index, repair, strip
 from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
@@ -64,7 +64,7 @@ def test_a_folder_that_a_stream_writes(spark: SparkSession, tmp_path: Path) -> N
         index.create(sink, ["id"], name="ids")
     assert file.read_bytes() == before
     assert bloomify(file, ["id"], regenerate_crc=True, force=True).written
-    with pytest.raises(PySparkException):
+    with pytest.raises(Py4JJavaError, match="is not a Parquet file"):
         spark.read.parquet(str(sink)).count()
 
 
