@@ -41,7 +41,11 @@ def with_index(
         position = sink.tell()
         sink.write(index)
         writer.add_key_value_metadata({KEY: str(value(position)).encode()})
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
+
+
+def _always(value: str) -> Callable[[int], object]:
+    return lambda _: value
 
 
 def read_index(data: bytes) -> list[str]:
@@ -97,7 +101,7 @@ def test_numbers_that_lead_behind_the_first_moved_byte() -> None:
         (f'{{"rows": {page + 1}, "time": "2026-11-26T10:04:47"}}', False),
         ("not a number", False),
     ):
-        data = with_index(lambda _, value=value: value, index=b"")
+        data = with_index(_always(value), index=b"")
         report = bloomify(data, ["id"])
         assert (report.fallback is not None) == is_position, value
         assert ("may be a position" in str(report.fallback)) == is_position

@@ -67,7 +67,7 @@ def test_stores_and_buffers_are_refused_before_anything_is_asked_of_them(tmp_pat
     ):
         for verb in (bloomify, strip, repair):
             with pytest.raises(InvalidArgument, match="on disk"):
-                verb(source, output=output, keep_time=True)  # type: ignore[operator]
+                verb(source, output=output, keep_time=True)
     assert os.listdir(tmp_path) == ["a.parquet"]  # noqa: PTH208
 
 
