@@ -107,6 +107,7 @@ def rewrite_files(
             "backup_dir": backup_dir,
             "force": options["force"],
             "regenerate_crc": options["regenerate_crc"],
+            "keep_time": options["keep_time"],
             "dry_run": options["dry_run"],
         }
         with console.bar.file(sizes[path]) as progress:

@@ -14,7 +14,7 @@ on Linux; other platforms offer no extended attributes here, and lose them.
 
 Attributes about the content (`security.ima`, `security.evm`, `security.capability`) are
 not carried over, as the content is new. Labels that we have no right to set are left to
-the system. The modification time is new.
+the system. The modification time is new, unless `new_version` is asked to keep it.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class StoreBucket:
             if key.startswith(prefix):
                 yield Listed(key, size, _quoted(etag), changed_ms * _NS_PER_MS)
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether any key begins so, and ends with `suffix`; the prefix is a name or a folder."""
         if not prefix:
             return any(one.key.endswith(suffix) for one in self.store.listed(""))

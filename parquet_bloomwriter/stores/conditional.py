@@ -345,7 +345,7 @@ class ConditionalStore(WholeStore):
         del folder
         return ""
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such an object, or any below a prefix that ends with a slash."""
         if prefix.endswith("/"):
             return any(key.endswith(suffix) for key, _ in self.objects(prefix.rstrip("/")))

@@ -135,7 +135,7 @@ class FileSystemStore(WholeStore):
     def _opened(self, path: str) -> AbstractContextManager[Source]:
         return Location(path=path, filesystem=self._fs, name=self.spell(path)).open()
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is such a file, or a folder, if the path ends with a slash."""
         self.traffic.add("list")
         path = prefix.rstrip("/")

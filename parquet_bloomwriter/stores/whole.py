@@ -148,12 +148,12 @@ class WholeStore(ABC):
         """
 
     @abstractmethod
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether there is a file of this path, or a folder, if it ends with a slash.
 
         Args:
             prefix: The path.
-            suffix: How a name in the folder must end.
+            suffix: How a name in the folder must end, or several such endings.
         """
 
     @abstractmethod

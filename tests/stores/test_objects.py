@@ -31,6 +31,7 @@ from parquet_bloomwriter.stores.s3.journal import Entry, journal_folder
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from tests.stores.faults import Fault, Rule
 from tests.stores.proxy import Proxy
+from tests.support.foreign_folders import FOREIGN_FOLDERS, ORDINARY_FOLDERS
 from tests.verbs.files import without_length
 
 if TYPE_CHECKING:
@@ -246,6 +247,18 @@ def test_tables_are_refused(client: Client, bucket: str) -> None:
     with pytest.raises(UnsafeTarget, match="The file was left unchanged"):
         strip(url, output=url)
     assert bloomify(url, ["id"], force=True).written
+    for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
+        for record in records:
+            client.put_object(Bucket=bucket, Key=f"{number}/{record}", Body=b"{}")
+        client.put_object(Bucket=bucket, Key=f"{number}/{file}", Body=SMALL)
+        with pytest.raises(UnsafeTarget, match=kind):
+            bloomify(f"s3://{bucket}/{number}/{file}", ["id"])
+        assert body(client, bucket, f"{number}/{file}") == SMALL
+    for number, (file, others) in enumerate(ORDINARY_FOLDERS):
+        for other in others:
+            client.put_object(Bucket=bucket, Key=f"plain{number}/{other}", Body=b"{}")
+        client.put_object(Bucket=bucket, Key=f"plain{number}/{file}", Body=SMALL)
+        assert bloomify(f"s3://{bucket}/plain{number}/{file}", ["id"]).written
 
 
 def test_a_store_that_ignores_conditions_is_refused(careless_store: Store, use: Use) -> None:

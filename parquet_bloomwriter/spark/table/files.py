@@ -8,6 +8,7 @@ HadoopFSUtils.shouldFilterOutPathName.
 # ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120, PTH123  paths stay as given
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from parquet_bloomwriter.errors import InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.replace.external_references import (
     Reference,
     ReferenceKind,
+    find_by_name,
     find_references,
+    format_of,
 )
 from parquet_bloomwriter.source.listing import has_suffix, none_in
 
@@ -26,12 +29,6 @@ if TYPE_CHECKING:
 
 _MAGIC = (b"PAR1", b"PARE")
 _BEING_COPIED = "._COPYING_"
-
-_TABLE_FORMATS = {
-    ReferenceKind.DELTA_LOG: "Delta",
-    ReferenceKind.ICEBERG_METADATA: "Iceberg",
-    ReferenceKind.HUDI_TIMELINE: "Hudi",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,40 +95,34 @@ def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> 
         UnsafeTarget: If a table format does, or if a `_metadata` describes files to be replaced.
     """
     probes = {os.path.dirname(file.path): file.path for file in files}
-    for probe in probes.values():
-        for found in find_references(probe):
-            if found.kind in _TABLE_FORMATS:
-                raise managed_by(root, found, in_place=in_place)
-            if found.kind is ReferenceKind.UNLISTED_METADATA:
-                remedy = "Get the right to list it, or force it."
-                raise refused(f"{found.path} {found.kind}", root, remedy)
-            if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
-                raise refused(
-                    f"a rewrite would contradict {found.path} ({found.kind})",
-                    root,
-                    "Remove it first, write to another folder, or force it.",
-                )
+    named = (found for file in files for found in find_by_name(file.path))
+    beside = (found for probe in probes.values() for found in find_references(probe))
+    for found in itertools.chain(named, beside):
+        check_reference(root, found, in_place=in_place)
 
 
-def managed_by(root: str, found: Reference, *, in_place: bool) -> UnsafeTarget:
-    """Return the error for a table of a table format."""
-    table = _TABLE_FORMATS[found.kind]
-    article = "an" if table == "Iceberg" else "a"
-    if in_place:
-        remedies = {
-            "Delta": "Name the table's folder, or force it.",
-            "Iceberg": "Name it as iceberg://CATALOG/NAMESPACE.TABLE, or force it.",
-        }
-        return refused(
-            f"this is {article} {table} table, and a rewrite would contradict {found.path}",
+def check_reference(root: str, found: Reference, *, in_place: bool) -> None:
+    """Check that what was found about the files of a table allows a rewrite.
+
+    Raises:
+        UnsafeTarget: If it is a table's records, cannot be listed, or describes files to be
+            replaced.
+    """
+    table = format_of(found.kind)
+    if table is not None and in_place:
+        problem = f"this is {table.table}, and a rewrite would contradict {found}"
+        raise refused(problem, root, f"{table.remedy}, or force it.")
+    if table is not None:
+        problem = f"this is {table.table}, and {found} says which of the files count"
+        raise refused(problem, root, f"Read it with {table.reader} and write it anew, or force it.")
+    if found.kind is ReferenceKind.UNLISTED_METADATA:
+        raise refused(f"{found.path} {found.kind}", root, "Get the right to list it, or force it.")
+    if in_place and found.kind is ReferenceKind.SUMMARY_METADATA:
+        raise refused(
+            f"a rewrite would contradict {found}",
             root,
-            remedies.get(table, f"Let {table}'s own writer write the filters, or force it."),
+            "Remove it first, write to another folder, or force it.",
         )
-    return refused(
-        f"this is {article} {table} table, and {found.path} says which of the files count",
-        root,
-        f"Read it with {table} and write it anew, or force it.",
-    )
 
 
 def refused(problem: str, root: str, remedy: str) -> UnsafeTarget:

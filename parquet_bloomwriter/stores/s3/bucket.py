@@ -156,7 +156,7 @@ class S3Bucket:
                 return
             more = {"ContinuationToken": answer["NextContinuationToken"]}
 
-    def has_prefix(self, prefix: str, *, suffix: str = "") -> bool:
+    def has_prefix(self, prefix: str, *, suffix: str | tuple[str, ...] = "") -> bool:
         """Whether any key begins so, and ends with `suffix`."""
         if not suffix:
             answer = self._repeat("list_objects_v2", prefix, Prefix=prefix, MaxKeys=1)

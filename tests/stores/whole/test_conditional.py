@@ -22,6 +22,7 @@ from parquet_bloomwriter.stores.conditional import place_of, place_of_https, spl
 from parquet_bloomwriter.verbs.for_each_file import find_tasks
 from tests.stores.whole.cloud import Stored
 from tests.stores.whole.outcome import error_of
+from tests.support.foreign_folders import FOREIGN_FOLDERS, ORDINARY_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,6 +144,20 @@ def test_a_table_formats_files_are_left_alone(cloud: Cloud, url: str, plain: byt
     with pytest.raises(UnsafeTarget, match="Delta table log"):
         bloomify(url, ["id"])
     assert bloomify(url, ["id"], force=True).written
+    base = url.removesuffix("table/a.parquet")
+    for number, (kind, file, records) in enumerate(FOREIGN_FOLDERS):
+        for record in records:
+            cloud.put(f"bucket/{number}/{record}", b"{}")
+        cloud.put(f"bucket/{number}/{file}", plain)
+        for verb in (bloomify, strip, repair):
+            with pytest.raises(UnsafeTarget, match=kind):
+                verb(f"{base}{number}/{file}", output=f"{base}{number}/{file}")
+        assert cloud.objects[f"bucket/{number}/{file}"].data == plain
+    for number, (file, others) in enumerate(ORDINARY_FOLDERS):
+        for other in others:
+            cloud.put(f"bucket/plain{number}/{other}", b"{}")
+        cloud.put(f"bucket/plain{number}/{file}", plain)
+        assert bloomify(f"{base}plain{number}/{file}", ["id"]).written
 
 
 def test_who_wrote_meanwhile_wins(cloud: Cloud, url: str, plain: bytes) -> None:
