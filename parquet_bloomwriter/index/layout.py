@@ -26,7 +26,7 @@ from parquet_bloomwriter.index.storage.base import LOG as LOG  # noqa: PLC0414  
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from parquet_bloomwriter.errors import Remedy
     from parquet_bloomwriter.index.log.entry import Entry
@@ -141,8 +141,29 @@ def home_of(table: str | os.PathLike[str], home: str | os.PathLike[str] | None =
 
 
 def root_of(folder_of_index: str, entry: Entry) -> str:
-    """Return the folder that an index's paths of files are relative to."""
+    """Return the folder that an index's paths of files are relative to, as its log has it.
+
+    It is only a name, until it is compared with what the caller named (`is_among`).
+    """
     return os.path.dirname(os.path.dirname(folder_of_index)) if entry.root is None else entry.root
+
+
+def is_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder itself or lies below it, by their names alone."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def is_among(root: str, asked: Iterable[str]) -> bool:
+    """Return whether a table that an index names has to do with what a caller named.
+
+    An index may come from a stranger. So the root in its log is compared before anything is done
+    with it, and any other root is never opened, resolved or connected to.
+
+    Args:
+        root: Of the table, as `root_of` returns it.
+        asked: The folders and files that the caller named, absolute.
+    """
+    return any(is_in(root, one) or is_in(one, root) for one in asked)
 
 
 def find_homes(path: str | os.PathLike[str]) -> list[str]:

@@ -377,35 +377,36 @@ def managed_table(
 
     Args:
         given: The table's name, path or URL.
-        root: Its folder, absolute.
+        root: Its folder, absolute; one that the caller named, not only an index.
         state: What an index of the table records; None if there is no index yet.
+
+    Raises:
+        InvalidArgument: If it is an Iceberg table, and only the index names it.
     """
+    if why := why_unnamed(given, state):
+        raise InvalidArgument(f"the index says nothing here: {why}", path=root)
     if isinstance(given, str) and is_iceberg(given):
         return iceberg_table(given)
-    if isinstance(state, IcebergState):
-        return iceberg_table(state.name)
     if isinstance(state, DeltaState) or (state is None and is_delta(root)):
         return delta_table(root)
     return None
 
 
-def check_place(table: ManagedTable, root: str) -> None:
-    """Check that a table, opened by the name that an index has of it, lies where the index's does.
+def why_unnamed(given: str | os.PathLike[str], state: TableState | None) -> str | None:
+    """Return why an Iceberg table is not opened, a clause: only its index names it; else None.
 
-    Raises:
-        InvalidArgument: If it was moved, or renamed, and its name given to another table.
+    An index may come from a stranger: no catalog is asked for a name that is found in it.
+
+    Args:
+        given: What the caller named.
+        state: What an index records.
     """
-    if isinstance(table, IcebergTableAt) and not _is_same_place(table.root, root):
-        raise InvalidArgument(
-            f'the index was made of "{table.table.path}", which lies at "{table.root}" now: the '
-            "table was moved, or another one has its name",
-            path=root,
-            remedy="Name the table as iceberg://CATALOG/NAMESPACE.TABLE.",
-        )
-
-
-def _is_same_place(one: str, other: str) -> bool:
-    return one == other or os.path.realpath(one) == os.path.realpath(other)
+    if not isinstance(state, IcebergState) or is_iceberg(given):
+        return None
+    return (
+        "it is of an Iceberg table, and names that are found in an index are not looked up: if "
+        f'you mean "{state.name}", name the table so'
+    )
 
 
 def state_of(options: Mapping[str, str]) -> TableState | None:

@@ -34,6 +34,24 @@ _SAME = {
 }
 """Schemes of one kind of store, by scheme."""
 
+_NO_HOSTS = ("gs", "memory")
+"""Stores whose URLs name buckets or folders, and no host."""
+
+
+def _store_of(url: str) -> tuple[str, str]:
+    """Return the kind of store that a URL is on, and the host that is asked, if the URL names it.
+
+    A log may name other buckets and containers, as shallow clones do, but no other host: whoever
+    wrote the log would decide which machine gets connections, and what users sign in with.
+    """
+    scheme, _, rest = url.partition("://")
+    kind = _SAME.get(scheme.lower(), scheme.lower())
+    authority = rest.partition("/")[0]
+    host = authority.rpartition("@")[2].lower()
+    if kind in _NO_HOSTS or (kind == "azure" and "@" not in authority):
+        return kind, ""
+    return kind, host.replace(".blob.", ".dfs.") if kind == "azure" else host
+
 
 class OtherPlace:
     """See `TablePlace`."""
@@ -113,8 +131,7 @@ class OtherPlace:
         scheme, path = data_path(uri)
         if not scheme:
             return f"{self.root}/{path}"
-        ours = self.root.partition("://")[0].lower()
-        if _SAME.get(scheme, scheme) == _SAME.get(ours, ours):
+        if _store_of(f"{scheme}://{path}") == _store_of(self.root):
             return f"{scheme}://{path}"
         raise InvalidArgument(f'the log names "{uri}", which is not on the store of the table')
 
