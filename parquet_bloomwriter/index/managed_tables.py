@@ -17,7 +17,6 @@ names that begin with an underscore.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,9 +25,11 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.files import FileId, relative_path
+from parquet_bloomwriter.index.layout import known_spelling
 from parquet_bloomwriter.replace.external_references import ReferenceKind
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
@@ -199,7 +200,9 @@ class DeltaTable:
         place = snapshot.place
         files: list[FileId] = [
             LoggedFile(
-                relative_path(place.root, place.locate(file.path)), file.size, file.modified_ms
+                relative_path(self.root, known_spelling(place.locate(file.path))),
+                file.size,
+                file.modified_ms,
             )
             for file in snapshot.files.values()
         ]
@@ -259,7 +262,7 @@ class IcebergTableAt:
         """Return the identity of a data file; a path is never used again."""
         from parquet_bloomwriter.iceberg.snapshot import locate
 
-        path = relative_path(self.root, locate(file.file_path))
+        path = relative_path(self.root, known_spelling(locate(file.file_path)))
         return LoggedFile(path, file.file_size_in_bytes, 0)
 
     def select(self, names: Sequence[str]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ ENTRIES: list[tuple[str | None, dict[str, str]]] = [
 FURTHER: dict[str, Callable[[Path], object]] = {
     "lookup by name": lambda table: index.lookup(table, "id = 3", name=NAME),
     "lookup of a file": lambda table: index.lookup(table / "0.parquet", "id = 3"),
-    "show": lambda table: index.index(table),
+    "show": index.index,
     "refresh quickly": lambda table: index.refresh(table, mode="quick"),
     "Spark's rules": lambda table: list(matching_indexes([str(table)], [])),
     "Spark's session": lambda table: list(KnownHomes(None, [table]).infos()),
@@ -234,7 +234,7 @@ def test_nothing_is_written_through_a_link(table: Path, tmp_path: Path, place: s
         refuses = is_all and action != "optimize"  # of which there is nothing to do
         refuses |= action == "refresh in full"
         expected = (
-            pytest.raises(IndexProblem, match="is a symbolic link.*Remove the link")
+            pytest.raises(IndexProblem, match=r"is a symbolic link.*Remove the link")
             if refuses
             else contextlib.suppress(BloomwriterError, OSError)
         )

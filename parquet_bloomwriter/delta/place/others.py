@@ -16,6 +16,7 @@ from parquet_bloomwriter.delta.place.base import LOG, LogFile
 from parquet_bloomwriter.delta.place.uris import check_new, data_path, new_uri
 from parquet_bloomwriter.errors import FileChanged, InvalidArgument, UnsafeTarget
 from parquet_bloomwriter.source.base import not_found
+from parquet_bloomwriter.source.filesystems import store_kind
 from parquet_bloomwriter.stores.open import open_store
 from parquet_bloomwriter.stores.whole import FileState, LocalFile
 
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
     from parquet_bloomwriter.stores.whole import WholeStore
 
 _JSON = FileState(size=0, token=None, attributes={"Content-Type": "application/json"})
-_SAME = {
-    **dict.fromkeys(("gs", "gcs"), "gs"),
-    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"), "azure"),
-    **dict.fromkeys(("sftp", "ssh"), "sftp"),
-    **dict.fromkeys(("hdfs", "viewfs"), "hdfs"),
-}
-"""Schemes of one kind of store, by scheme."""
-
 _NO_HOSTS = ("gs", "memory")
 """Stores whose URLs name buckets or folders, and no host."""
 
@@ -44,9 +37,7 @@ def _store_of(url: str) -> tuple[str, str]:
     A log may name other buckets and containers, as shallow clones do, but no other host: whoever
     wrote the log would decide which machine gets connections, and what users sign in with.
     """
-    scheme, _, rest = url.partition("://")
-    kind = _SAME.get(scheme.lower(), scheme.lower())
-    authority = rest.partition("/")[0]
+    kind, authority = store_kind(url), url.partition("://")[2].partition("/")[0]
     host = authority.rpartition("@")[2].lower()
     if kind in _NO_HOSTS or (kind == "azure" and "@" not in authority):
         return kind, ""

@@ -1,6 +1,6 @@
 """A lookup: the files of a table that none of its indexes excludes."""
 
-# ruff: noqa: PTH117, PTH119  paths are strings, as in the log
+# ruff: noqa: PTH119  paths are strings, as in the log
 from __future__ import annotations
 
 import os

@@ -6,7 +6,7 @@ written where the index's folder, or a folder in it, is a symbolic link: its tar
 of the user that the link's author may not write to. The index's home may be one.
 """
 
-# ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH120, PTH208  system calls
+# ruff: noqa: PTH102, PTH106, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120, PTH208  system calls
 from __future__ import annotations
 
 import contextlib

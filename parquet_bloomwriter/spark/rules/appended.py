@@ -5,7 +5,7 @@ are read at once, in the driver, if they are few and a small share of the table,
 are kept. Files that are gone only make the filter larger than it need be.
 """
 
-# ruff: noqa: PTH110, PTH116, PTH118, PTH202  paths are strings, as in the index
+# ruff: noqa: PTH110, PTH116, PTH202  paths are strings, as in the index
 from __future__ import annotations
 
 import os
@@ -159,6 +159,7 @@ def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     return sum(
         file.size
         for file in absent
-        if not (os.path.isabs(file.path) or ".." in file.path.split("/"))
+        if not file.path.startswith("/")
+        and ".." not in file.path.split("/")
         and not os.path.exists(location(snapshot.root, file))
     )
