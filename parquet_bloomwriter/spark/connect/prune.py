@@ -200,12 +200,12 @@ def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
 
     paths, root = snapshot.files.paths, snapshot.root.rstrip("/") + "/"
     is_absolute = np.zeros(len(paths), np.bool_)
-    for start in (*SCHEMES, "/"):
+    for start in SCHEMES if is_on_store(root) else (*SCHEMES, "/"):  # keys may begin with "/"
         is_absolute |= np.asarray(pc.starts_with(paths, start))
-    leaves = np.asarray(pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)"))
+    stays: NDArray[Any] = ~np.asarray(pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)"))
     if len(locations) > _MANY_LOCATIONS or any(root.startswith(f"{x}/") for x in locations):
-        named = np.asarray(pc.is_in(paths, pa.array(locations, pa.string())))
-        return (~is_absolute | named) & ~leaves
+        is_absolute &= ~np.asarray(pc.is_in(paths, pa.array(locations, pa.string())))
+        return stays & ~is_absolute
     present = np.zeros(len(paths), np.bool_)
     for location in locations:
         places = [location]
@@ -214,7 +214,7 @@ def _present(snapshot: Snapshot, locations: Sequence[str]) -> NDArray[Any]:
         for place in places:
             present |= np.asarray(pc.starts_with(paths, f"{place}/"))
             present |= np.asarray(pc.equal(paths, place))
-    return present & ~leaves
+    return stays & present
 
 
 # Names of columns in an index.

@@ -33,14 +33,14 @@ def test_every_verb_takes_every_scheme(table: Twins) -> None:
     for number, scheme in enumerate(ALIASES):
         place = spelled(table.url, scheme)
         other = spelled(table.url, ALIASES[number - 1])
-        for options in ({}, {"home": f"{other}/_elsewhere"}):
-            report = index.create(place, ["i*"], name="ids", **options)
+        for home in (None, f"{other}/_elsewhere"):
+            report = index.create(place, ["i*"], name="ids", home=home)
             assert (report.root, report.num_files) == (table.url, 6 + number)
             assert report.folder.startswith(f"{table.url}/_")
-            found = index.lookup(other, "id = 103", **options)
+            found = index.lookup(other, "id = 103", home=home)
             assert found.paths == (f"{table.url}/day=1/f3.parquet",)
             file = f"{other}/day=1/f3.parquet"
-            named = index.lookup(place, "id = 103", files=[file], **options)
+            named = index.lookup(place, "id = 103", files=[file], home=home)
             assert named.paths == found.paths
         table.write(f"new-{number}.parquet", ids(1000 + number))
         assert index.refresh(other, "ids").appended == 1
