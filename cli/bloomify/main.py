@@ -19,6 +19,8 @@ VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "chec
 """The commands in the order of the help page."""
 
 _SHOW_WARNING = warnings.showwarning
+_OWN_WARNINGS = ("SlowKernels", "RightsLost")
+"""Classes by name: they must not be imported before they are needed."""
 
 _NEW_OBJECTS = 100_000
 """Objects that are made before Python looks for cycles among them."""
@@ -105,7 +107,7 @@ def _show_warning(  # noqa: PLR0913, PLR0917  as Python's own
     line: str | None = None,
 ) -> None:
     """Print a warning of the library in one line; those of others as Python does."""
-    if category.__name__ == "SlowKernels":  # It must not be imported before it is needed.
+    if category.__name__ in _OWN_WARNINGS:
         complain(str(message))
     else:
         _SHOW_WARNING(message, category, filename, lineno, file, line)

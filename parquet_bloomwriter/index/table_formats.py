@@ -59,18 +59,14 @@ def check_plain(root: str, files: Sequence[FileId]) -> None:
         raise InvalidArgument(problem, path=root, remedy=remedy)
 
 
-def why_not_plain(
-    root: str, asked: Iterable[str] = (), *, known: ReferenceKind | None = None
-) -> Reason | None:
+def why_not_plain(places: Iterable[str], *, known: ReferenceKind | None = None) -> Reason | None:
     """Return why an index must not be used for a query, or None if it may be.
 
     Args:
-        root: The table's folder, absolute.
-        asked: The folders and files that the query is about, absolute.
+        places: The table's folder, and the folders and files that the query is about, absolute.
         known: The table's own records, if the query knows what they say.
     """
-    folders = dict.fromkeys([root, *map(_folder_of, asked)])
-    for found in _records(folders):
+    for found in _records(dict.fromkeys(map(_folder_of, places))):
         if found.kind is known:
             continue
         text = (

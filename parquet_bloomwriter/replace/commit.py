@@ -275,7 +275,7 @@ def complete(temporary: Temporary, old: OpenedFile | None) -> None:
         OSError: If an attribute cannot be kept, or bytes could not be stored.
     """
     if old is not None:
-        carry_over(old.fd, temporary.fd)
+        carry_over(old.fd, temporary.fd, name=old.name)
     else:
         temporary.grant()
     os.fsync(temporary.fd)
@@ -430,7 +430,7 @@ def _make_backup(old: OpenedFile, backup: str) -> bool:
 def _copy_backup(old: OpenedFile, backup: str) -> None:
     with temporary_beside(backup, permissions=PRIVATE) as temporary:
         copy_range(old.fd, temporary.fd, 0, old.identity.size, path=old.name)
-        carry_over(old.fd, temporary.fd)
+        carry_over(old.fd, temporary.fd, name=old.name)
         os.utime(temporary.path, ns=(old.identity.mtime_ns, old.identity.mtime_ns))
         os.fsync(temporary.fd)
         if not publish(temporary, backup):

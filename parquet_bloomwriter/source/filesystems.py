@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import fsspec
     import pyarrow.fs as pafs
 
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+::)*[A-Za-z][A-Za-z0-9+.\-]+://")
 """A scheme of two letters at least, for a single one is a drive; fsspec chains several by `::`."""
+
+SCHEMES: Mapping[str, tuple[str, ...]] = {
+    "s3": ("s3", "s3a", "s3n"),
+    "gs": ("gs", "gcs"),
+    "azure": ("abfs", "abfss", "wasb", "wasbs", "az", "azure", "adl"),
+    "sftp": ("sftp", "ssh"),
+    "hdfs": ("hdfs", "viewfs"),
+}
+"""The schemes by which engines name each kind of store."""
+
+_KINDS = {scheme: kind for kind, schemes in SCHEMES.items() for scheme in schemes}
 
 _SECRETS = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@]*@)|\?.*")
 
@@ -70,6 +83,15 @@ def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
 def is_url(path: str) -> bool:
     """Whether this is a URL rather than a local path."""
     return ":" in path and _URL.match(path) is not None
+
+
+def store_kind(url: str) -> str:
+    """Return the kind of store that a URL is on, by its scheme: one of `SCHEMES`.
+
+    That of another URL is its scheme, in lower case; that of a path is the path.
+    """
+    scheme = url.partition("://")[0].lower()
+    return _KINDS.get(scheme, scheme)
 
 
 def is_hdfs(path: str) -> bool:
@@ -121,7 +143,8 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
 
         if is_installed():
             return file_system(url)
-    url = re.sub(r"^s3[an]://", "s3://", url)
+    if store_kind(url) == "s3":
+        url = f"s3://{url.partition('://')[2]}"
     key = ""
     if url.startswith("s3://") and not {"?", "@"} & set(url):
         # pyarrow would take `%20` in a key for a space, and refuse a space.

@@ -36,6 +36,7 @@ from parquet_bloomwriter.errors import (
     StoreProblem,
     UnsupportedFile,
 )
+from parquet_bloomwriter.source.filesystems import SCHEMES
 from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 ATTEMPT = "bloomify_attempt"
 """Key of the metadata that holds the id of the attempt. Azure takes names of C# only: no hyphen."""
 
-_GOOGLE = ("gs", "gcs")
+_GOOGLE = SCHEMES["gs"]
 _AZURE = ("abfs", "abfss", "az", "azure", "adl")
 _ENDPOINTS = ("GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _MOST_PUT = 5000 * 1024**2

@@ -31,7 +31,6 @@ from parquet_bloomwriter.index.log.transaction import fail_if_overtaken, load_ex
 from parquet_bloomwriter.index.log.version_files import check_intact
 from parquet_bloomwriter.index.managed_tables import (
     check_named,
-    check_place,
     managed_table,
     state_of,
     without_state,
@@ -80,7 +79,6 @@ def refresh_index(  # noqa: PLR0913  as `index.refresh`
     managed = None if before is None else managed_table(table, root, before)
     if before is not None and managed is not None:
         check_named(files)
-        check_place(managed, root)
         names = [column.name for column in stable.columns]
         if mode != "full" and (why := before.why_silent(managed, names)):
             raise InvalidArgument(f"the index says nothing about the table: {why}", path=log.folder)

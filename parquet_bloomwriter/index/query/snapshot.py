@@ -27,7 +27,7 @@ from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProbl
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
-from parquet_bloomwriter.index.layout import LOG, root_of
+from parquet_bloomwriter.index.layout import LOG, is_among, root_of
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
 from parquet_bloomwriter.index.managed_tables import state_of
@@ -92,7 +92,7 @@ def open_snapshots(
         The index's folder, and its newest stable version; or why it must not be used.
     """
     reasons: dict[tuple[str, ReferenceKind | None], Reason | None] = {}
-    folders = list(folders)
+    folders, asked = list(folders), list(asked)
     if len(folders) > 1 and is_on_store(folders[0]):
         with ThreadPoolExecutor(_REMOTE_THREADS) as pool:
             opened = list(pool.map(partial(open_snapshot, with_files=with_files), folders))
@@ -421,10 +421,11 @@ def _state_of(folder: str) -> Hashable:
 
 
 def _why_not_plain(
-    snapshot: Snapshot, asked: Iterable[str], *, known: ReferenceKind | None
+    snapshot: Snapshot, asked: Sequence[str], *, known: ReferenceKind | None
 ) -> Reason | None:
+    root = [snapshot.root] if is_among(snapshot.root, asked) else []
     try:
-        found = why_not_plain(snapshot.root, asked, known=known)
+        found = why_not_plain([*root, *asked], known=known)
     except (OSError, FileProblem) as error:
         return _reason_of(error, snapshot.folder)
     if found is None or known is not None or snapshot.table_state is None:

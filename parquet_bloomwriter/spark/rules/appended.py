@@ -5,7 +5,7 @@ are read at once, in the driver, if they are few and a small share of the table,
 are kept. Files that are gone only make the filter larger than it need be.
 """
 
-# ruff: noqa: PTH110, PTH116, PTH118, PTH202  paths are strings, as in the index
+# ruff: noqa: PTH110, PTH116, PTH202  paths are strings, as in the index
 from __future__ import annotations
 
 import os
@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.index.build.group import filter_of_file
+from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.parallel import default_jobs
@@ -146,16 +147,19 @@ def _problem(
 def _bytes_gone(snapshot: Snapshot, present: NDArray[np.bool_]) -> int:
     """Return the bytes in files of the index that do not exist any more.
 
-    Files that exist and are not present are only not read by the query. A store is not asked.
+    Files that exist and are not present are only not read by the query. A store is not asked, and
+    names that lead out of the table's folder are not followed.
     """
     import numpy as np
 
     if snapshot.entry.contract == "immutable" or is_on_store(snapshot.root):
         return 0
-    absent = np.flatnonzero(~present)[:_MAX_LOOKED_FOR].tolist()
     files = snapshot.files
+    absent = files.take(np.flatnonzero(~present)[:_MAX_LOOKED_FOR]).identities()
     return sum(
-        int(files.sizes[i])
-        for i in absent
-        if not os.path.exists(os.path.join(snapshot.root, files.paths[i].as_py()))
+        file.size
+        for file in absent
+        if not file.path.startswith("/")
+        and ".." not in file.path.split("/")
+        and not os.path.exists(location(snapshot.root, file))
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.source.filesystems import SCHEMES
 
-SCHEMES = ("s3://", "s3a://", "s3n://")
+_STARTS = tuple(f"{scheme}://" for scheme in SCHEMES["s3"])
 
 
 class ObjectPath(NamedTuple):
@@ -21,7 +22,7 @@ class ObjectPath(NamedTuple):
 
 def is_s3(path: str) -> bool:
     """Whether a path is the URL of an object, a prefix or a pattern on S3."""
-    return path.lower().startswith(SCHEMES)
+    return path.lower().startswith(_STARTS)
 
 
 def parse_url(url: str) -> ObjectPath:
