@@ -20,10 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import index
+from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.spark import rules
 from parquet_bloomwriter.spark.rules import session as rules_session
 from parquet_bloomwriter.spark.rules.bridge import Bridge
+from parquet_bloomwriter.spark.rules.joins import Joins
+from parquet_bloomwriter.spark.rules.protocol import ProbeFilter
 from tests.spark.conftest import INTERPRETED
 from tests.spark.metrics import metrics_of
 from tests.support.spark_session import local_session
@@ -31,7 +33,7 @@ from tests.support.spark_session import local_session
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NOBODY = 65534
 NUM_FILES, ROWS = 3, 40
@@ -207,3 +209,36 @@ def test_a_mailbox_ends_when_java_has_forgotten_its_rules(session: SparkSession)
         gc.collect()
         java.lang.System.gc()
     assert mailbox.next() is None
+
+
+def test_a_filter_that_is_not_as_it_was_written_drops_no_row(
+    session: SparkSession, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The filter of a join goes to Java in a file, which a stranger or a disk might change."""
+    written = Joins.filter_of
+
+    def cleared(joins: Joins, *arguments: Any) -> Any:  # noqa: ANN401  what it returns
+        found = written(joins, *arguments)
+        assert isinstance(found, ProbeFilter)
+        with Path(found.path).open("r+b") as file:
+            file.seek(found.offset)
+            file.write(bytes(found.num_bytes))
+        return found
+
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    session.conf.set("spark.bloomwriter.join.minBytes", "0")
+    pq.write_table(pa.table({"id": [WANTED, 5]}), tmp_path / "other.parquet")
+    assert rules.enable(session), rules.problem_of(session)
+    other = session.read.parquet(str(tmp_path / "other.parquet"))
+
+    def joined() -> DataFrame:
+        return session.read.parquet(str(table)).join(other, "id")
+
+    for changes in (False, True):
+        clear_cache()
+        with monkeypatch.context() as patch:
+            if changes:
+                patch.setattr(Joins, "filter_of", cleared)
+            df = joined()
+            assert [row["id"] for row in df.collect()] == [WANTED]
+            assert (metrics_of(df).num_probes == 0) is changes

@@ -27,6 +27,7 @@ from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProbl
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.home_writers import warn_of_home
 from parquet_bloomwriter.index.layout import LOG, root_of
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
@@ -412,7 +413,9 @@ def _open(folder: str, before: Snapshot | None) -> Snapshot:
         size = os.stat(path).st_size
         if size != entry.manifest.size:
             raise IndexProblem(f"it has {size} bytes, not {entry.manifest.size}", path=path)
-    return Snapshot(entry, folder)
+    snapshot = Snapshot(entry, folder)
+    warn_of_home(folder, snapshot.root)
+    return snapshot
 
 
 def _state_of(folder: str) -> Hashable:
