@@ -17,7 +17,6 @@ This module also has the folder for files that this process and its JVM share.
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 import stat
@@ -26,6 +25,7 @@ import threading
 import uuid
 import warnings
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
@@ -247,7 +247,7 @@ _scratch_lock = threading.Lock()
 
 def _is_private(folder: str) -> bool:
     try:
-        found = os.lstat(folder)  # noqa: PTH116  a link is not followed
+        found = Path(folder).lstat()
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and is_closed(found)

@@ -114,7 +114,7 @@ def test_nothing_is_loaded_from_a_folder_of_others_nor_kept_there(
         with pytest.raises(PermissionError, match="another user"):
             jar_cache.read_ours(code)
         jar_cache.keep("name", b"code")
-        assert os.listdir(tmp_path) == ["code"]
+        assert list(tmp_path.iterdir()) == [code]
 
 
 def test_a_user_without_a_home_has_one_folder_for_classes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ It prints what it was told, as JSON. It needs nothing but Python's own library. 
 becomes the other user before it does anything.
 """
 
-# ruff: noqa: T201, S104  a program
+# ruff: noqa: T201  a program
 from __future__ import annotations
 
 import json

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,17 +76,14 @@ def check(spark: SparkSession, table: Path) -> None:
 
 def listening() -> set[str]:
     """Return the sockets on which this process takes connections."""
-    links = [os.readlink(f"/proc/self/fd/{fd}") for fd in _descriptors()]
-    own = {one[len("socket:[") : -1] for one in links if one.startswith("socket:[")}
+    own = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one by which the folder is listed
+            own.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
     lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
     lines += Path("/proc/net/tcp6").read_text(encoding="ascii").splitlines()[1:]
     sockets = [line.split() for line in lines]
     return {one[9] for one in sockets if one[3] == _LISTENS and one[9] in own}
-
-
-def _descriptors() -> list[str]:
-    found = os.listdir("/proc/self/fd")
-    return [fd for fd in found if os.path.lexists(f"/proc/self/fd/{fd}")]
 
 
 def known_objects(spark: SparkSession) -> list[object]:
@@ -125,7 +123,7 @@ def test_another_user_learns_nothing_and_changes_nothing(
     )
     answers = json.loads(done.stdout)
     assert answers["user"] == user
-    assert answers["attacks"] > 1000  # noqa: PLR2004  they were made
+    assert answers["attacks"] > 1000
     for told in answers["told"]:
         assert "secret-" not in told
         assert "Bridge" not in told
@@ -192,7 +190,7 @@ def test_a_mailbox_without_python_fails(session: SparkSession, table: Path) -> N
 def _silence(context: Any, mailbox: Any) -> None:  # noqa: ANN401  Java objects
     """Let a mailbox believe that Python came for the last time an hour ago."""
     heard = mailbox.getClass().getDeclaredField("heard")
-    heard.setAccessible(True)  # noqa: FBT003  Java's
+    heard.setAccessible(True)
     heard.setLong(mailbox, context._jvm.java.lang.System.nanoTime() - 3_600_000_000_000)
 
 
