@@ -1,11 +1,15 @@
 """Folders of this user for what is kept between runs, by the XDG Base Directory Specification.
 
 A user without a home, such as one of a container, has none: what would be kept there is not kept.
+The same holds if another user could write into such a folder: what later runs believe could come
+from that user then. The folders are made when they are asked for, closed to other users, so that
+another user cannot make them meanwhile.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 _NAME = "parquet-bloomwriter"
@@ -21,9 +25,18 @@ def state_folder() -> Path | None:
     return _folder("XDG_STATE_HOME", ".local/state")
 
 
+def is_closed(found: os.stat_result) -> bool:
+    """Return whether only this user and root can write to a file or folder."""
+    if not hasattr(os, "geteuid"):
+        return True
+    is_foreign = found.st_uid not in (0, os.geteuid())
+    return not (is_foreign or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
 def _folder(variable: str, below_home: str) -> Path | None:
     try:
-        chosen = os.environ.get(variable) or Path.home() / below_home
-    except RuntimeError:
+        folder = Path(os.environ.get(variable) or Path.home() / below_home) / _NAME
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder if is_closed(folder.stat()) else None
+    except (OSError, RuntimeError):
         return None
-    return Path(chosen) / _NAME

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,9 +19,32 @@ if TYPE_CHECKING:
 def test_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))
     assert state_folder() == tmp_path / ".local" / "state" / "parquet-bloomwriter"
-    assert cache_folder() == Path("/elsewhere/parquet-bloomwriter")
+    assert cache_folder() == tmp_path / "elsewhere" / "parquet-bloomwriter"
+
+
+def test_another_user_can_put_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    tmp_path.chmod(0o1777)
+    before = os.umask(0)
+    try:
+        folder = cache_folder()
+    finally:
+        os.umask(before)
+    assert folder is not None
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for mode in (0o777, 0o1777, 0o720, 0o702):
+        folder.chmod(mode)
+        assert (cache_folder(), state_folder()) == (None, None)
+    folder.chmod(0o755)
+    assert cache_folder() == folder
+    if os.geteuid() == 0:
+        os.chown(folder, 65534, 65534)
+        assert (cache_folder(), state_folder()) == (None, None)
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:

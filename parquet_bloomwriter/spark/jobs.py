@@ -19,20 +19,22 @@ from __future__ import annotations
 
 import pickle
 import re
+import stat
 import tempfile
+import threading
 import uuid
 import warnings
 from concurrent.futures import Future
-from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parquet_bloomwriter import __version__
 from parquet_bloomwriter.errors import BloomwriterError
 from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
+from parquet_bloomwriter.user_folders import is_closed
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
@@ -223,11 +225,29 @@ def _num_done(context: Any, group: str) -> int:  # noqa: ANN401  pyspark's conte
 def _ignore(_: int) -> None: ...
 
 
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="bloomwriter-", ignore_cleanup_errors=True)
-
-
 def scratch_folder() -> str:
-    """Return the path of a folder that only this user can read, removed when the process ends."""
-    return _folder().name
+    """Return the path of a folder that only this user can read, removed when the process ends.
+
+    Programs that clean up /tmp remove folders that were not used for long. Another user could then
+    make a folder of this name. So a folder that is not as it was made is given up for a new one.
+    """
+    with _scratch_lock:
+        if not _scratch or not _is_private(_scratch[-1].name):
+            _scratch.append(
+                tempfile.TemporaryDirectory(prefix="bloomwriter-", ignore_cleanup_errors=True)
+            )
+        return _scratch[-1].name
+
+
+_scratch: list[tempfile.TemporaryDirectory[str]] = []
+"""The folders of this process; the last one is in use."""
+
+_scratch_lock = threading.Lock()
+
+
+def _is_private(folder: str) -> bool:
+    try:
+        found = Path(folder).lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and is_closed(found)

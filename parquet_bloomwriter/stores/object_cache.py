@@ -9,7 +9,7 @@ object, the CRC-32 of the bytes, and the ranges of the object that they are, one
 A file is written under a temporary name and renamed, so no process sees a part of it. It is
 checked when a process opens it for the first time: its length and its checksum. A file that is
 broken is not used. Nothing is read or written where another user could have put something else: the
-folder must be the user's own, with no right for others to write into it.
+folder must belong to the user or to root, and nobody else may write into it.
 
 The files together have at most `MAX_BYTES`; those that were not used for the longest time go
 first. Any file may be removed at any time: what is open stays readable, and what is missing is
@@ -24,7 +24,6 @@ import hashlib
 import json
 import os
 import secrets
-import stat
 import time
 import zlib
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from parquet_bloomwriter.user_folders import cache_folder
+from parquet_bloomwriter.user_folders import cache_folder, is_closed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +89,7 @@ class NewKept:
             OSError: If there is no place for it.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not _is_own(folder.stat()):
+        if not is_closed(folder.stat()):
             raise PermissionError(errno.EPERM, "others can write into it", str(folder))
         self.path = str(folder / f"{_TEMPORARY}{secrets.token_hex(8)}")
         self.fd = os.open(self.path, _NEW, 0o600)
@@ -119,7 +118,7 @@ class ObjectCache:
         """Open what is kept under a name; None if that is nothing, or broken."""
         path = self.folder / _file_name(name)
         try:
-            if not _is_own(self.folder.stat()):
+            if not is_closed(self.folder.stat()):
                 return None
             fd = os.open(path, _FLAGS)
         except OSError:
@@ -182,7 +181,7 @@ class ObjectCache:
 
     def _opened(self, fd: int, path: str) -> KeptObject | None:
         found = os.fstat(fd)
-        if not _is_own(found):
+        if not is_closed(found):
             return None
         end = found.st_size - _LENGTH_BYTES
         length = int.from_bytes(_read(fd, end, _LENGTH_BYTES), "little")
@@ -262,13 +261,6 @@ def crc_of(fd: int, num_bytes: int) -> int:
     for start in range(0, num_bytes, _PIECE_BYTES):
         crc = zlib.crc32(_read(fd, start, min(_PIECE_BYTES, num_bytes - start)), crc)
     return crc
-
-
-def _is_own(found: os.stat_result) -> bool:
-    """Return whether a file or folder is this user's, and nobody else can write to it."""
-    if not hasattr(os, "geteuid"):
-        return True
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _state_of(found: os.stat_result) -> tuple[int, ...]:

@@ -98,8 +98,55 @@ def test_a_link_in_the_cache_is_replaced_and_not_written_through(
     assert not (tmp_path / "name").is_symlink()
 
 
+def test_a_link_to_a_file_of_ours_is_refused(code: Path, tmp_path: Path) -> None:
+    """Otherwise a stranger could choose any file of this user."""
+    (tmp_path / "link").symlink_to(code)
+    with pytest.raises(OSError, match="symbolic links"):
+        jar_cache.read_ours(tmp_path / "link")
+
+
+def test_nothing_is_loaded_from_a_folder_of_others_nor_kept_there(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARQUET_BLOOMWRITER_CACHE", str(tmp_path))
+    for mode in (0o777, 0o1777, 0o775):
+        tmp_path.chmod(mode)
+        with pytest.raises(PermissionError, match="another user"):
+            jar_cache.read_ours(code)
+        jar_cache.keep("name", b"code")
+        assert list(tmp_path.iterdir()) == [code]
+
+
+def test_a_user_without_a_home_has_one_folder_for_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("XDG_CACHE_HOME", "PARQUET_BLOOMWRITER_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert [one.name for one in jar_cache.cache_folders()] == ["__pycache__"]
+
+
 def test_the_scratch_folder_is_private() -> None:
     assert stat.S_IMODE(Path(scratch_folder()).stat().st_mode) == 0o700
+
+
+def test_a_scratch_folder_that_was_cleaned_up_is_not_taken_from_a_stranger() -> None:
+    first = Path(scratch_folder())
+    assert str(first) == scratch_folder()
+    first.rmdir()
+    second = Path(scratch_folder())
+    assert second != first
+    second.chmod(0o777)
+    third = Path(scratch_folder())
+    second.rmdir()
+    second.symlink_to(third)
+    assert Path(scratch_folder()) == third
+    third.rmdir()
+    third.symlink_to(first)
+    assert Path(scratch_folder()) not in (first, second, third)
+    second.unlink()
+    third.unlink()
 
 
 LINE = Line(name="f", asked="a", source=(1, 2), written=(3, 4))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parquet_bloomwriter import index
+from parquet_bloomwriter import clear_cache, index
 from parquet_bloomwriter.errors import BloomwriterError, IndexNotFound, IndexProblem
 from parquet_bloomwriter.index import layout
 from parquet_bloomwriter.index.layout import LOG
@@ -20,7 +20,7 @@ from tests.torture.security.limits import little_memory, no_hang
 from tests.torture.security.logs import append, index_folder, newest, rewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 NAME = "ids"
@@ -247,3 +247,44 @@ def test_strangers_plant_no_index_above_a_table(
     else:
         with pytest.raises(IndexNotFound):
             index.lookup(table, "id = 77")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_a_home_with_more_writers_than_its_table_is_named_once(
+    table: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who can write only to the index could take rows from queries of the table."""
+
+    def warnings(
+        *, home: tuple[int, int, int], of_table: tuple[int, int, int], below: str = ""
+    ) -> int:
+        for path, (owner, group, mode) in ((place / "home" / below, home), (place, of_table)):
+            os.chown(path, owner, group)
+            path.chmod(mode)
+        caplog.clear()
+        for _ in range(2):
+            clear_cache()
+            assert index.lookup(place, "id = 11", home=place / "home").paths
+        return len(caplog.records)
+
+    def cases() -> Iterator[tuple[dict[str, Any], int]]:
+        mine, open_ = (0, 0, 0o755), (0, 0, 0o777)
+        yield {"home": mine, "of_table": mine}, 0
+        yield {"home": mine, "of_table": open_}, 0
+        yield {"home": open_, "of_table": mine}, 1
+        yield {"home": open_, "of_table": open_}, 0
+        yield {"home": (0, 0, 0o1777), "of_table": mine}, 1
+        yield {"home": (4711, 0, 0o755), "of_table": mine}, 1
+        yield {"home": (4711, 0, 0o755), "of_table": (4711, 0, 0o755)}, 0
+        yield {"home": (0, 4711, 0o775), "of_table": mine}, 1
+        yield {"home": (0, 4711, 0o775), "of_table": (0, 4712, 0o775)}, 1
+        yield {"home": (0, 4711, 0o775), "of_table": (0, 4711, 0o775)}, 0
+        yield {"home": open_, "of_table": mine, "below": NAME}, 1
+        yield {"home": open_, "of_table": mine, "below": f"{NAME}/{LOG}"}, 1
+
+    for number, (case, expected) in enumerate(cases()):
+        place = tmp_path / f"case {number}"
+        shutil.copytree(table, place, copy_function=shutil.copy2)
+        (place / "_bloom_index").rename(place / "home")
+        assert warnings(**case) == expected, case
+        assert all(str(place / "home") in one.message for one in caplog.records)

@@ -31,6 +31,7 @@ TESTS = (
     "test_rules.py",
     "test_places.py",
     "test_threads.py",
+    "test_strangers.py",
     "test_worker_python.py",
     "test_where.py",
     "test_bloomify_table.py",

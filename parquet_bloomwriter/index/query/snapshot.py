@@ -27,6 +27,7 @@ from parquet_bloomwriter.errors import BloomwriterError, FileProblem, IndexProbl
 from parquet_bloomwriter.index.format.columns import leaf_of
 from parquet_bloomwriter.index.format.manifest import read_manifest
 from parquet_bloomwriter.index.format.part_reader import read_part
+from parquet_bloomwriter.index.home_writers import warn_of_home
 from parquet_bloomwriter.index.layout import LOG, is_among, root_of
 from parquet_bloomwriter.index.log.entry import State
 from parquet_bloomwriter.index.log.log import IndexLog
@@ -105,6 +106,8 @@ def open_snapshots(
             key = snapshot.root, known
             if key not in reasons:
                 reasons[key] = _why_not_plain(snapshot, asked, known=known)
+            if is_among(snapshot.root, asked):
+                warn_of_home(folder, snapshot.root)
             yield folder, reasons[key] or snapshot
         else:
             yield folder, snapshot

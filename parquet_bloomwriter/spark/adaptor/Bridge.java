@@ -18,7 +18,6 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CommandExecutionMode;
@@ -36,7 +35,7 @@ public final class Bridge {
     /** Entries of each cache. */
     private static final int MAX_KEPT = 16;
 
-    private volatile Function<String, String> python;
+    private final Mailbox mailbox = new Mailbox(this);
     /** Whether the rules work only on queries that are traced. */
     private volatile boolean isForTracing;
     /** Set while this thread traces a query. */
@@ -47,9 +46,9 @@ public final class Bridge {
     /** Probes by the id of their filter. */
     private final Map<String, SbbfProbe> probes = cache();
 
-    /** Set the object of Python's that answers requests. */
-    public void setPython(Function<String, String> python) {
-        this.python = python;
+    /** Return the mailbox that Python serves. */
+    public Mailbox mailbox() {
+        return this.mailbox;
     }
 
     /** Forget all answers that are kept. */
@@ -136,7 +135,7 @@ public final class Bridge {
 
     private JsonNode ask(ObjectNode request) throws Exception {
         request.put("traced", this.isTraced());
-        return Protocol.parse((String) this.python.apply(request.toString()));
+        return Protocol.parse(this.mailbox.ask(request.toString()));
     }
 
     private static <V> Map<String, V> cache() {

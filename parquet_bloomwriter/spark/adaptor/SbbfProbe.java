@@ -3,8 +3,10 @@ package bloomwriter;
 import bloomwriter.Protocol.JoinFilter;
 import java.io.RandomAccessFile;
 import java.io.Serializable;
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.security.MessageDigest;
 import java.util.Objects;
 import java.util.function.LongPredicate;
 import org.apache.spark.SparkContext;
@@ -59,19 +61,29 @@ public final class SbbfProbe implements LongPredicate, Serializable {
 
     /** Read a filter and send it to executors; the probe watches no files. */
     static SbbfProbe of(JoinFilter filter, SparkContext context) throws Exception {
-        byte[] bitset = new byte[filter.numBytes];
-        RandomAccessFile file = new RandomAccessFile(filter.path, "r");
-        try {
-            file.seek(filter.offset);
-            file.readFully(bitset);
-        } finally {
-            file.close();
-        }
-        int[] words = new int[bitset.length / 4];
-        ByteBuffer.wrap(bitset).order(ByteOrder.LITTLE_ENDIAN).asIntBuffer().get(words);
+        ByteBuffer bitset = read(filter).order(ByteOrder.LITTLE_ENDIAN);
+        int[] words = new int[filter.numBytes / 4];
+        bitset.asIntBuffer().get(words);
         ClassTag<int[]> tag = scala.reflect.ClassTag$.MODULE$.apply(int[].class);
         Broadcast<int[]> sent = (Broadcast<int[]>) context.broadcast(words, tag);
         return new SbbfProbe(filter.id, filter.text, sent, new WatchedFiles());
+    }
+
+    /** Return the bitset of a filter, if its file has the bytes that Python wrote. */
+    private static ByteBuffer read(JoinFilter filter) throws Exception {
+        int offset = (int) filter.offset;
+        byte[] data = new byte[offset + filter.numBytes];
+        RandomAccessFile file = new RandomAccessFile(filter.path, "r");
+        try {
+            file.readFully(data);
+        } finally {
+            file.close();
+        }
+        byte[] digest = MessageDigest.getInstance("SHA-256").digest(data);
+        if (!String.format("%064x", new Object[] {new BigInteger(1, digest)}).equals(filter.id)) {
+            throw new IllegalStateException(filter.path + " is not as it was written");
+        }
+        return ByteBuffer.wrap(data, offset, filter.numBytes);
     }
 
     /** Return the same probe, to be used only as long as these files do not change. */

@@ -2,7 +2,8 @@
 
 It lies in `__pycache__` beside this file, or else in the user's cache folder, or where the
 environment variable PARQUET_BLOOMWRITER_CACHE says; where neither can be written, the rules are
-compiled anew in each process. A file that another user could have written is not loaded.
+compiled anew in each process. Where another user could have written a file, or put one, nothing is
+kept and nothing is loaded.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 import tempfile
 from pathlib import Path
 
-_PRIVATE = 0o700
-_WRITABLE_BY_OTHERS = 0o022 if hasattr(os, "getuid") else 0
+from parquet_bloomwriter.user_folders import cache_folder, is_closed
+
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-_READ_FLAGS |= getattr(os, "O_BINARY", 0)
+_READ_FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def keep(name: str, data: bytes) -> None:
     """Write a file to the first cache folder that takes it; for `read_ours` by later processes."""
     for folder in cache_folders():
         try:
-            folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _check(folder, folder.stat())
             handle, temporary = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -38,13 +39,12 @@ def read_ours(path: Path) -> bytes:
     """Read a file that no other user could have written; the file that is checked is the one read.
 
     Raises:
-        OSError: If there is no such file, or another user could have written it.
+        OSError: If there is no such file, if it is a link, or if another user could have written or
+            put it.
     """
+    _check(path.parent, path.parent.stat())
     with os.fdopen(os.open(path, _READ_FLAGS), "rb") as file:
-        found = os.fstat(file.fileno())
-        is_foreign = hasattr(os, "getuid") and found.st_uid not in (0, os.getuid())
-        if is_foreign or not stat.S_ISREG(found.st_mode) or found.st_mode & _WRITABLE_BY_OTHERS:
-            raise PermissionError(errno.EPERM, "another user could have written it", str(path))
+        _check(path, os.fstat(file.fileno()))
         return file.read()
 
 
@@ -53,10 +53,11 @@ def cache_folders() -> tuple[Path, ...]:
     chosen = os.environ.get("PARQUET_BLOOMWRITER_CACHE")
     if chosen:
         return (Path(chosen),)
-    if sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA", Path.home()))
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Caches"
-    else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return (Path(__file__).parent / "__pycache__", home / "parquet-bloomwriter")
+    beside, own = Path(__file__).parent / "__pycache__", cache_folder()
+    return (beside,) if own is None else (beside, own)
+
+
+def _check(path: Path, found: os.stat_result) -> None:
+    is_usual = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    if not (is_usual and is_closed(found)):
+        raise PermissionError(errno.EPERM, "another user could have written it", str(path))

@@ -13,7 +13,7 @@ import weakref
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store
@@ -255,11 +255,6 @@ class Bridge:
                 bytes_kept=request.bytes_kept,
             )
         self._trace.add(decision)
-
-    class Java:
-        """Declares to py4j which interface of Java a bridge implements."""
-
-        implements: ClassVar = ["java.util.function.Function"]
 
 
 def _are_alike(one: Decision, other: Decision) -> bool:

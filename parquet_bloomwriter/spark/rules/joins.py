@@ -50,8 +50,8 @@ class Joins:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = weakref.ref(spark)
         self._appended = AppendedFilters()
-        self._written: dict[str, Path] = {}
-        """Files of filters, by the digest of their bytes."""
+        self._written: set[Path] = set()
+        """Files of filters, named by the digest of their bytes, which Java compares."""
 
     def clear(self) -> None:
         """Forget all filters."""
@@ -86,13 +86,12 @@ class Joins:
     ) -> ProbeFilter:
         """Write the filter to a file that Java can read."""
         key = hashlib.sha256(found.data).hexdigest()
-        path = self._written.get(key)
-        if path is None:
-            path = Path(scratch_folder(), f"{key}.bloom")
+        path = Path(scratch_folder(), f"{key}.bloom")
+        if path not in self._written or not path.exists():
             partial = path.with_name(f"{key}.{uuid.uuid4().hex}")
             partial.write_bytes(found.data)
             partial.replace(path)  # another thread may be reading the old file
-            self._written[key] = path
+            self._written.add(path)
         header = decode_header(found.data)
         text = f"Bloom filter of {snapshot.entry.name}.{column}"
         text += f" ({size(header.num_bytes)}, {found.origin}, {rate(found.fpp)})"

@@ -22,6 +22,7 @@ from parquet_bloomwriter.spark.adaptor.compiler import put_jar
 from parquet_bloomwriter.spark.jobs import is_connect, scratch_folder
 from parquet_bloomwriter.spark.rules.bridge import Bridge
 from parquet_bloomwriter.spark.rules.explain import Decision
+from parquet_bloomwriter.spark.rules.mailbox import Attendants
 from parquet_bloomwriter.spark.settings import DEFAULTS, HYBRID_ENABLED, MIN_JOIN_BYTES
 from parquet_bloomwriter.text import safe
 
@@ -194,10 +195,7 @@ def _message(error: Exception) -> str:
 
 
 def _new_adaptor(spark: SparkSession) -> _Adaptor:
-    from pyspark.java_gateway import ensure_callback_server_started
-
     context: Any = spark.sparkContext
-    ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     # Executors fetch the jar whenever they start, so it stays there until the process ends.
     # `ADD JAR` would do the same, but not with a space, "#" or "%" in the path.
     jar = context._jvm.java.io.File(put_jar(spark, scratch_folder())).toURI()
@@ -206,7 +204,7 @@ def _new_adaptor(spark: SparkSession) -> _Adaptor:
     loader.addURL(jar.toURL())
     bridge = Bridge(spark)
     java = _new(context, loader, "Bridge")
-    java.setPython(bridge)
+    Attendants(java.mailbox(), bridge)
     push_down = _new(context, loader, _RULES[0], java, HYBRID_ENABLED, DEFAULTS[HYBRID_ENABLED])
     join = _new(context, loader, _RULES[1], java, MIN_JOIN_BYTES, DEFAULTS[MIN_JOIN_BYTES])
     return _Adaptor(bridge=bridge, java=java, rules=(push_down, join))
