@@ -20,6 +20,7 @@ from __future__ import annotations
 import pickle
 import re
 import tempfile
+import threading
 import uuid
 import warnings
 from concurrent.futures import Future
@@ -32,7 +33,6 @@ from parquet_bloomwriter.spark.store_urls import store_settings
 from parquet_bloomwriter.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
@@ -223,6 +223,9 @@ def _num_done(context: Any, group: str) -> int:  # noqa: ANN401  pyspark's conte
 def _ignore(_: int) -> None: ...
 
 
+_making = threading.Lock()
+
+
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="bloomwriter-", ignore_cleanup_errors=True)
@@ -230,4 +233,5 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 def scratch_folder() -> str:
     """Return the path of a folder that only this user can read, removed when the process ends."""
-    return _folder().name
+    with _making:  # Of two threads that make it, the cache keeps one folder; the other is removed.
+        return _folder().name
