@@ -45,7 +45,7 @@ def _imported(
             continue
         elif isinstance(node, ast.Import):
             yield from known.keys() & {one.name for one in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module in known:
             names = {one.name for one in node.names} - _taken(known[node.module])
             yield from known.keys() & {f"{node.module}.{name}" for name in names}
             yield node.module

@@ -9,7 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -36,10 +36,10 @@ class _Pauses(MetaPathFinder):
         spec = next((one for one in found if one is not None), None)
         self._pause()
         if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = self._slow(spec.loader)  # type: ignore[method-assign]
+            spec.loader.exec_module = self._slow(spec.loader)  # type: ignore[assignment, method-assign]
         return spec
 
-    def _slow(self, loader: Loader) -> object:
+    def _slow(self, loader: Loader) -> Callable[[ModuleType], None]:
         execute = loader.exec_module
 
         def slowly(module: ModuleType) -> None:
