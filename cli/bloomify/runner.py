@@ -232,7 +232,9 @@ def guarded(verb: Callable[[], T], *, path: str) -> T:
         raise
     except MemoryError:
         raise OSError(errno.ENOMEM, "Not enough memory") from None
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
         if os.environ.get(DEBUG):
             raise
         raise Unforeseen(
@@ -347,8 +349,11 @@ class _Run(Generic[R]):
             for table in self.tables:
                 self.console.result(table_headline(table))
         for outcome in outcomes:
-            if outcome.error is not None:
-                self.failures.add(outcome.error, path=outcome.path, output=outcome.output)
+            error = outcome.error
+            if isinstance(error, BloomwriterError | OSError):
+                self.failures.add(error, path=outcome.path, output=outcome.output)
+            elif error is not None:  # `guarded` passes it on for its traceback.
+                raise error
             if outcome.report is not None:
                 self._take(outcome.report)
         self._show_lacking()

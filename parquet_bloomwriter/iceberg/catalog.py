@@ -90,6 +90,10 @@ def check_version() -> None:
     """
     try:
         import pyiceberg
+
+        # Its modules import each other in circles: threads that import several of them first, at
+        # the same time, would get modules that are not complete. This one imports them all.
+        import pyiceberg.table
     except ImportError as error:
         raise InvalidArgument(
             "Iceberg tables are read with pyiceberg, which is not installed",

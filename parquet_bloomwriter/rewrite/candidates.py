@@ -25,9 +25,7 @@ from parquet_bloomwriter.reports.rewriting import ChunkReport, Status
 from parquet_bloomwriter.sbbf import Sbbf
 from parquet_bloomwriter.sbbf.block import BYTES_PER_BLOCK
 from parquet_bloomwriter.sbbf.sizing import initial_num_blocks
-from parquet_bloomwriter.values import LeafReader, NotDecodable
-from parquet_bloomwriter.values.pages import is_near
-from parquet_bloomwriter.values.stream import MOST_READ_AHEAD
+from parquet_bloomwriter.values import MOST_READ_AHEAD, LeafReader, NotDecodable, is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

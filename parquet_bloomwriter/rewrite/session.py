@@ -28,7 +28,7 @@ from parquet_bloomwriter.rewrite.write import Assembler, Readable, verify
 from parquet_bloomwriter.source.filesystems import check_local, is_far
 from parquet_bloomwriter.source.open import is_buffer, read_footer
 from parquet_bloomwriter.source.read_ahead import read_blocks
-from parquet_bloomwriter.values.pages import is_near
+from parquet_bloomwriter.values import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

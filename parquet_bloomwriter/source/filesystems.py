@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from parquet_bloomwriter.arguments import is_of_library
 from parquet_bloomwriter.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -130,8 +130,7 @@ def without_secrets(text: str) -> str:
 
 def is_fsspec(filesystem: object) -> bool:
     """Whether this is a file system of fsspec."""
-    loaded = sys.modules.get("fsspec")  # whoever has one has imported it
-    return loaded is not None and isinstance(filesystem, loaded.AbstractFileSystem)
+    return is_of_library(filesystem, "fsspec", "AbstractFileSystem")
 
 
 def _resolve(url: str) -> tuple[FileSystem, str]:

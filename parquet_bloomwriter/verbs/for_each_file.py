@@ -8,6 +8,7 @@ import os
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from glob import has_magic
 from inspect import signature
 from pathlib import Path
@@ -49,14 +50,16 @@ class FileOutcome(Generic[R]):
     report: R | None
     """What the verb returned; None if it failed."""
 
-    error: BloomwriterError | OSError | None
-    """Why it failed."""
+    error: BaseException | None
+    """Why it failed: an error of this library, an `OSError`, or whatever else the verb raised."""
 
     def __str__(self) -> str:
         """What the report says, or what the error does."""
         if self.error is None:
             return str(self.report)
-        text = safe(str(self.error))
+        is_foreseen = isinstance(self.error, BloomwriterError | OSError)
+        kind = "" if is_foreseen else f"{type(self.error).__name__}: "
+        text = safe(f"{kind}{self.error}")
         is_named = isinstance(self.error, BloomwriterError) and self.error.path is not None
         return text if is_named else f"{safe(self.path)}: {text}"
 
@@ -115,6 +118,9 @@ def for_each_file(  # noqa: PLR0913  all by keyword
     dry_run: bool = False,
 ) -> Iterator[FileOutcome[R]]:
     """Apply `verb` to every file and yield the outcomes in the order of the files.
+
+    A file whose verb raises an error does not stop the others: the error is in its outcome, of
+    whatever kind it is. Only Ctrl-C (`KeyboardInterrupt`) and `SystemExit` end the loop.
 
     Nothing is done until you iterate: `for outcome in for_each_file(...)`, or `list(...)`. `verb`
     is called as `verb(path)`, as in `lambda path: bloomify(path, ["id"])`, or, if it takes three
@@ -238,17 +244,7 @@ def for_each_task(
     threads = jobs or (_REMOTE_JOBS if far else default_jobs())
     at_once = max(1, min(threads, len(tasks)))
 
-    def attempt(task: FileTask) -> FileOutcome[R]:
-        path, target = task.path, task.output
-        options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
-        try:
-            if target is not None and not dry_run and not is_far(target):
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-            report = verb(path, target, max(1, threads // at_once), **options)
-        except (BloomwriterError, OSError) as error:
-            return FileOutcome(path=path, output=target, report=None, error=error)
-        return FileOutcome(path=path, output=target, report=report, error=None)
-
+    attempt = partial(_attempt, verb, max(1, threads // at_once), dry_run)
     if at_once == 1:
         yield from map(attempt, tasks)
         return
@@ -269,6 +265,26 @@ def for_each_task(
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _attempt(
+    verb: Callable[..., R],
+    jobs: int,
+    dry_run: bool,  # noqa: FBT001  given by position
+    task: FileTask,
+) -> FileOutcome[R]:
+    """Apply a verb to a file, and return what it raises, except what is meant to end the run."""
+    path, target = task.path, task.output
+    options = {} if task.backup_dir is None else {"backup_dir": task.backup_dir}
+    try:
+        if target is not None and not dry_run and not is_far(target):
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+        report = verb(path, target, jobs, **options)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  libraries in Rust raise PanicException
+        return FileOutcome(path=path, output=target, report=None, error=error)
+    return FileOutcome(path=path, output=target, report=report, error=None)
 
 
 def _notes_on(late: Future[FileOutcome[R]]) -> list[str]:

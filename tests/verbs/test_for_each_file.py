@@ -119,6 +119,39 @@ def test_a_bad_file_does_not_stop_the_others(folder: Path, jobs: int) -> None:
     assert (folder / "sub/deep/c.pq").read_bytes() == NEW
 
 
+class PanicException(BaseException):
+    """As libraries in Rust raise it."""
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_whatever_a_verb_raises_is_an_outcome(folder: Path, jobs: int) -> None:
+    raised = [MemoryError(), RecursionError("deep"), PanicException("index out of range")]
+    errors = dict(zip(sorted(map(str, folder.rglob("*.parq*")))[-3:], raised, strict=True))
+
+    def fail(path: str) -> str:
+        if path in errors:
+            raise errors[path]
+        return path
+
+    outcomes = list(for_each_file(folder, fail, jobs=jobs))
+    assert {one.path: one.error for one in outcomes if one.error} == errors
+    assert len(outcomes) == len(NAMES) > len(errors)
+    texts = [str(one) for one in outcomes if isinstance(one.error, PanicException)]
+    assert [text.partition(": ")[2] for text in texts] == ["PanicException: index out of range"]
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_what_ends_a_program_ends_the_loop(
+    folder: Path, jobs: int, ending: type[BaseException]
+) -> None:
+    def end(_: str) -> None:
+        raise ending
+
+    with pytest.raises(ending):
+        list(for_each_file(folder, end, jobs=jobs))
+
+
 def test_one_file_to_a_file_or_a_folder(folder: Path, tmp_path: Path) -> None:
     def output(given: str, target: str) -> str | None:
         (outcome,) = for_each_file([folder / given], seen, output=tmp_path / target)

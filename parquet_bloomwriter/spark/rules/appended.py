@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
+from parquet_bloomwriter.caches import make_room
 from parquet_bloomwriter.index.build.group import filter_of_file
 from parquet_bloomwriter.index.files import location
 from parquet_bloomwriter.index.report import Code, Reason
@@ -93,8 +94,7 @@ class AppendedFilters:
         kept = self._kept.get(key)
         if kept is None:
             kept = filter_of_file(path, column, fpp=fpp, max_bytes=_MAX_FILE_BYTES)
-            while len(self._kept) >= _MAX_KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
+            make_room(self._kept, most=_MAX_KEPT)
             self._kept[key] = kept
         return kept
 
