@@ -152,8 +152,7 @@ def current_files(
 
     def are_known(doubtful: Sequence[FileId]) -> Iterable[bool]:
         asked = [
-            positions(relative_to(base, doubtful, folder=path), those) >= 0
-            for base, those in known
+            positions(relative_to(base, doubtful, folder=path), those) >= 0 for base, those in known
         ]
         return map(any, zip(*asked, strict=True))
 

@@ -38,7 +38,7 @@ LISTING = {"listing": "spark"}
 
 
 def knows_all_files(options: Mapping[str, str]) -> bool:
-    """Return whether an index of a plain folder knows all its files, so that none need be listed."""
+    """Return whether an index of a plain folder knows its files so that none need be listed."""
     return contract_of(options) == "immutable" and LISTING.items() <= options.items()
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument, Proposal, UnsafeTarget, Way
 from parquet_bloomwriter.replace.names import is_abandoned_claim, is_same
 from parquet_bloomwriter.replace.temporary import find_temporaries
-from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.folders import Leftovers, has_suffix, is_hidden, is_parquet
+from parquet_bloomwriter.source.identity import FileIdentity
 from parquet_bloomwriter.source.local import check_regular
 from parquet_bloomwriter.text import safe
 

@@ -1,8 +1,8 @@
 """The files of a table as pyarrow's dataset: its own discovery, schema and partitions.
 
 A source of `pyarrow.parquet.read_table` means the same here, because `ParquetDataset` finds its
-files in both cases, but for folders: there `source.folders` says which files count, as for all other
-verbs. In addition there may be glob patterns, URLs that only fsspec knows, and bytes.
+files in both cases, but for folders: there `source.folders` says which files count, as for all
+other verbs. In addition there may be glob patterns, URLs that only fsspec knows, and bytes.
 
 `ParquetDataset.filesystem` is never read: where the source is a file object, pyarrow crashes.
 """

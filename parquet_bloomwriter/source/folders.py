@@ -37,6 +37,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from parquet_bloomwriter.errors import BloomwriterError, InvalidArgument
@@ -112,6 +113,13 @@ class Leftovers:
         """Take note of a name."""
         self._names[why].append(path)
 
+    def hides(self, entry: os.DirEntry[str], is_folder: bool) -> bool:  # noqa: FBT001  as `walk` calls it
+        """Return whether the rule hides an entry of a folder, and take note if it does."""
+        is_one = is_hidden_folder(entry.name) if is_folder else is_hidden(entry.name)
+        if is_one and _COMPANION.fullmatch(entry.name) is None:
+            self.add(Why.HIDDEN, entry.path)
+        return is_one
+
     def groups(self) -> tuple[PassedOver, ...]:
         """Return what was passed over, by reason."""
         return tuple(
@@ -162,63 +170,72 @@ def walk(
     root: str,
     leftovers: Leftovers,
     *,
-    hides: Callable[[str, bool], bool] | None = None,
+    hides: Callable[[os.DirEntry[str], bool], bool] | None = None,
 ) -> Iterator[Found]:
     """Find the files below a folder on disk that count, or might; in no order.
 
     Args:
         root: The folder.
         leftovers: Takes what is passed over.
-        hides: Which names are hidden, given a name and whether it is a folder's; None: the rule.
+        hides: Which entries are hidden, given an entry and whether it is a folder; None: the rule.
 
     Raises:
         InvalidArgument: If links lead to the same folder a thousand times.
         OSError: If a folder cannot be listed.
     """
-    identities: dict[str, tuple[int, int]] = {}
-    visits: Counter[tuple[int, int]] = Counter()
-
-    def identity(path: str) -> tuple[int, int]:
-        if path not in identities:
-            found = os.stat(path)
-            identities[path] = found.st_dev, found.st_ino
-        return identities[path]
-
-    def is_loop(path: str, way: Sequence[str]) -> bool:
-        place = identity(path)
-        visits[place] += 1
-        if visits[place] > _MOST_VISITS:
-            raise InvalidArgument(
-                f"more than {_MOST_VISITS:,} symbolic links lead to one folder",
-                path=path,
-                remedy="Name the folders without links.",
-            )
-        return any(identity(one) == place for one in way)
-
+    hides = hides or leftovers.hides
+    guard = _LinkGuard()
     pending: list[tuple[str, tuple[str, ...]]] = [("", (root,))]
     while pending:
         prefix, way = pending.pop()
         with os.scandir(way[-1]) as entries:
             for entry in entries:
-                name = entry.name
-                is_link = entry.is_symlink()
-                try:
-                    is_folder = entry.is_dir()
-                except OSError:  # links in a circle
-                    is_folder = False
-                if hides is not None:
-                    if hides(name, is_folder):
-                        continue
-                elif is_hidden_folder(name) if is_folder else is_hidden(name):
-                    if _COMPANION.fullmatch(name) is None:
-                        leftovers.add(Why.HIDDEN, entry.path)
+                is_folder = _is_folder(entry)
+                if hides(entry, is_folder):
                     continue
                 if not is_folder:
-                    yield Found(prefix + name, entry, has_suffix(name))
-                elif is_link and is_loop(entry.path, way):
+                    yield Found(prefix + entry.name, entry, has_suffix(entry.name))
+                elif entry.is_symlink() and guard.is_loop(entry.path, way):
                     leftovers.add(Why.LOOP, entry.path)
                 else:
-                    pending.append((f"{prefix}{name}/", (*way, entry.path)))
+                    pending.append((f"{prefix}{entry.name}/", (*way, entry.path)))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # links in a circle, or what is behind a link cannot be looked at
+        return False
+
+
+class _LinkGuard:
+    """Links to folders, as one search follows them."""
+
+    def __init__(self) -> None:
+        self._identities: dict[str, tuple[int, int]] = {}
+        self._visits: Counter[tuple[int, int]] = Counter()
+
+    def is_loop(self, path: str, way: Sequence[str]) -> bool:
+        """Return whether a link leads back to a folder on the way to it.
+
+        Raises:
+            InvalidArgument: If too many links have led to its folder.
+        """
+        place = self._identity(path)
+        self._visits[place] += 1
+        if self._visits[place] > _MOST_VISITS:
+            raise InvalidArgument(
+                f"more than {_MOST_VISITS:,} symbolic links lead to one folder",
+                path=path,
+                remedy="Name the folders without links.",
+            )
+        return any(self._identity(folder) == place for folder in way)
+
+    def _identity(self, path: str) -> tuple[int, int]:
+        if path not in self._identities:
+            found = os.stat(path)
+            self._identities[path] = found.st_dev, found.st_ino
+        return self._identities[path]
 
 
 def is_dead(found: Found) -> bool:
@@ -228,22 +245,28 @@ def is_dead(found: Found) -> bool:
 
 def is_parquet(path: str, leftovers: Leftovers) -> bool:
     """Return whether a file on disk counts whose name does not tell, and note it if not."""
-    why = _why_not(path)
+    why = why_not(path)
     if why is not None:
         leftovers.add(why, path)
     return why is None
 
 
-def _why_not(path: str) -> Why | None:
-    """Return why a file does not count; None if it does, or if that cannot be seen."""
+def why_not(path: str) -> Why | None:
+    """Return why a file on disk does not count, whatever its name.
+
+    Returns:
+        None if it does; and if that cannot be seen, or if it has a Parquet ending and any content.
+    """
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             return Why.NOT_REGULAR
         if not found.st_size:
             return Why.EMPTY
+        if has_suffix(path):
+            return None
         with open(path, "rb", buffering=0) as file:
-            return why_not_by_magic(found.st_size, lambda start, stop: _read(file, start, stop))
+            return why_not_by_magic(found.st_size, partial(_read, file))
     except OSError as error:
         return Why.DEAD if error.errno in NOWHERE else None
 

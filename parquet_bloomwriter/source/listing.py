@@ -13,7 +13,7 @@ last of them, and no longer: a list of locations may be kept for hours, while fi
 anew.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH118, PTH207  paths stay spelled as they were given
+# ruff: noqa: PTH112, PTH113, PTH207  paths stay spelled as they were given
 from __future__ import annotations
 
 import glob
@@ -73,14 +73,32 @@ def find_local(given: str, leftovers: Leftovers | None = None) -> list[str]:
         )
         return sorted(found) or none_in(given, left)
     if is_pattern(given):
-        matching = sorted(glob.glob(given, recursive=True))
-        return [path for path in matching if os.path.isfile(path)] or none_matches(given)
+        files = (path for path in _matching(given) if os.path.isfile(path))
+        return sorted(files) or none_matches(given)
     return [given]
 
 
-def find_in_folder(
-    given: StrPath, filesystem: object = None
-) -> list[tuple[str, int | None]]:
+def _matching(pattern: str) -> Iterable[str]:
+    """Return what a local pattern matches: files, and maybe folders.
+
+    Under `**`, the module `glob` would follow links in circles, and links multiply.
+    """
+    folder, patterns = split_pattern(pattern)
+    if "**" not in patterns or not {"", ".", ".."}.isdisjoint(patterns):
+        return glob.glob(pattern, recursive=True)
+    start = f"{folder}/" if folder or pattern.startswith("/") else ""
+    if not os.path.isdir(start or os.curdir):
+        return ()
+    is_open = any(one.startswith(".") for one in patterns)
+    below = walk(
+        start or os.curdir,
+        Leftovers(),
+        hides=lambda entry, is_folder: is_folder and entry.name.startswith(".") and not is_open,
+    )
+    return (start + one.inner for one in below if matches(patterns, one.inner.split("/")))
+
+
+def find_in_folder(given: StrPath, filesystem: object = None) -> list[tuple[str, int | None]]:
     """Find the files in a folder, of which rows are to be read; links that lead nowhere have none.
 
     Args:
@@ -105,9 +123,7 @@ def find_in_folder(
         )
     if _stat(place)[0] != "directory":
         return []
-    return [
-        (inner_path(path, place.path), size_in(info)) for path, info in _members(place, left)
-    ]
+    return [(inner_path(path, place.path), size_in(info)) for path, info in _members(place, left)]
 
 
 def is_pattern(given: str) -> bool:
@@ -307,7 +323,7 @@ def _list_remote(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
 
 
 def _stat(place: ResolvedPath) -> tuple[str, Any]:
-    """Return what is at a place, "file", "directory" or "nothing", and what the store says of it."""
+    """Return "file", "directory" or "nothing", and what the store says of it."""
     from parquet_bloomwriter.source.remote import stat_arrow, stat_fsspec
 
     stat = stat_fsspec if is_fsspec(place.filesystem) else stat_arrow

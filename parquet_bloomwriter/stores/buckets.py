@@ -157,11 +157,8 @@ def candidates_in(bucket: Bucket, prefix: str, leftovers: Leftovers) -> Candidat
     )
 
 
-def parquet_among(
-    bucket: Bucket, doubtful: Sequence[Listed], leftovers: Leftovers
-) -> list[Listed]:
+def parquet_among(bucket: Bucket, doubtful: Sequence[Listed], leftovers: Leftovers) -> list[Listed]:
     """Return the objects that are Parquet by their last or first bytes."""
-
 
     def why_not(one: Listed) -> Why | None:
         return why_not_by_magic(one.size, lambda start, stop: bucket.read(one.key, start, stop)[0])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import locate, without_secrets
+from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import (
     find_sources,
     matches,
@@ -28,7 +29,6 @@ from parquet_bloomwriter.stores.s3.urls import ObjectPath, is_s3, parse_url
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from parquet_bloomwriter.source.folders import Leftovers
     from parquet_bloomwriter.stores.s3.answers import Listed
 
 
@@ -47,7 +47,7 @@ class RemoteFile:
     """Whether it was found below a prefix or by a pattern, and not named itself."""
 
 
-def find_remote(url: str, leftovers: Leftovers) -> list[RemoteFile]:
+def find_remote(url: str, leftovers: Leftovers | None = None) -> list[RemoteFile]:
     """Find the files that a URL names, in the order of their names.
 
     A name that is not there is taken for a file: opening it says so.
@@ -60,6 +60,7 @@ def find_remote(url: str, leftovers: Leftovers) -> list[RemoteFile]:
         InvalidArgument: If nothing is below the prefix, or nothing matches the pattern.
         OSError, FileProblem: If the store cannot be listed.
     """
+    leftovers = Leftovers() if leftovers is None else leftovers
     if is_s3(url):
         return _find_objects(url, leftovers)
     # Imported here: commands on local files need none of it.

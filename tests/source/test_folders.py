@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -27,15 +26,14 @@ from parquet_bloomwriter import (
     scan_polars,
 )
 from parquet_bloomwriter.errors import InvalidArgument
-from parquet_bloomwriter.index.contract import LISTING
 from parquet_bloomwriter.index.files import list_files
-from parquet_bloomwriter.index.log.log import IndexLog
-from parquet_bloomwriter.source import find_sources
-from parquet_bloomwriter.source import folders
+from parquet_bloomwriter.source import find_sources, folders
 from parquet_bloomwriter.source.folders import Leftovers, Why
 from tests.source.stores import CountingHandler
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 VALUE = 7
@@ -120,6 +118,10 @@ def _rows(root: Path, **options: Any) -> dict[str, int]:  # noqa: ANN401  of pya
     }
 
 
+def _seen(path: str) -> str:
+    return path
+
+
 EVERY = sorted((*COUNT, *LINKS))
 
 
@@ -180,7 +182,7 @@ def test_a_name_that_is_no_utf8_is_no_obstacle(tmp_path: Path) -> None:
     root = tmp_path / "t"
     _write(root / "a.parquet", 1)
     for name in (b"\xff.parquet", b"\xfe"):
-        os.rename(root / "a.parquet", os.fsencode(root) + b"/" + name)
+        (root / "a.parquet").rename(root / os.fsdecode(name))
         _write(root / "a.parquet", 1)
     assert len(probe(root, f"id = {VALUE}").might_match) == 3
     created = index.create(root, "id", name="ix")
@@ -204,22 +206,32 @@ def test_damaged_files_count_so_that_opening_them_says_so(tmp_path: Path) -> Non
         "start",
         "whole",
     ]
-    assert {os.path.basename(one.path or "") for one in report.failed} >= {"start", "encrypted"}
+    assert {*_names((one.path for one in report.failed), root)} >= {"start", "encrypted"}
     assert not report.passed_over
 
 
-def test_links_that_multiply_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_follow_no_links_in_circles(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    _write(root / "p=1/.h/a.parquet", 1)
+    _write(root / "p=1/b.parquet", 2)
+    for name in ("x", "y"):  # two links: 2**40 paths
+        (root / name).symlink_to(root)
+    (root / "z").symlink_to(root / "p=1")
+    found = _names(find_sources(f"{root}/**/*.parquet"), root)
+    assert found == ["p=1/b.parquet", "z/b.parquet"]
+    assert len(list(for_each_file(f"{root}/**/*.parquet", _seen))) == 1
+
+
+def test_links_that_multiply_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "_MOST_VISITS", 20)
     for level in range(30):
         (tmp_path / f"{level}").mkdir()
         for name in ("x", "y"):
             (tmp_path / f"{level}" / name).symlink_to(tmp_path / f"{level + 1}")
     (tmp_path / "30").mkdir()
-    for find in (find_sources, list_files, for_each_file):
+    for find in (find_sources, list_files, lambda path: list(for_each_file(path, _seen))):
         with pytest.raises(InvalidArgument, match="symbolic links lead to one folder"):
-            list(find(str(tmp_path / "0"), *([str] if find is for_each_file else [])))
+            find(str(tmp_path / "0"))
 
 
 def test_no_file_is_not_said_where_a_link_leads_nowhere(tmp_path: Path) -> None:
@@ -260,7 +272,7 @@ def test_an_index_of_before_reads_what_it_did_not_find(
         root = tmp_path / contract
         _write(root / "a.parquet", 1)
         monkeypatch.setattr("parquet_bloomwriter.index.config.LISTING", {})
-        index.create(root, "id", name="ix", contract=contract)  # type: ignore[arg-type]
+        index.create(root, "id", name="ix", contract=contract)
         _write(root / "000000_0", 2)
         _write(root / "_day=1/b.parquet", 3)
         monkeypatch.undo()
@@ -281,9 +293,14 @@ def test_files_that_an_index_knows_are_not_opened(
         _write(root / f"00000{number}_0", number)
     index.create(root, "id", name="ix")
     (root / "000003_0").write_bytes(b"new, and not Parquet")
-    opened = []
-    real = folders._why_not  # noqa: SLF001  what opens the file
-    monkeypatch.setattr(folders, "_why_not", lambda path: opened.append(path) or real(path))
+    opened: list[str] = []
+    real = folders.why_not
+
+    def why_not(path: str) -> Why | None:
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(folders, "why_not", why_not)
     assert index.lookup(root, f"id = {VALUE}").num_kept == 3
     assert opened == [str(root / "000003_0")]
 
