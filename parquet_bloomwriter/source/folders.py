@@ -177,7 +177,8 @@ def walk(
     Args:
         root: The folder.
         leftovers: Takes what is passed over.
-        hides: Which entries are hidden, given an entry and whether it is a folder; None: the rule.
+        hides: Which entries are hidden of those whose names are conspicuous, given an entry and
+            whether it is a folder; None: the rule.
 
     Raises:
         InvalidArgument: If links lead to the same folder a thousand times.
@@ -190,15 +191,20 @@ def walk(
         prefix, way = pending.pop()
         with os.scandir(way[-1]) as entries:
             for entry in entries:
+                name = entry.name
                 is_folder = _is_folder(entry)
-                if hides(entry, is_folder):
+                if _may_hide(name) and hides(entry, is_folder):
                     continue
                 if not is_folder:
-                    yield Found(prefix + entry.name, entry, has_suffix(entry.name))
+                    yield Found(prefix + name, entry, name.endswith(SUFFIXES) or has_suffix(name))
                 elif entry.is_symlink() and guard.is_loop(entry.path, way):
                     leftovers.add(Why.LOOP, entry.path)
                 else:
-                    pending.append((f"{prefix}{entry.name}/", (*way, entry.path)))
+                    pending.append((f"{prefix}{name}/", (*way, entry.path)))
+
+
+def _may_hide(name: str) -> bool:
+    return name.startswith(_HIDDEN) or name.endswith(_BEING_COPIED)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
