@@ -25,6 +25,7 @@ from parquet_bloomwriter.errors import (
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
 from parquet_bloomwriter.source.filesystems import check_local, is_far
+from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.stores.listing import find_remote
 from parquet_bloomwriter.text import safe
@@ -130,8 +131,9 @@ def for_each_file(  # noqa: PLR0913  all by keyword
     done.
 
     Args:
-        inputs: Files, URLs, folders (searched through for Parquet files; names that begin with `.`
-            or `_` are left out, as readers of datasets do) and glob patterns; one or several.
+        inputs: Files, URLs, folders (searched through for Parquet files, as Spark does: hidden
+            names are left out, links are followed, and each file is worked on once) and glob
+            patterns; one or several.
         verb: Called with a path, the path of its new version (None for in place), and the number
             of threads it may use; or with the path alone. With `backup_dir`, also with a keyword of
             that name: the folder for the old version of this file, as `bloomify`, `strip` and
@@ -211,8 +213,15 @@ def find_tasks(
     *,
     output: StrPath | None = None,
     backup_dir: StrPath | None = None,
+    leftovers: Leftovers | None = None,
 ) -> list[FileTask]:
     """Find the files that inputs of `for_each_file` name, and decide where their versions go.
+
+    Args:
+        inputs: As for `for_each_file`.
+        output: As for `for_each_file`.
+        backup_dir: As for `for_each_file`.
+        leftovers: Takes what is passed over in folders.
 
     Raises:
         InvalidArgument, OSError: As `for_each_file`.
@@ -226,7 +235,7 @@ def find_tasks(
             check_local(path)
     for error in missing(named):
         raise error
-    files = find_files(named)
+    files = find_files(named, leftovers)
     many = len(files) > 1 or any(one.place != one.name or one.is_found for one in files)
     outputs = _outputs(files, new, many=many)
     backups = _backups(files, kept, folders=_folders(named, new if many else None))
@@ -334,16 +343,21 @@ def missing(inputs: Iterable[str]) -> list[FileNotFoundError]:
     ]
 
 
-def find_files(inputs: Iterable[str]) -> list[InputFile]:
-    """Find the files that inputs of `for_each_file` name, each once.
+def find_files(inputs: Iterable[str], leftovers: Leftovers | None = None) -> list[InputFile]:
+    """Find the files that inputs of `for_each_file` name, each once, whatever links lead to it.
+
+    Args:
+        inputs: As for `for_each_file`.
+        leftovers: Takes what is passed over in folders.
 
     Raises:
         InvalidArgument: If an input matches nothing.
         OSError: If a folder cannot be listed.
     """
+    left = Leftovers() if leftovers is None else leftovers
     files: dict[str, InputFile] = {}
     for given in inputs:
-        for found in _expand(given):
+        for found in _expand(given, left):
             one = found.path if is_far(found.path) else os.path.realpath(found.path)
             files.setdefault(one, found)
     return list(files.values())
@@ -365,13 +379,13 @@ def _is_missing(given: str) -> bool:
     return False
 
 
-def _expand(given: str) -> list[InputFile]:
+def _expand(given: str, leftovers: Leftovers) -> list[InputFile]:
     if is_far(given):
         return [
             InputFile(found.url, found.size, found.is_found, found.inner, found.inner)
-            for found in find_remote(given)
+            for found in find_remote(given, leftovers)
         ]
-    paths = find_local(given)
+    paths = find_local(given, leftovers)
     if os.path.isdir(given):
         folder, is_found = given, True
     else:

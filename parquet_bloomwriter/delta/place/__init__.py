@@ -22,7 +22,7 @@ from parquet_bloomwriter.delta.place.local import LocalPlace
 from parquet_bloomwriter.delta.place.uris import data_path, new_name
 from parquet_bloomwriter.errors import InvalidArgument, StoreProblem
 from parquet_bloomwriter.source.filesystems import is_far
-from parquet_bloomwriter.source.listing import has_suffix
+from parquet_bloomwriter.source.folders import has_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

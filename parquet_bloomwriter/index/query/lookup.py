@@ -16,6 +16,7 @@ from parquet_bloomwriter.arguments import paths_of
 from parquet_bloomwriter.errors import FileProblem, IndexNotFound, InvalidArgument, Proposal, Way
 from parquet_bloomwriter.iceberg.names import is_iceberg
 from parquet_bloomwriter.index.changes import current_files, positions, relative_to
+from parquet_bloomwriter.index.contract import knows_all_files
 from parquet_bloomwriter.index.describe import describe
 from parquet_bloomwriter.index.files import FileId, file_id, location, relative_path
 from parquet_bloomwriter.index.layout import (
@@ -47,6 +48,7 @@ from parquet_bloomwriter.index.report import Code, IndexUse, LookupReport, Reaso
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.index.table_formats import why_not_plain
 from parquet_bloomwriter.predicate import columns_of, parse, to_text
+from parquet_bloomwriter.source.folders import Leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -133,8 +135,10 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
     else:
         found = _promised_files(table, root, files, opened.values())
     was_listed = found is None and files is None
+    left = Leftovers()
     if found is None:
-        found = current_files(table, root, files)
+        those = [(one.root, one.files) for one in opened.values() if isinstance(one, Snapshot)]
+        found = current_files(table, root, files, left, known=those)
     places = _places(root, name)
     all_answers = {
         folder: _ask(folder, one, expression, found, root) for folder, one in opened.items()
@@ -159,6 +163,7 @@ def look_up_in(  # noqa: PLR0913  as `look_up`
         kept_bytes=int(sizes[kept].sum()),
         indexes=tuple(answer.use for answer in answers),
         was_listed=was_listed,
+        passed_over=left.groups(),
     )
 
 
@@ -277,7 +282,7 @@ def _by_slices(
         return None
     state = snapshot.table_state
     if managed is None or state is None:
-        if managed is not None or state is not None:
+        if managed is not None or state is not None or not knows_all_files(entry.options):
             return None
     elif not state.is_of(managed) or not is_complete(entry.options):
         return None
@@ -362,12 +367,12 @@ def _promised_files(
 ) -> list[FileId] | None:
     """Return the files of a table as its indexes know them; None if the table must be listed.
 
-    It need not be listed if the contract of all indexes of the table is "immutable", and they know
-    some of the files that are asked about.
+    It need not be listed if the contract of all indexes of the table is "immutable", they were made
+    by the present rule of what counts, and they know some of the files that are asked about.
     """
     path = absolute_path(table)
     about = [one for one in opened if isinstance(one, Snapshot) and is_in(path, one.root)]
-    if not about or any(one.entry.contract != "immutable" for one in about):
+    if not about or not all(knows_all_files(one.entry.options) for one in about):
         return None
     promised: dict[str, FileId] = {}
     for one in about:

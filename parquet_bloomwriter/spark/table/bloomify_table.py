@@ -85,8 +85,8 @@ def bloomify_table(  # noqa: PLR0913  the verb's options, all by keyword
 
     The files must lie on disks that the driver (on Spark Connect: the server) and all executors
     reach by the same path, or on S3 (`s3a://`), GCS (`gs://`), Azure (`abfss://`) or HDFS. The
-    files of a table are those that Spark reads: with any suffix, but not below names that begin
-    with `.` or `_`. Files that are not Parquet are left in place, or copied unchanged. Of the
+    files of a table are those that Spark reads: with any suffix, also behind symbolic links, but
+    no hidden ones. Files that are not Parquet are left in place, or copied unchanged. Of the
     hidden files only `_SUCCESS` is copied, at the end, if no file failed.
 
     On stores, executors use the keys and endpoints of Spark's configuration. There the output

@@ -1,16 +1,13 @@
 """The files of a table that Spark reads: those of a folder, in partitions or not.
 
-Spark reads every file of the folder, with any suffix. It passes over files and folders whose names
-begin with `.`, or begin with `_` and have no `=` (`_a=1` is a partition). Source: Spark,
-HadoopFSUtils.shouldFilterOutPathName.
+Spark reads every file of the folder that is not hidden (`source.folders`), with any suffix.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120, PTH123  paths stay as given
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH119, PTH120  paths stay as given
 from __future__ import annotations
 
 import itertools
 import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,13 +19,17 @@ from parquet_bloomwriter.replace.external_references import (
     find_references,
     format_of,
 )
-from parquet_bloomwriter.source.listing import has_suffix, none_in
+from parquet_bloomwriter.source.folders import Leftovers, Why, walk, why_not
+from parquet_bloomwriter.source.listing import none_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MAGIC = (b"PAR1", b"PARE")
-_BEING_COPIED = "._COPYING_"
+_WHY_NOT = {
+    Why.NOT_REGULAR: "not a regular file",
+    Why.EMPTY: "an empty file, which Spark passes over",
+    Why.NOT_PARQUET: "not a Parquet file",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,23 +70,10 @@ def table_files(path: str) -> tuple[str, tuple[TableFile, ...]]:
     return root, tuple(files)
 
 
-def is_hidden(name: str) -> bool:
-    """Return whether Spark passes over files and folders of this name."""
-    underscored = name.startswith("_") and "=" not in name
-    return underscored or name.startswith(".") or name.endswith(_BEING_COPIED)
-
-
-def names_in(root: str, folder: str = "") -> Iterator[str]:
+def names_in(root: str) -> Iterator[str]:
     """Yield the names of all files that Spark reads, relative to the root, with "/"."""
-    with os.scandir(os.path.join(root, folder)) as entries:
-        for entry in entries:
-            if is_hidden(entry.name):
-                continue
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                yield from names_in(root, name)
-            elif not (entry.is_symlink() and os.path.isdir(entry.path)):
-                yield name
+    for found in walk(root, Leftovers()):
+        yield found.inner
 
 
 def check_is_plain(root: str, files: Iterable[TableFile], *, in_place: bool) -> None:
@@ -135,21 +123,8 @@ def refused(problem: str, root: str, remedy: str) -> UnsafeTarget:
 def _file(root: str, name: str) -> TableFile:
     path = os.path.join(root, name)
     try:
-        found = os.stat(path)
-        size, why_not = found.st_size, _why_not(path, found)
+        size = os.stat(path).st_size
     except OSError:  # opening the file reports the error
-        size, why_not = 0, ""
-    return TableFile(path=path, name=name, size=size, why_not=why_not)
-
-
-def _why_not(path: str, found: os.stat_result) -> str:
-    if not stat.S_ISREG(found.st_mode):
-        return "not a regular file"
-    if not found.st_size:
-        return "an empty file, which Spark passes over"
-    if has_suffix(path):
-        return ""
-    with open(path, "rb") as file:
-        start = file.read(4)
-        file.seek(-min(4, found.st_size), os.SEEK_END)
-        return "" if start in _MAGIC or file.read(4) in _MAGIC else "not a Parquet file"
+        return TableFile(path=path, name=name, size=0)
+    why = why_not(path)
+    return TableFile(path=path, name=name, size=size, why_not=_WHY_NOT.get(why, "") if why else "")

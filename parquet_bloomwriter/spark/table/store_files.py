@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.index.storage.base import is_on_store
 from parquet_bloomwriter.replace.external_references import find_by_name
+from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import none_in
-from parquet_bloomwriter.spark.table.files import TableFile, check_reference, is_hidden
-from parquet_bloomwriter.stores.buckets import open_place
+from parquet_bloomwriter.spark.table.files import TableFile, check_reference
+from parquet_bloomwriter.stores.buckets import candidates_in, open_place
 from parquet_bloomwriter.stores.references import (
     find_records_above,
     find_records_below,
@@ -100,10 +101,9 @@ def check_output(output: str, table: str) -> None:
 
 def _objects(bucket: Bucket, prefix: str) -> list[TableFile]:
     found = []
-    for one in bucket.objects(prefix):
+    sure, doubtful = candidates_in(bucket, prefix, Leftovers())
+    for one in sorted(sure + doubtful):
         name = one.key.removeprefix(prefix)
-        if name.endswith("/") or any(map(is_hidden, name.split("/"))):
-            continue
         why_not = "" if one.size else "an empty file, which Spark passes over"
         url = bucket.spell(one.key)
         found.append(TableFile(path=url, name=name, size=one.size, why_not=why_not))
