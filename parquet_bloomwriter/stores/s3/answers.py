@@ -9,7 +9,6 @@ Source: Amazon S3 API Reference, "Error responses" and "Actions defined by Amazo
 from __future__ import annotations
 
 import errno
-import re
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
@@ -189,7 +188,7 @@ def error_of(refusal: Refusal, operation: str, place: ObjectPath) -> Exception:
         needed = _PERMISSIONS.get(operation, operation)
         problem = f"the store forbids it; this needs the permission {needed}"
         if refusal.text.strip(".").lower() not in ("", "access denied", "forbidden"):
-            problem += f"; it says: {one_line(refusal.text.rstrip('.'))}"
+            problem += f"; it says: {' '.join(refusal.text.rstrip('.').split())}"
         remedy = "Check the credentials in use and the bucket's policy."
     elif code == "NoSuchUpload":
         problem, remedy = "somebody ended our upload", "Run the command again."
@@ -238,9 +237,3 @@ def no_answers() -> tuple[type[BaseException], ...]:
         ConnectionError,
         TimeoutError,
     )
-
-
-def one_line(error: BaseException | str | None) -> str:
-    """Return what an error says as one line, without the user and the password of a URL."""
-    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))
-    return " ".join(text.split()) or type(error).__name__

@@ -29,11 +29,11 @@ from parquet_bloomwriter.stores.s3.answers import (
     Refusal,
     error_of,
     no_answers,
-    one_line,
     quoted,
 )
 from parquet_bloomwriter.stores.s3.urls import ObjectPath
 from parquet_bloomwriter.stores.traffic import StoreTraffic
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -507,7 +507,7 @@ class S3Bucket:
                     break
         if not isinstance(problem, Refusal):
             raise StoreProblem(
-                f"the store does not answer: {one_line(problem)}",
+                f"the store does not answer: {words_of(problem)}",
                 path=self.spell(key),
                 remedy="Check the network and AWS_ENDPOINT_URL, and run the command again.",
             ) from problem
@@ -537,7 +537,7 @@ class S3Bucket:
             raise NoAnswer from error
         except BotoCoreError as error:  # no credentials, a region that does not exist
             raise StoreProblem(
-                one_line(error),
+                words_of(error),
                 path=self.spell(str(arguments.get("Key", ""))),
                 remedy="boto3 finds credentials and the region in the environment (AWS_PROFILE, "
                 "AWS_ACCESS_KEY_ID, AWS_REGION), its files, or from the machine.",
@@ -601,7 +601,7 @@ class S3Bucket:
 
     def _unknown(self, key: str, reason: BaseException | None) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"the store did not answer: {one_line(reason)}",
+            f"the store did not answer: {words_of(reason)}",
             path=self.spell(key),
             remedy="Run the command again: it sees which version is there.",
         )

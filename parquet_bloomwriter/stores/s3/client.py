@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.errors import InvalidArgument
 from parquet_bloomwriter.source.filesystems import without_secrets
-from parquet_bloomwriter.stores.s3.answers import one_line
 from parquet_bloomwriter.stores.s3.bucket import S3Bucket
 from parquet_bloomwriter.stores.s3.settings import settings_of
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from parquet_bloomwriter.stores.s3.settings import BucketSettings
@@ -92,6 +92,6 @@ def _client(
         return session.client("s3", endpoint_url=endpoint, config=config, **keys)
     except (BotoCoreError, ValueError) as error:
         raise InvalidArgument(
-            f"boto3 cannot open S3: {one_line(error)}",
+            f"boto3 cannot open S3: {words_of(error)}",
             remedy="Check AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL.",
         ) from error
