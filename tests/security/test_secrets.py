@@ -70,7 +70,7 @@ class HttpError(Exception):
         return f"403, message='Forbidden', url='{self.url}'"
 
 
-class Leaky(MemoryFileSystem):  # type: ignore[misc]  fsspec has no types
+class Leaky(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A store whose library puts the URL into its errors."""
 
     kind = 0
