@@ -6,14 +6,19 @@ import contextlib
 import gc
 import os
 import sys
+import traceback
 import warnings
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 
 from bloomify.console.console import PROGRAM, color, complain, discard
 from bloomify.console.help import Verbs
 from parquet_bloomwriter import __version__
+from parquet_bloomwriter.text import redacted
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 VERBS = ("add", "strip", "repair", "advise", "inspect", "verify", "probe", "check-engine", "index")
 """The commands in the order of the help page."""
@@ -113,12 +118,20 @@ def _show_warning(  # noqa: PLR0913, PLR0917  as Python's own
         _SHOW_WARNING(message, category, filename, lineno, file, line)
 
 
+def _show_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print the traceback of a bug, without the secrets that stand in its errors."""
+    sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
+
+
 def main() -> None:
     """Run the command line of this process and exit."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     warnings.showwarning = _show_warning
+    sys.excepthook = _show_traceback
     _choose_allocator()
     # The metadata of a large table are millions of objects. By default Python looks for cycles
     # among them after each 700 new ones, which takes as long as reading them.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
-from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument
+from parquet_bloomwriter.errors import ColumnNotFound, InvalidArgument, redacting
 from parquet_bloomwriter.scan.snapshots import OpenFile, open_file
 from parquet_bloomwriter.source import Location, find_sources
 from parquet_bloomwriter.source.filesystems import is_url, locate
@@ -94,6 +94,7 @@ class TableFiles:
         )
 
 
+@redacting()
 def find_table(
     source: Any,  # noqa: ANN401  whatever pyarrow reads
     *,

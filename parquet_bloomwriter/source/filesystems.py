@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from parquet_bloomwriter.arguments import is_of_library
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, StoreProblem, redact, redacting
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,9 @@ class ResolvedPath(NamedTuple):
     path: str
     name: str
     """As the caller spelled it, without secrets, for messages."""
+
+    def __repr__(self) -> str:
+        return f"ResolvedPath({self.name!r})"
 
 
 def locate(given: StrPath, filesystem: object = None) -> ResolvedPath:
@@ -150,9 +154,10 @@ def _resolve(url: str) -> tuple[FileSystem, str]:
         bucket, slash, key = url.removeprefix("s3://").partition("/")
         url, key = f"s3://{bucket}", slash + key
     try:
-        filesystem, path = pafs.FileSystem.from_uri(url)
+        with redacting():
+            filesystem, path = pafs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, NotImplementedError) as error:
-        return _resolve_by_fsspec(url + key, str(error))
+        return _resolve_by_fsspec(url + key, words_of(error))
     except OSError as error:
         if _NO_JAVA.search(str(error)) is None:
             raise
@@ -171,7 +176,7 @@ def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise InvalidArgument(
-            f'pyarrow cannot open "{shown}": {without_secrets(problem)}',
+            f'pyarrow cannot open "{shown}": {problem}',
             remedy=_SFTP_REMEDY
             if is_sftp
             else "Install fsspec, and its package for this kind of store.",
@@ -180,10 +185,19 @@ def _resolve_by_fsspec(url: str, problem: str) -> tuple[FileSystem, str]:
         filesystem, path = url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise InvalidArgument(
-            f'neither pyarrow nor fsspec can open "{shown}": {without_secrets(str(error))}',
+            f'neither pyarrow nor fsspec can open "{shown}": {words_of(error)}',
             remedy=_SFTP_REMEDY
             if is_sftp and isinstance(error, ImportError)
             else "Check its beginning, or install fsspec's package for this kind of store.",
+        ) from error
+    except OSError as error:
+        redact(error)
+        raise
+    except Exception as error:  # of the library that makes the connection
+        raise StoreProblem(
+            f"the store cannot be opened: {words_of(error)}",
+            path=shown,
+            remedy="Check the URL, the network and the credentials.",
         ) from error
     return filesystem, path
 

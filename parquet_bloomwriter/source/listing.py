@@ -40,6 +40,7 @@ from parquet_bloomwriter.source.folders import (
     why_not_by_magic,
 )
 from parquet_bloomwriter.source.local import open_local
+from parquet_bloomwriter.text import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -182,7 +183,7 @@ _TRUSTED_S = 30.0
 """Seconds for which a listing is trusted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Location:
     """Where a file is. Equal locations lead to the same file."""
 
@@ -195,17 +196,20 @@ class Location:
     name: str = field(default="", compare=False)
     """Its name in messages; "" stands for the path."""
 
-    inner: str = field(default="", compare=False, repr=False)
+    inner: str = field(default="", compare=False)
     """Its path within the folder that was named; "" if the file was, or a pattern."""
 
-    found: Any = field(default=None, compare=False, repr=False)
+    found: Any = field(default=None, compare=False)
     """What a listing said of it, which saves asking again for some seconds."""
 
-    found_at: float = field(default=0.0, compare=False, repr=False)
+    found_at: float = field(default=0.0, compare=False)
     """When the listing was made, seconds since 1970 UTC."""
 
     def __str__(self) -> str:
         return self.name or self.path
+
+    def __repr__(self) -> str:
+        return f"Location({redacted(str(self))!r})"
 
     def open(self) -> AbstractContextManager[Source]:
         """Open the file for reading.
@@ -304,9 +308,10 @@ def _inner(place: ResolvedPath, *, is_folder: bool) -> Callable[[str], str]:
 
 
 def _find_remote(place: ResolvedPath, leftovers: Leftovers) -> list[Listed]:
-    from parquet_bloomwriter.source.remote import naming_permissions
+    from parquet_bloomwriter.source.remote import asking_fsspec, naming_permissions
 
-    with naming_permissions(place.name):
+    asking = asking_fsspec if is_fsspec(place.filesystem) else naming_permissions
+    with asking(place.name):
         return _list_remote(place, leftovers)
 
 

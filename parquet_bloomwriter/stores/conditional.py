@@ -40,6 +40,7 @@ from parquet_bloomwriter.source.filesystems import SCHEMES
 from parquet_bloomwriter.stores.cloud_settings import connection_of
 from parquet_bloomwriter.stores.reader import ObjectReader
 from parquet_bloomwriter.stores.whole import FileState, FolderFile, WholeStore
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     import mmap
@@ -68,7 +69,6 @@ _BLOB_HOST = re.compile(r"([a-z0-9]+)\.(?:blob|dfs)\.", re.IGNORECASE)
 _MS_PER_S, _NS_PER_MS = 1000, 1_000_000
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
 _FORBIDDEN = re.compile(r"status code: 40[13]")
-_PARAMETERS = re.compile(r"\?\S*")
 _SIGNATURE = re.compile(r"\?(?:.*&)?(?:sig|x-goog-signature)=", re.IGNORECASE)
 _NEW = {"Content-Type": "application/vnd.apache.parquet"}
 _MAX_WORDS = 300
@@ -643,5 +643,4 @@ def _pauses() -> Iterator[float]:
 
 def _words(error: BaseException | None) -> str:
     """Return what an error of obstore's says, in one line, without its dump and without secrets."""
-    text = " ".join(str(error).split("\n\nDebug source")[0].split())
-    return _PARAMETERS.sub("", text)[:_MAX_WORDS] or type(error).__name__
+    return words_of(error).split(" Debug source")[0][:_MAX_WORDS]

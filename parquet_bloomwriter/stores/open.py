@@ -20,6 +20,7 @@ from parquet_bloomwriter.source.listing import (
 from parquet_bloomwriter.stores.conditional import ConditionalStore, is_conditional, split_url
 from parquet_bloomwriter.stores.file_systems import SftpStore, store_of
 from parquet_bloomwriter.stores.hdfs import HdfsStore
+from parquet_bloomwriter.text import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +90,8 @@ def reaching(url: str) -> Iterator[None]:
     except (BloomwriterError, FileNotFoundError, PermissionError):
         raise
     except Exception as error:
-        words = without_secrets(" ".join(str(error).split())) or type(error).__name__
         raise StoreProblem(
-            f"the store cannot be opened: {words}",
+            f"the store cannot be opened: {words_of(error)}",
             path=without_secrets(url),
             remedy="Check the URL, the network and the credentials.",
         ) from error

@@ -35,7 +35,7 @@ from parquet_bloomwriter.reports.advice import (
 from parquet_bloomwriter.rewrite.layout import refuse_encrypted
 from parquet_bloomwriter.source.open import opened_with_footer
 from parquet_bloomwriter.table_files.files import TableFile, columns_of_file
-from parquet_bloomwriter.text import count
+from parquet_bloomwriter.text import count, words_of
 from parquet_bloomwriter.values import LeafReader, is_near
 from parquet_bloomwriter.verbs.inspect import values_and_nulls
 
@@ -387,7 +387,7 @@ class _Survey:
                 if len(samples) == 2 and samples[0].is_like(samples[1]):  # noqa: PLR2004  a pair
                     break
         except (OSError, pa.ArrowException) as error:
-            unreadable = "a column chunk cannot be read: " + " ".join(str(error).split())
+            unreadable = "a column chunk cannot be read: " + words_of(error)
         return samples, unreadable
 
 

@@ -24,11 +24,11 @@ from parquet_bloomwriter.errors import (
 )
 from parquet_bloomwriter.parallel import default_jobs
 from parquet_bloomwriter.replace.target import check_backup_folder, check_folders_above, lies_in
-from parquet_bloomwriter.source.filesystems import check_local, is_far
+from parquet_bloomwriter.source.filesystems import check_local, is_far, is_url
 from parquet_bloomwriter.source.folders import Leftovers
 from parquet_bloomwriter.source.listing import find_local, is_pattern
 from parquet_bloomwriter.stores.listing import find_remote
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import redacted, safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,6 +45,8 @@ class FileOutcome(Generic[R]):
     """What became of one file."""
 
     path: str
+    """Its path or URL, as `output` without secrets."""
+
     output: str | None
     """Where the new version was to go; None for in place."""
 
@@ -63,6 +65,12 @@ class FileOutcome(Generic[R]):
         text = safe(f"{kind}{self.error}")
         is_named = isinstance(self.error, BloomwriterError) and self.error.path is not None
         return text if is_named else f"{safe(self.path)}: {text}"
+
+    def __post_init__(self) -> None:
+        for name in ("path", "output"):
+            given = getattr(self, name)
+            if given is not None and is_url(given):
+                object.__setattr__(self, name, redacted(given))
 
 
 class BackingUp(Protocol[R_co]):

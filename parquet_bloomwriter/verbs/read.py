@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from parquet_bloomwriter.arguments import names_of
 from parquet_bloomwriter.column_names import check_is_one_name
-from parquet_bloomwriter.errors import InvalidArgument
+from parquet_bloomwriter.errors import InvalidArgument, redacting
 from parquet_bloomwriter.hashing import HashKind
 from parquet_bloomwriter.predicate.dnf import repeatable
 from parquet_bloomwriter.predicate.expression import Constant
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 
 
+@redacting()
 def read_table(  # noqa: PLR0913  pyarrow's arguments, all by keyword
     source: object,
     *,

@@ -382,8 +382,11 @@ def test_uploads_of_dead_runs_are_ended_and_no_others(client: Client, bucket: st
     theirs = client.create_multipart_upload(Bucket=bucket, Key="theirs")["UploadId"]
     opened = open_bucket(bucket)
     dead, alive = (opened.begin_upload(key) for key in ("dead", "alive"))
-    Entry(opened, "dead", dead, attempt="a").leave()
-    entry = Entry(opened, "alive", alive, attempt="b")
+    entry = Entry(opened, "dead", attempt="a")
+    entry.begun(dead)
+    entry.leave()
+    entry = Entry(opened, "alive", attempt="b")
+    entry.begun(alive)
     objects._cleaned.clear()  # noqa: SLF001  as in a process of its own
     done = bloomify(f"s3://{bucket}/x.parquet", ["id"]).store
     assert done is not None
@@ -393,7 +396,7 @@ def test_uploads_of_dead_runs_are_ended_and_no_others(client: Client, bucket: st
     left = {one["UploadId"] for one in client.list_multipart_uploads(Bucket=bucket)["Uploads"]}
     assert left == {theirs, alive}
     texts = [path.read_text("utf-8") for path in journal_folder().glob("*.json")]
-    assert [json.loads(text)["upload"] for text in texts] == [alive]
+    assert [json.loads(text.splitlines()[1])["upload"] for text in texts] == [alive]
     assert os.environ["AWS_SECRET_ACCESS_KEY"] not in "".join(texts)
     entry.remove()
     assert not list(journal_folder().glob("*"))

@@ -36,7 +36,7 @@ def rows_of(path: Path, filters: Any) -> list[int]:  # noqa: ANN401  in any nota
 
 def duckdb_rows(path: Path, condition: str) -> list[int]:
     query = f"SELECT row FROM '{path}' WHERE {condition} ORDER BY row"  # noqa: S608  the tests' own
-    return [row for (row,) in duckdb.sql(query).fetchall()]
+    return [row for (row,) in duckdb.execute(query).fetchall()]
 
 
 def test_decimals_equal_the_floats_that_they_are_rounded_to(tmp_path: Path) -> None:

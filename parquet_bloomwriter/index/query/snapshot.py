@@ -40,7 +40,7 @@ from parquet_bloomwriter.index.query.sliced import SlicedIndex
 from parquet_bloomwriter.index.report import Code, Reason
 from parquet_bloomwriter.index.storage.base import is_on_store, storage_of
 from parquet_bloomwriter.index.table_formats import why_not_plain
-from parquet_bloomwriter.text import safe
+from parquet_bloomwriter.text import safe, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -443,7 +443,11 @@ def _why_not_plain(
 def _reason_of(error: Exception, folder: str) -> Reason:
     """Return the reason for not using an index that cannot be read."""
     is_ours = isinstance(error, RecursionError | MemoryError)
-    told = str(error) if isinstance(error, BloomwriterError) else f"{type(error).__name__}: {error}"
+    told = (
+        str(error)
+        if isinstance(error, BloomwriterError)
+        else f"{type(error).__name__}: {words_of(error)}"
+    )
     where = "" if safe(folder) in safe(told) else f' in "{folder}"'
     return Reason(
         code=Code.INTERNAL_ERROR if is_ours else Code.INDEX_BROKEN,

@@ -171,8 +171,9 @@ def _decimal(value: Value, type_: pa.DataType) -> ArrowFloor:
         found = _among_integers(_number(value) * Fraction(10) ** type_.scale, -high, high)
     if found.floor is None:
         return found
-    first = None if found.first in (None, found.floor) else _scaled(found.first, type_.scale)
-    return replace(found, floor=_scaled(found.floor, type_.scale), first=first)
+    scale = type_.scale
+    least = None if found.first in (None, found.floor) else _scaled(found.first, scale)
+    return replace(found, floor=_scaled(found.floor, scale), first=least)
 
 
 def _rounded_to(number: float, unit: Fraction) -> tuple[int, int]:

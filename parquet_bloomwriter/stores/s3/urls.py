@@ -33,8 +33,9 @@ def parse_url(url: str) -> ObjectPath:
             would end up in messages and process lists.
     """
     bucket, _, key = url.partition("://")[2].partition("/")
-    if not bucket or "@" in bucket:
-        problem = "has a user or a password in it" if "@" in bucket else "names no bucket"
+    is_secret = "@" in bucket or ":" in bucket  # a password may have a slash in it
+    if not bucket or is_secret:
+        problem = "has a user or a password in it" if is_secret else "names no bucket"
         raise InvalidArgument(
             f"the URL {problem}",
             remedy="Name the object as s3://bucket/key; boto3 finds credentials in the environment "
