@@ -48,7 +48,7 @@ def test_temporary_files_stay_where_threads_make_them(monkeypatch: pytest.Monkey
 
         monkeypatch.setattr(module.tempfile, name, slowly)
     cloud_settings._file.cache_clear()  # noqa: SLF001  no other test has made it
-    jobs._folder.cache_clear()  # noqa: SLF001  as above
+    monkeypatch.setattr(jobs, "_scratch", [])
     (file,) = _by_threads(lambda _: cloud_settings._as_file("{}").name)  # noqa: SLF001  its only use
     (folder,) = _by_threads(lambda _: jobs.scratch_folder())
     assert Path(file).read_text("utf-8") == "{}"
